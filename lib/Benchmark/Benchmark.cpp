@@ -71,7 +71,7 @@ private:
   const Function &function_;
   EntryFunction entry_;
   std::span<const Tensor> arguments_, verified_;
-  std::span<const std::vector<ByteRange>> unspecified_; ///< of each result, or empty
+  std::span<const std::vector<ByteRange>> unspecified_; ///< bytes of each result, or empty
   const MeasureOptions &options_;
   rt::Session session_;
   std::vector<std::unique_ptr<EntryCall>> calls_;

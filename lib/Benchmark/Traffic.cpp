@@ -92,7 +92,7 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
   auto types = valueTypes(program, argumentTypes);
   if (!types)
     return traffics;
-  std::map<std::string, std::vector<size_t>> launches; ///< of each kind
+  std::map<std::string, std::vector<size_t>> launches; ///< numbers of launches of each kind
   for (size_t i = 0; i < modules.size(); ++i)
     launches[kindOf(function.name, modules[i])].push_back(i);
   for (const auto &[kind, indices] : launches) {

@@ -25,14 +25,14 @@ struct fp4_function {
   };
 
   const LoadedFunction &loaded;
-  std::mutex mutex = {}; ///< of what follows
+  std::mutex mutex = {}; ///< guards the members below
   std::vector<Known> known = {};
   size_t oldest = 0;
 };
 
 struct fp4_executable {
   LoadedProgram loaded;
-  std::mutex mutex = {}; ///< of what follows
+  std::mutex mutex = {}; ///< guards the members below
   std::map<const LoadedFunction *, fp4_function> functions = {};
 };
 

@@ -122,7 +122,7 @@ public:
   OwningOpRef<ModuleOp> module;
   std::optional<Phase> reached;
   llvm::json::Array functions, kernels;
-  ConstantData constants; ///< that the functions' programs refer to
+  ConstantData constants; ///< bytes that the functions' programs refer to
   std::vector<StepTime> times;
 };
 

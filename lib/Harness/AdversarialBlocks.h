@@ -19,8 +19,8 @@ struct AdversarialBlock {
   std::vector<uint32_t> bits; ///< fp32 patterns; the last is repeated to the end of the scale block
 };
 
-extern const std::vector<AdversarialBlock> kNvfp4Blocks; ///< of 16
-extern const std::vector<AdversarialBlock> kMxfp4Blocks; ///< of 32
+extern const std::vector<AdversarialBlock> kNvfp4Blocks; ///< scale blocks of 16
+extern const std::vector<AdversarialBlock> kMxfp4Blocks; ///< scale blocks of 32
 
 /// A row-major matrix of such scale blocks, along rows in some tiles of 32 x 32 and along columns
 /// in others. `seed` chooses the largest magnitude, which is the first element: scale blocks with

@@ -165,7 +165,7 @@ private:
   const JudgeOptions &judge_;
   Json fates_ = Json::array();
   std::string fate_;    ///< under the present schedule
-  std::string message_; ///< of the first thing that went wrong
+  std::string message_; ///< message of the first error
   std::string module_;  ///< the last that was loaded with the other text
 };
 

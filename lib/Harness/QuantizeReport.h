@@ -22,7 +22,7 @@ struct QuantizeError {
 
 /// A matrix quantized by one recipe, and the error of that.
 struct Quantized {
-  std::string recipe; ///< as it was written
+  std::string recipe; ///< text of the user
   numerics::Recipe decisions;
   numerics::QuantizedSide side;
   std::vector<uint8_t> codes;  ///< one per byte

@@ -139,7 +139,7 @@ private:
   std::vector<Tensor> results_;
   std::vector<std::vector<ByteRange>> unspecified_; ///< bytes of each result
   RunReport report_;
-  Baseline baseline_; ///< of --compare
+  Baseline baseline_; ///< baseline of --compare
   std::optional<TimedProgram> before_;
 };
 

@@ -64,9 +64,9 @@ FP4_AVX512_INLINE inline __m512i exponents(__m512 value, int32_t least, int32_t 
 
 /// 16 elements while they are added up.
 struct Elements {
-  __mmask16 bad; ///< for the definition
+  __mmask16 bad; ///< elements for the definition
   __m512i emax, sum, overflow;
-  __m512 factor; ///< from products to terms
+  __m512 factor; ///< factor from products to terms
 };
 
 /// C, emax and what follows from them. `products` are the largest exponents of products without

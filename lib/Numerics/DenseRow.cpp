@@ -26,13 +26,13 @@ constexpr int32_t ordinaryEnd = 90;
 /// A factor of A that is not zero; its significand is enlarged by 2^(align - bits).
 struct Term {
   int32_t significand, exponent;
-  uint32_t place; ///< of its k in a group of columns
+  uint32_t place; ///< place of its k in a group of columns
 };
 
 struct RowTerms {
   const Term *terms = nullptr;
   unsigned count = 0;
-  bool special = false; ///< has NaN or infinity
+  bool special = false; ///< true for NaN or infinity
 };
 
 /// Columns of B that one step multiplies, and the exponents and sums of that step.
@@ -335,11 +335,11 @@ private:
   const DenseRowOptions &options;
   const bool avx2;
   std::vector<Term> allTerms;
-  std::vector<RowTerms> terms; ///< by row
+  std::vector<RowTerms> terms; ///< terms by row
   Strip strip;
   alignas(32) uint32_t d[width], results[width];
   alignas(32) int32_t addend[width], addendSign[width], addendExponent[width];
-  alignas(32) int32_t unusual[width]; ///< for the definition
+  alignas(32) int32_t unusual[width]; ///< elements for the definition
   alignas(32) double sums[width];
 };
 

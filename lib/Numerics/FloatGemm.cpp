@@ -57,7 +57,7 @@ Line scaledLine(const GemmProblem &p, const GemmOperand &operand, BlockFormat fo
 /// The losses of an operand's factors, in units of its elements.
 struct Loss {
   double smallest; ///< normal number
-  double rounding; ///< of a smaller number
+  double rounding; ///< rounding of a smaller number
 };
 
 Loss lossOf(const GemmProblem &p, bool isA) {

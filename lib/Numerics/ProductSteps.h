@@ -53,7 +53,7 @@ struct StepPanel {
   alignas(64) uint8_t magnitudes[stepQuads][4 * panelColumns]; ///< twice the value without sign
   alignas(64) double scales[stepGroups][panelColumns];
   alignas(64) double powers[panelColumns];
-  ExponentRange exponents; ///< of all columns
+  ExponentRange exponents; ///< exponents of all columns
 };
 
 StepRow decodeStepRow(StepKind kind, const Fp4MmaOperand &row);

@@ -42,7 +42,7 @@ private:
   const RecipeProgram &recipe;
   std::array<std::pair<Value, Value>, stageCount> ranges;
   std::vector<uint32_t> values;
-  std::array<uint32_t, 7> inputs{}; ///< by Op
+  std::array<uint32_t, 7> inputs{}; ///< values by Op
 };
 
 } // namespace fp4::numerics

@@ -92,7 +92,7 @@ int32_t leastExponent(MmaType type, bool asHalves) {
 /// The factors of one matmul, `perWord` of which are taken from a word of a register.
 template <unsigned depth, unsigned perWord> struct Operands {
   static constexpr unsigned perRegister = 4 * perWord; ///< k of one
-  bool special = false;                                ///< has NaN or infinity
+  bool special = false;                                ///< true for NaN or infinity
   __m512 a[depth];
   __m256i aExponents[depth];
   // Factors of B by register and place in a word, and then by column and word.

@@ -69,7 +69,7 @@ private:
   Bytes file;
   std::vector<Elf64_Phdr> headers, loads;
   std::map<int64_t, uint64_t> dynamic; ///< the last entry of each tag, as the loader keeps it
-  std::vector<uint64_t> names;         ///< of libraries: offsets of strings
+  std::vector<uint64_t> names;         ///< names of libraries: offsets of strings
   uint64_t symbols = 0;
   uint16_t machine = 0;
   uint16_t versions = 1;                  ///< the highest index of a version

@@ -22,7 +22,7 @@ public:
 
   const ProgramOp &op;
   std::vector<const Tensor *> operands;
-  std::vector<Type> types; ///< of the results, all static
+  std::vector<Type> types; ///< types of the results, all static
   unsigned threads;
   const DataResolver &data; ///< finds the bytes of constants
   const hw::TargetModel &target;

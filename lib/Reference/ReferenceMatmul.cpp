@@ -127,9 +127,9 @@ struct ProductStep {
   Step &step;
   ProductOperands operands;
   std::pair<uint64_t, uint64_t> lhs, rhs; ///< rows and columns
-  std::vector<RowRange> groups;           ///< of rows of lhs
+  std::vector<RowRange> groups;           ///< groups of rows of lhs
   bool isGrouped;
-  const Tensor *alpha; ///< or null
+  const Tensor *alpha; ///< alpha, or null
   std::vector<float> alphas;
   numerics::GemmProblem common;
 

@@ -145,10 +145,10 @@ int createBeside(const std::filesystem::path &path, std::string &temporary, int 
 } // namespace
 
 struct OutputFile::Impl {
-  std::string path;      ///< as the user gave it
+  std::string path;      ///< path that the user gave
   std::string target;    ///< the file that will be replaced
   std::string temporary; ///< empty: the file is a device or a pipe
-  int slot = -1;         ///< of removeOnSignal
+  int slot = -1;         ///< slot of removeOnSignal
   DescriptorBuffer buffer;
   std::ostream stream{&buffer};
 

@@ -25,7 +25,8 @@ constexpr std::byte kUntouched{0xee};
 struct Case {
   std::string name;
   std::vector<uint64_t> dims;
-  std::vector<int32_t> lower, upper; ///< of all but channels and images, like steps and offsets
+  /// corners of all dimensions but channels and images, like steps and offsets
+  std::vector<int32_t> lower, upper;
   std::vector<uint32_t> steps;
   std::vector<int32_t> at;
   std::vector<uint32_t> offsets;

@@ -17,8 +17,8 @@ struct Case {
   Element a, b, c, d;
   unsigned rows, k;
   bool saturate = false;
-  std::string bitwise = {}; ///< of single bits: and, xor
-  int selector = -1;        ///< of the lanes that hold the metadata of a sparse A; -1: A is dense
+  std::string bitwise = {}; ///< operation on single bits: and, xor
+  int selector = -1; ///< selector of the lanes that hold the metadata of a sparse A; -1: A is dense
   bool ordered = false;     ///< ::ordered_metadata
   std::string layouts = "row.col";
 
@@ -26,7 +26,7 @@ struct Case {
   unsigned stored() const { return sparse() ? k / 2 : k; } ///< K of A
   /// MMAs of an instruction: m8n8k4 of f16 is four, of eight lanes each.
   unsigned products() const { return a.bits == 16 && k == 4 ? 4 : 1; }
-  unsigned wordBits() const { return a.bits == 64 ? 64 : 32; } ///< of a register
+  unsigned wordBits() const { return a.bits == 64 ? 64 : 32; } ///< bits of a register
   std::string shape() const { return "m" + std::to_string(rows) + "n8k" + std::to_string(k); }
 
   std::string opcode() const {

@@ -20,7 +20,7 @@ namespace {
 using hw::SwizzleMode;
 using hw::TensorMapType;
 
-constexpr uint32_t kRegionBytes = 16384; ///< of shared memory, dumped whole
+constexpr uint32_t kRegionBytes = 16384; ///< bytes of shared memory, dumped whole
 constexpr std::byte kUntouched{0xee};
 
 struct TmaCase {
@@ -30,7 +30,7 @@ struct TmaCase {
   std::vector<uint64_t> dims; ///< elements, innermost first
   std::vector<uint32_t> box;
   std::vector<int32_t> at; ///< coordinates of the box
-  uint32_t offset = 0;     ///< of the destination, from a multiple of 1024
+  uint32_t offset = 0;     ///< offset of the destination, from a multiple of 1024
 
   uint32_t elementBytes() const { return hw::tensorMapTypeBits(type) / 8; }
   /// 16 bytes of elements: the unit of the innermost coordinate.

@@ -27,7 +27,7 @@ struct Case {
   bool aFromRegisters = false, transposeA = false, transposeB = false;
   int scaleA = 1, scaleB = 1;
   bool saturate = false;
-  int selector = -1; ///< of the lanes that hold the metadata of a sparse A; -1: A is dense
+  int selector = -1; ///< selector of the lanes that hold the metadata of a sparse A; -1: A is dense
 
   bool sparse() const { return selector >= 0; }
   unsigned kOfB() const { return sparse() ? 2 * k() : k(); }
@@ -48,7 +48,7 @@ struct Case {
 };
 
 constexpr unsigned kRows = 64, kThreads = 128;
-constexpr unsigned kRegionBytes = 40960; ///< of shared memory
+constexpr unsigned kRegionBytes = 40960; ///< bytes of shared memory
 constexpr unsigned kRegionOfB = 8192;    ///< place of B in it
 
 //===----------------------------------------------------------------------===//

@@ -16,9 +16,9 @@ namespace {
 
 namespace json = llvm::json;
 
-constexpr unsigned kRows = 256, kDepth = 256;     ///< of the matrix whose scales are shown
-constexpr unsigned kTileRows = 128;               ///< of an operand in shared memory
-constexpr unsigned kColumns = 64;                 ///< of the accumulator
+constexpr unsigned kRows = 256, kDepth = 256;     ///< size of the matrix whose scales are shown
+constexpr unsigned kTileRows = 128;               ///< rows of an operand in shared memory
+constexpr unsigned kColumns = 64;                 ///< columns of the accumulator
 constexpr unsigned kElementsPerMma = 64;          ///< K of one instruction on 4-bit elements
 
 /// The place of each row and scale block in global memory (linear, tiled), in the 512 bytes of

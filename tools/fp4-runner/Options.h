@@ -13,8 +13,8 @@ struct Options {
   CompilerOptions compiler;
   harness::RunOptions run;
   std::string emit;            ///< mlir | ptx | cubin | so; empty: run the program
-  std::string phase = "fused"; ///< of --emit=mlir
-  std::string output;          ///< of --emit; empty: standard output
+  std::string phase = "fused"; ///< phase of --emit=mlir
+  std::string output;          ///< output of --emit; empty: standard output
   std::string kernel;          ///< the gpu.module to emit; empty: all
   std::string explore;         ///< file of the page; empty: none
   bool timePhases = false;

@@ -30,7 +30,7 @@ namespace fp4::runner {
 namespace {
 
 namespace json = llvm::json;
-using Plans = std::vector<std::string>; ///< of each kernel, in the order of the program
+using Plans = std::vector<std::string>; ///< plans of each kernel, in the order of the program
 
 /// Trials that are verified, and measured if there is a GPU.
 constexpr size_t kFinalists = 3;
@@ -75,14 +75,14 @@ private:
   const Options &options;
   mutable std::ostringstream quiet; ///< why a plan does not compile
   std::vector<PlannedKernel> kernels;
-  std::string program; ///< its text with the plans of the compiler
+  std::string program; ///< text of the program with the plans of the compiler
   std::vector<Trial> trials;
   std::vector<Plans> tried;
-  size_t best = 0; ///< of trials
+  size_t best = 0; ///< number of the best trial
   uint64_t predictions = 0;
   std::function<void(uint64_t, uint64_t)> progress;
   bool fromCache = false;
-  std::string device; ///< that measured; empty: none
+  std::string device; ///< device that measured; empty: none
   std::vector<std::string> notes;
 };
 

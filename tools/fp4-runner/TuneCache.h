@@ -17,10 +17,10 @@
 namespace fp4::runner {
 
 struct TunedPlans {
-  std::vector<std::string> plans; ///< of each kernel
+  std::vector<std::string> plans; ///< plans of each kernel
   double microseconds = 0;        ///< predicted, with these
   double before = 0;              ///< predicted, with the plans of the compiler
-  uint64_t predictions = 0;       ///< of the search
+  uint64_t predictions = 0;       ///< predictions of the search
   bool verified = false;          ///< equal to the reference in the simulator
   std::optional<double> measured; ///< microseconds on `device`
   std::string device;

@@ -194,7 +194,7 @@ struct Findings {
   /// accesses that cost too much
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array();
   nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
-  nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< of each launch
+  nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< orders of each launch
   uint64_t launches = 0, instructions = 0;
   double seconds = 0;
 };

@@ -138,7 +138,7 @@ struct MapForm {
   hw::SwizzleMode swizzle;
   int32_t rank;
   Value dims, strides;
-  SmallVector<Value> boxes; ///< of each map
+  SmallVector<Value> boxes; ///< one box for each map
 };
 
 /// Rows behind the last whole box; if there are none, the rows of a box, as nobody asks for them.

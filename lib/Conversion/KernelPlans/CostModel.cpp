@@ -76,9 +76,9 @@ static int64_t scaleBlocksOfB(const ProductTile &tile) {
 namespace {
 /// The cost of one instruction.
 struct StepCost {
-  double issue;  ///< of the tensor core
-  double cycles; ///< with its operands from the L2 cache
-  double bytes;  ///< that a CTA loads for an instruction
+  double issue;  ///< cycles of the tensor core
+  double cycles; ///< cycles with operands from the L2 cache
+  double bytes;  ///< bytes that a CTA loads for an instruction
   ProductBound bound;
 };
 /// The cost of one tile.

@@ -62,7 +62,7 @@ inline constexpr int64_t kAssumedColumns = 4096, kAssumedDepth = 4096 - 128;
 /// An M x N x K multiplication, in elements; `block` of them share a scale.
 struct MatmulSize {
   int64_t m, n, k, block;
-  int64_t resultBytes = 2; ///< of one element
+  int64_t resultBytes = 2; ///< bytes of one element
   /// Elements of K of one instruction, 32 bytes of each operand row in shared memory: 64 of 4 bits;
   /// 32 if an operand has 8. An instruction of 96 elements of 4 bits takes 48 bytes, and as long as
   /// one of 64.
@@ -106,9 +106,9 @@ struct ProductTile {
   int64_t epilogueGroups = 1; ///< warpgroups that read an accumulator, each a part of its columns
 
   int64_t rows() const { return pair ? 2 * rowsOfA() : kProductTileM; }
-  int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< of a CTA
+  int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< rows of a CTA
   int64_t laneColumns() const { return narrow ? n / 2 : n; } ///< whose sums a thread has
-  int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< that a CTA has
+  int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< rows that a CTA has
   int64_t blocks() const { return clusterM * clusterN; }
 };
 
@@ -117,7 +117,7 @@ enum class ProductBound { TensorCore, L2Feed, Epilogue, Memory };
 std::string_view spell(ProductBound bound);
 
 struct ProductCost {
-  double cycles; ///< of the whole kernel, launch included
+  double cycles; ///< cycles of the whole kernel, launch included
   double busy;   ///< without the launch and the time that only device memory takes
   ProductBound bound;
 };

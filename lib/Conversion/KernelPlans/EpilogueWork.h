@@ -21,8 +21,8 @@ class BlockScaledMatmulOp;
 
 /// Cycles of a scheduler.
 struct SchedulerCycles {
-  double alone = 0;        ///< of one warp, from its first instruction to its last result
-  double busy = 0;         ///< that its issue or one of its pipes takes at least
+  double alone = 0;        ///< cycles of one warp, from its first instruction to its last result
+  double busy = 0;         ///< least cycles of its issue, or of one of its pipes
   double instructions = 0; ///< in these cycles
 };
 
@@ -31,15 +31,15 @@ struct EpilogueWork {
   /// Columns that a thread reads and converts at a time.
   static constexpr int64_t kChunk = 32;
 
-  SchedulerCycles column;     ///< of 32 sums, or of those of both GEMMs
+  SchedulerCycles column;     ///< work of 32 sums, or of those of both GEMMs
   SchedulerCycles conversion; ///< the part of the work that every epilogue has
   int64_t group = kChunk;     ///< columns that become results together: code without a loop
   bool hasBody = false;       ///< the registers of a thread hold fewer results
   bool derives = false;       ///< codes or an amax, which leave the kernel directly
   bool storesElements = true; ///< elements are a result of their own
   bool foldsAmax = false;     ///< each warp raises one number in memory
-  double derivedBytes = 0;    ///< of codes and their scales, of an element
-  double inputBytes = 0;      ///< of the matrices that the epilogue region takes, of an element
+  double derivedBytes = 0;    ///< bytes of codes and their scales, of an element
+  double inputBytes = 0; ///< bytes of the matrices that the epilogue region takes, of an element
   /// the epilogue region takes numbers of columns, which each chunk loads
   bool loadsColumns = false;
 

@@ -295,7 +295,7 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   return {bytes, columns};
 }
 
-constexpr int64_t kBarrierBytes = 1024; ///< and the slot of tensor memory
+constexpr int64_t kBarrierBytes = 1024; ///< barriers and the slot of tensor memory
 constexpr int64_t kStagedBytes = 2 * 128 * 128; ///< two tiles of a result, with the widest swizzle
 constexpr int64_t kMostStages = 8;
 

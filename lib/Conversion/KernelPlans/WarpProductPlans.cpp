@@ -72,7 +72,7 @@ static constexpr double kFeedBytes = 32, kTileCycles = 1500;
 namespace {
 /// A tile of a GEMM.
 struct WarpTile {
-  int64_t m, n, block, stepK, products; ///< as MatmulSize has them
+  int64_t m, n, block, stepK, products; ///< members as in MatmulSize
 
   /// Bytes of a stage, whole scale tiles of 128 rows included.
   int64_t stageBytes(int64_t k) const {

@@ -31,8 +31,8 @@ struct LoopedSide {
 
 struct Contraction {
   LoopedSide lhs, rhs;
-  unsigned batchLoops = 0; ///< that both sides begin with
-  unsigned depthLoops = 1; ///< of K: (k), or (ko, kb)
+  unsigned batchLoops = 0; ///< loops that both sides begin with
+  unsigned depthLoops = 1; ///< loops of K: (k), or (ko, kb)
 };
 
 /// The contraction that `op` is; otherwise a report at `op` why it is none.

@@ -44,7 +44,7 @@ namespace {
 /// one before. The loop continues with one more than the last.
 struct Counter {
   scf::ForOp loop;
-  unsigned number; ///< of the iteration argument
+  unsigned number; ///< number of the iteration argument
   SmallVector<Value> values;
 
   static std::optional<Counter> of(scf::ForOp loop, unsigned number) {

@@ -63,7 +63,7 @@ struct ElementPlaces {
 /// The place of two neighbours of a row that a thread has of an 8 x 8 of a transposed fragment,
 /// before or after the 8 x 8 is transposed.
 struct MatrixPlaces {
-  Int32 row, column; ///< of the elements 0 and 1
+  Int32 row, column; ///< place of the elements 0 and 1
 
   MatrixPlaces(ImplicitLocOpBuilder &b, Int32 thread, Value firstRow, Value firstColumn)
       : row(Int32(b, firstRow) + thread % 32 / 4),

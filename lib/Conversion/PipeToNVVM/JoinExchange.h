@@ -54,7 +54,7 @@ protected:
   JoinSizes sizes;
   Int32 mine;   ///< the place of this CTA along m
   Int32 first;  ///< the rank of the first CTA along m
-  Int32 thread; ///< of the role
+  Int32 thread; ///< thread of the role
   int64_t threads;
   mlir::Value received, arrived, added;
 };

@@ -96,9 +96,9 @@ private:
   }
 
   pipe::JoinFragmentOp op;
-  ValueRange fragments; ///< of the k slices of this CTA
+  ValueRange fragments; ///< fragments of the k slices of this CTA
   int64_t blocks;       ///< along m
-  int64_t ranges;       ///< of a CTA
+  int64_t ranges;       ///< k slices of a CTA
 };
 
 struct LowerJoinFragment : PipePattern<pipe::JoinFragmentOp> {

@@ -163,12 +163,12 @@ private:
   }
 
   pipe::JoinLanesOp op;
-  int64_t blocks; ///< that take part
+  int64_t blocks; ///< CTAs that take part
   int64_t width;  ///< columns that a CTA adds
-  int64_t groupColumns; ///< of a warpgroup
-  Int32 place;    ///< of this CTA among those that take part
-  Int32 columns;  ///< of tensor memory, the first of this warpgroup
-  Value slot;     ///< this thread's part of the first CTA
+  int64_t groupColumns; ///< columns of a warpgroup
+  Int32 place;    ///< place of this CTA among those that take part
+  Int32 columns;  ///< columns of tensor memory, the first of this warpgroup
+  Value slot;     ///< place of this thread's part of the first CTA
 };
 
 struct LowerJoinLanes : PipePattern<pipe::JoinLanesOp> {

@@ -33,7 +33,7 @@ enum : unsigned { kGlobalSpace = 1, kSharedSpace = 3, kTmemSpace = 6, kClusterSp
 
 /// Sizes of a reduction in a cluster, as its role and its kernel around it give them.
 struct JoinSizes {
-  int64_t pieceBytes; ///< of a piece of one CTA
+  int64_t pieceBytes; ///< bytes of a piece of one CTA
   int64_t barriers;   ///< their place in shared memory
   int64_t adding;     ///< CTAs that add pieces
 };
@@ -50,14 +50,14 @@ struct KernelState {
   mlir::Value warpIndex;    ///< i32, threadIndex / 32
   mlir::Value sharedBase;   ///< !llvm.ptr<3>, dynamic shared memory
   mlir::Value tmemBase;     ///< i32, the tensor memory allocation
-  int64_t tmemColumns = 0;  ///< its size
+  int64_t tmemColumns = 0;  ///< size of the allocation
   int32_t numThreads = 0;   ///< threads of the CTA, 0 where the kernel does not say
   int32_t launchRegisters = 0; ///< registers per thread at the launch, where roles ask for others
   const hw::TargetModel *target = nullptr;
   bool pairs = false;       ///< tensor memory belongs to pairs of CTAs
-  hw::ClusterShape cluster; ///< of the kernel
+  hw::ClusterShape cluster; ///< cluster of the kernel
   mlir::Value clusterRank;  ///< i32, of the CTA in its cluster; null without clusters
-  std::optional<hw::ClusterShape> fallback; ///< of smaller clusters that run some of the CTAs
+  std::optional<hw::ClusterShape> fallback; ///< smaller clusters that run some of the CTAs
   mlir::Value inFallback;                   ///< i1, true when they run this CTA; null without them
   /// Channels of scope cluster and how they are shared, found from their loads before these are
   /// lowered.
@@ -82,19 +82,19 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< see findFencedReleases
   /// see findFencedReleases: each warp is complete
   llvm::SmallPtrSet<mlir::Operation *, 4> alignedReleases;
-  llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
+  llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< engine that completes each release
   /// place of the responses to requests for work; their number
   int64_t workRing = 0, workDepth = 0;
   bool splitsWarps = false; ///< threads store segments behind guards of their own
   bool hasSizes = false;    ///< sizes or groups of a call, and roles that set their registers
-  bool hidesPlaces = false; ///< as hasSizes, unless promotion needs places in both loops
+  bool hidesPlaces = false; ///< like hasSizes, unless promotion needs places in both loops
   bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
   llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
   /// The role around each op that an engine executes, that uses a channel, or that takes work.
   /// Roles may be lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
   llvm::SmallDenseSet<pipe::RoleAttr> wholeRoles; ///< see findWholeRoles
-  llvm::SmallPtrSet<mlir::Operation *, 4> warpEntries; ///< that whole warps load
+  llvm::SmallPtrSet<mlir::Operation *, 4> warpEntries; ///< entries that whole warps load
   /// Carried stages by the value of a counter and the addend; see carryStages.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
   llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
@@ -305,7 +305,7 @@ struct ChannelStage {
   mlir::Value other; ///< i32, 1 - phase; null if `phase` is known
   mlir::Value full;  ///< !llvm.ptr<3>
   mlir::Value empty; ///< !llvm.ptr<3>
-  int64_t depth;     ///< of the channel
+  int64_t depth;     ///< depth of the channel
 
   /// !llvm.ptr<3>, where a warp of its own copies scales (ScaleWarps.cpp).
   mlir::Value copied(mlir::OpBuilder &, mlir::Location) const;

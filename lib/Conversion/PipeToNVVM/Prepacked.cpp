@@ -317,8 +317,8 @@ struct ProductLoop {
   scf::ForOp loop;
   SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
-  int64_t parts = 0;   ///< of all MMAs, each converted by itself
-  int64_t columns = 0; ///< of the MMAs
+  int64_t parts = 0;   ///< parts of all MMAs, each converted by itself
+  int64_t columns = 0; ///< columns of the MMAs
 
   bool add(Operation &op);
 };

@@ -24,8 +24,8 @@ using Powers = PackedHalves::Powers;
 /// The part of an MMA's operands and sums that a thread has.
 struct Turn {
   Value accumulator;
-  std::vector<PrepackedWords> words;       ///< of each tile
-  std::vector<SmallVector<Value>> columns; ///< of each tile
+  std::vector<PrepackedWords> words;       ///< words of each tile
+  std::vector<SmallVector<Value>> columns; ///< columns of each tile
   SmallVector<Value> sums;
 };
 

@@ -381,8 +381,8 @@ private:
   /// Scales of elements: a row's scale times one of columns.
   struct Scales {
     ImplicitLocOpBuilder &b;
-    SmallVector<Value> ofRow[2]; ///< by scale block of columns
-    Int32 start;                 ///< of the tile in its scale block
+    SmallVector<Value> ofRow[2]; ///< scales by scale block of columns
+    Int32 start;                 ///< start of the tile in its scale block
     int64_t lastStart;
 
     Scales(ImplicitLocOpBuilder &b, Value scales, Value column, int64_t columns)

@@ -41,7 +41,7 @@ namespace {
 /// The last sums of an iteration, which those of the first MMA of the next iteration replace.
 struct LastSums {
   pipe::PromoteOp promote;
-  pipe::ConsumerWaitOp wait; ///< for the stage of the first MMA
+  pipe::ConsumerWaitOp wait; ///< wait for the stage of the first MMA
 
   static std::optional<LastSums> of(scf::ForOp loop);
 };

@@ -34,7 +34,7 @@ struct TailedTiles {
   Value rows;
   int64_t box;
   llvm::SetVector<std::pair<Operation *, unsigned>> tiles; ///< channels and places in their payload
-  llvm::SmallDenseSet<Value> firstRows;                    ///< of their boxes
+  llvm::SmallDenseSet<Value> firstRows;                    ///< first rows of their boxes
 };
 
 /// Emits code that clears rows of stages.

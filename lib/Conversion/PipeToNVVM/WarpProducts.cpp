@@ -33,7 +33,7 @@ constexpr int64_t kSums = 4;
 
 /// The fragment of a warp in a tile.
 struct WarpTile {
-  int64_t rows, columns; ///< of the fragment
+  int64_t rows, columns; ///< size of the fragment
   Int32 row, column;     ///< the first row and column in the tile
 };
 

@@ -119,7 +119,7 @@ private:
   cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured
   std::vector<cuda::GraphExec> graphs_;
   Monitor monitor_;
-  std::mutex mutex_; ///< of what follows
+  std::mutex mutex_; ///< guards the members below
   std::deque<LoadedModule> modules_;
   std::vector<cuda::Event> events_;
 };

@@ -110,7 +110,7 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } cluster;
-    int allowed; ///< of Cooperative and ProgrammaticStreamSerialization
+    int allowed; ///< value of Cooperative and ProgrammaticStreamSerialization
   } value = {};
 };
 static_assert(sizeof(LaunchAttribute) == 72);

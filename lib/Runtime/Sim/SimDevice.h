@@ -65,9 +65,9 @@ private:
   const hw::TargetModel &target_;
   std::unique_ptr<sim::Instruments> instruments_; ///< outlives the simulator, which it watches
   sim::Simulator simulator_;
-  std::atomic<StreamHandle> streams_ = 0; ///< how many were created; their numbers
+  std::atomic<StreamHandle> streams_ = 0; ///< number of created streams, which numbers them
   std::optional<LaunchCounts> lastLaunch_;
-  sim::LaunchRef lastMark_; ///< of the last launch
+  sim::LaunchRef lastMark_; ///< mark of the last launch
   std::vector<std::shared_ptr<const sim::Program>> modules_;
   std::vector<std::chrono::steady_clock::time_point> events_;
 };
