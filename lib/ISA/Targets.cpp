@@ -9,8 +9,8 @@
 //                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
 //                  more shared memory, threads or CTAs than an SM has
 //   instructions   those that ptxas 13.0.88 assembles (TargetsTest asks it again)
-//   products       data sheets, and for sm_110a what the driver reports on a Jetson AGX Thor
-//                  (forums.developer.nvidia.com, topic 356355: 20 multiprocessors, 32 MiB of L2)
+//   GEMMs          data sheets, and for sm_110a the driver's report on a Jetson AGX Thor
+//                  (forums.developer.nvidia.com, topic 356355: 20 SMs, 32 MiB of L2)
 //   tile quantizer four CTAs with 64 registers were fastest on an H200; elsewhere the kernels need
 //                  more registers, and three fit without spills (ptxas)
 //

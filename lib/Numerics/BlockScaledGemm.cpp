@@ -96,7 +96,7 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
 /// itself, unless a factor is subnormal, which is below 2^-14 in f16 and 2^-126 in bf16 and whose
 /// partner is below 12 powers of its scale. The epilogue enlarges the loss of a subnormal sum as it
 /// enlarges the sum. Without a tensor core, threads round to nearest, a known number of times
-/// (finish); a block times one scale is finite with scales up to 2^115.
+/// (finish); a scale block times one scale is finite with scales up to 2^115.
 StepRounding roundingOf(const GemmProblem &p) {
   if (p.core == TensorCore::None)
     return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};

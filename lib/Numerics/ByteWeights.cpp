@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t tileRows = hw::weightTileRows, tileColumns = hw::byteTileColumns;
 constexpr unsigned blockK = 32, blocks = tileColumns / blockK;
 constexpr uint8_t nanScale = 0xFF;
-/// Exponents of blocks are relative to this one of the largest scale.
+/// The exponent of the largest scale, to which exponents of scale blocks are relative.
 constexpr int topExponent = hw::byteMostExponent - hw::byteExponentBias;
 constexpr uint32_t signMask = 0x88888888, exponentMask = 0x7F800000;
 constexpr int exponentShift = 23;
@@ -60,7 +60,7 @@ uint32_t takeCodes(uint32_t word) {
 
 //===--- Words of rows ---------------------------------------------------===//
 
-/// The scales of all scale blocks that share a power of two: their range without blocks of zeros.
+/// The scales of all scale blocks that share a power of two: their range without zero ones.
 struct SharedPower {
   uint8_t largest = 0, least = nanScale;
   bool hasNaN = false;

@@ -1,4 +1,4 @@
-// Blocks whose scale is an f32.
+// Scale blocks whose scale is an f32.
 #include "F32Blocks.h"
 #include "fp4/Numerics/Quantize.h"
 
@@ -8,12 +8,12 @@
 namespace fp4::numerics {
 namespace {
 
-/// The rows and columns of one block.
+/// The rows and columns of one scale block.
 struct Range {
   uint64_t row, rowEnd, column, columnEnd;
 };
 
-/// Codes of the block, and the bits of its scale.
+/// Quantizes one scale block: its codes, and the bits of its scale.
 uint32_t quantizeRange(RecipeEvaluator &evaluator, std::span<const float> values, uint64_t pitch,
                        const Range &block, std::vector<uint8_t> &codes) {
   std::vector<float> elements;

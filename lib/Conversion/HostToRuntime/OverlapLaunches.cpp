@@ -6,10 +6,11 @@
 // Instructions: griddepcontrol". The two instructions are at one place, where
 //  - nothing has touched global memory yet,
 //  - no CTA has tensor memory, which it would keep while it waits for a kernel that needs it.
-// Every block of every kernel waits, so a kernel that has ended has those before it behind it.
-// Where not all do, the amax before a quantizer is launched as usual: it begins when all before it
-// has ended. So what the amax only reads does not change any more, and the quantizer loads that
-// before it waits. A kernel that says so executes both, whatever is before it and behind it.
+// Every CTA of every kernel waits, so when a kernel has ended, all kernels before it have ended.
+// If not all kernels wait, the amax before a quantizer is launched as usual: it begins when all
+// kernels before it have ended. Memory that the amax only reads then does not change any more, and
+// the quantizer loads that memory before it waits. A kernel whose plan asks for PDL executes both
+// instructions, whatever is before it and behind it.
 //
 //===----------------------------------------------------------------------===//
 

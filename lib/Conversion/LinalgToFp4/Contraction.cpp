@@ -3,7 +3,7 @@
 // A contraction is recognized in three steps, each of which can reject it with a reason:
 //
 //   1. inputs    by their maps: data has all loops of K, scales have the outer one, or the only one
-//                by the elements of a block
+//                by the elements of a scale block
 //   2. loops     those of both sides are batches, those of one side its rows, in the order of the
 //                result
 //   3. body      acc + one number of each input, multiplied

@@ -5,9 +5,9 @@
 // which take turns with one set of sums: registers have no room for two beside the accumulators of
 // both.
 //
-// A warpgroup converts the next k tile behind its products, while the tensor core multiplies for
-// the other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's
-// own products were slower (notebook/WeightProducts.md), and need 16 registers more.
+// A warpgroup converts the next k tile behind its MMAs, while the tensor core multiplies for the
+// other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's own
+// MMAs were slower (docs/Performance.md), and need 16 registers more.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"

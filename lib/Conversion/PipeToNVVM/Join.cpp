@@ -88,7 +88,7 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
     Value before = NVVM::ShflOp::create(rewriter, loc, rewriter.getI32Type(), all,
                                         branch.getResult(0), zero, constant(31),
                                         NVVM::ShflKind::idx, UnitAttr());
-    NVVM::SyncWarpOp::create(rewriter, loc, all); // what lane 0 has acquired the others see too
+    NVVM::SyncWarpOp::create(rewriter, loc, all); // all lanes see what lane 0 has acquired
     rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before, most);
     return success();
   }

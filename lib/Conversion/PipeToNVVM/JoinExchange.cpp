@@ -34,7 +34,7 @@ void JoinExchange::awaitArrived(Int32 bytes, Value phase) {
 
 void JoinExchange::arriveAdded(int64_t count, llvm::function_ref<Int32(Int32)> rankOf) {
   auto arrive = [&] {
-    NVVM::SyncWarpOp::create(b, constI32(b, -1)); // what the other lanes did comes before
+    NVVM::SyncWarpOp::create(b, constI32(b, -1)); // earlier accesses of other lanes come before
     Int32 lane = thread % kWarp;
     when(lane < count, [&] { arriveAtBlocks(b, b.getLoc(), state, added, Value(rankOf(lane))); });
     NVVM::SyncWarpOp::create(b, constI32(b, -1)); // the lanes go on together

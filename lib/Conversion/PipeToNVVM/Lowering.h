@@ -8,7 +8,7 @@
 //   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space, or 256 with a
 //                                    residue, whose map is the second
 //   !pipe.shared      !llvm.ptr<3>   first byte of the tile
-//   !pipe.tmem        i32            tensor memory address (lane 0) of the first column
+//   !pipe.tmem        i32            tensor memory address (TMEM lane 0) of the first column
 //   !pipe.fragment    !llvm.ptr      the thread's elements, an array that becomes registers
 //   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth), and if
 //                                    a warp of its own copies scales (ScaleWarps.cpp),

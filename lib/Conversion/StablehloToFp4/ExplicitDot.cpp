@@ -152,7 +152,7 @@ static Value scalesOf(Value value) {
 static std::optional<ingress::ScaledOperand> scaledOf(Value value) {
   value = numbersOf(value);
   if (Operation *op = value.getDefiningOp(); is(op, "stablehlo.reshape")) {
-    Value source = op->getOperand(0); // rows x blocks x elements
+    Value source = op->getOperand(0); // rows x scale blocks x elements
     RankedTensorType before = typeOf(source), after = typeOf(value);
     bool merges = before && after && before.hasStaticShape() && before.getRank() > 1 &&
                   ArrayRef<int64_t>(merged(before.getShape())) == after.getShape();
@@ -182,7 +182,7 @@ static std::optional<ingress::ScaledOperand> floatsOf(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// The product
+// The matmul
 //===----------------------------------------------------------------------===//
 
 /// The numbers of `name = [0, 1]` in an attribute that is text.

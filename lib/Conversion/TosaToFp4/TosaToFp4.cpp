@@ -107,7 +107,7 @@ LogicalResult convert(tosa::CastFromBlockScaledOp op, StringRef) {
   return success();
 }
 
-/// swizzle_scales and products
+/// Converts to swizzle_scales and matmuls.
 LogicalResult convert(tosa::MatmulTBlockScaledOp op, StringRef) {
   auto result = dyn_cast<RankedTensorType>(op.getOutputData().getType());
   if (!result)
