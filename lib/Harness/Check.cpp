@@ -65,7 +65,7 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
                "(docs/concepts/time-model.md)");
   app.add_flag_callback(
       "--time-only", [&options] { options.time = options.timesOnly = true; },
-      "predict times and compute no results: products are not multiplied, and of a large grid only "
+      "predict times and compute no results: matrices are not multiplied, and of a large grid only "
       "a sample runs");
   app.add_option("--sample-after", options.sampleAfter,
                  "warp instructions after which --time goes on with a sample of a large grid; 0: "
@@ -78,7 +78,7 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"ptx", "cubin", "auto"}));
   app.add_option("--clock", options.clock,
-                 "GHz of the multiprocessors that --time predicts for; 0: as in the target's table "
+                 "GHz of the SMs that --time predicts for; 0: as in the target's table "
                  "of rates")
       ->capture_default_str();
 }
@@ -91,7 +91,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
       ->capture_default_str();
   app.add_option(
          "--clusters", options.clusters,
-         "which blocks of a launch that prefers a larger cluster size get it: mixed: some, by "
+         "which CTAs of a launch that prefers a larger cluster size get it: mixed: some, by "
          "the seed; preferred: all; fallback: none")
       ->capture_default_str()
       ->check(CLI::IsMember({"mixed", "preferred", "fallback"}));

@@ -55,7 +55,7 @@ std::string indent(const std::string &text) {
 
 std::string kernelText(const RunReport::Kernel &kernel) {
   std::string text =
-      fmt::format("{} block{} of {} threads", dims(kernel.shape.grid),
+      fmt::format("{} CTA{} of {} threads", dims(kernel.shape.grid),
                   kernel.shape.grid.count() == 1 ? "" : "s", dims(kernel.shape.block));
   if (kernel.registers)
     text += fmt::format(", {} registers", kernel.registers);

@@ -53,9 +53,9 @@ void addKernel(TimeComparison &comparison, const KernelTime &time, bool now) {
   amount("MB through L2", time.l2Bytes * 1e-6);
   amount("MB of device memory", time.memoryBytes * 1e-6);
   amount("thousand warp instructions", instructions * blocks * 1e-3);
-  amount("GFLOP of products", time.flops * 1e-9);
-  amount("blocks", blocks);
-  amount("warps on a multiprocessor", warps * time.blocksPerMultiprocessor);
+  amount("GFLOP of GEMMs", time.flops * 1e-9);
+  amount("CTAs", blocks);
+  amount("warps on an SM", warps * time.blocksPerMultiprocessor);
 }
 
 const TimedProgram::Launch *counterpart(const TimedProgram &of, const TimedProgram &in, size_t i) {

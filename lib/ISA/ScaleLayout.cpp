@@ -15,8 +15,8 @@ constexpr unsigned elementsPerMma = 64; // K of a dense fp4 MMA
 
 std::string explainTmem(unsigned localRow, unsigned blockInMma, unsigned id) {
   const ScaleCell c = scaleCell(localRow, blockInMma, id, 0);
-  return fmt::format("lanes {}, {}, {}, {}; column +{}; byte {}", c.lane, c.lane + 32, c.lane + 64,
-                     c.lane + 96, c.column, c.byte);
+  return fmt::format("TMEM lanes {}, {}, {}, {}; column +{}; byte {}", c.lane, c.lane + 32,
+                     c.lane + 64, c.lane + 96, c.column, c.byte);
 }
 
 } // namespace
@@ -65,10 +65,10 @@ Expected<std::string> explainScale(const ScaleQuestion &q) {
   std::string text = fmt::format("{} scale of element ({}, {}): row {}, block {} of {}\n",
                                  format->name, q.row, q.k, q.row, block, numBlocks);
   text += fmt::format("  global, linear      offset {}\n", q.row * numBlocks + block);
-  text += fmt::format("  global, tiled_128x4 offset {} = block ({}, {}) * 512 + {}\n",
+  text += fmt::format("  global, tiled_128x4 offset {} = tile ({}, {}) * 512 + {}\n",
                       tiled128x4Offset(q.row, block, numBlocks), q.row / 128, block / 4,
                       scaleOffsetInBlock(q.row, block));
-  text += fmt::format("  shared              byte {} of the 512-byte block\n",
+  text += fmt::format("  shared              byte {} of the 512-byte tile\n",
                       scaleOffsetInBlock(q.row, block));
   text +=
       fmt::format("  tensor memory       {}{}\n",

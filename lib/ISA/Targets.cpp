@@ -27,7 +27,7 @@ namespace fp4::hw {
 namespace {
 
 constexpr std::string_view fit =
-    "320 published NVFP4 products on B200 (hbarclay/gemm-model), error "
+    "320 published NVFP4 GEMMs on B200 (hbarclay/gemm-model), error "
     "4.7 % in 5-fold validation";
 
 /// Quotes a rate that the simulator has too, so that both say the same of a kernel.

@@ -43,7 +43,7 @@ Expected<WeightRoute> requireWeightProduct(const TargetModel &target, Activation
       find(target, activation, isPrepacked ? Weights::Scaled : Weights::Prepacked);
   return makeError(
       ErrorKind::Compile,
-      "target '" + std::string(target.name) + "' has no products of " +
+      "target '" + std::string(target.name) + "' has no GEMMs of " +
           (activation == Activation::E4M3 ? "f8E4M3FN" : "bf16 and f16") + " without scales and " +
           (isPrepacked ? "prepacked weights" : "weights with scales"),
       "targets that have them: " + others +

@@ -24,7 +24,7 @@ Status checkPitch(const std::string &name, const GemmOperand &operand, uint64_t 
 
 Status checkRanges(const GemmProblem &p) {
   if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
-    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
+    return fail("split-K ranges must be 1 to " + std::to_string(slices) + ", but got " +
                 std::to_string(p.splits));
   if (!p.streamK)
     return {};
@@ -69,10 +69,10 @@ Status validate(const GemmProblem &p) {
   const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
   if (p.k96 && (p.core != TensorCore::BlockScaled || !packed || p.splits != 1))
     return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
-                "and one range of K");
+                "and one split-K range");
   const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
   if (isMissing(p.a, needsScales) || isMissing(p.b, /*needsScales=*/true))
-    return fail("matrix product expects data and scales of both operands");
+    return fail("matmul expects data and scales of both operands");
   const unsigned bitsA = p.floatA ? 16 : isPacked(p.format) ? 4 : 8;
   FP4_TRY(checkPitch("a", p.a, p.depth, bitsA));
   FP4_TRY(checkPitch("b", p.b, p.depth, isPacked(formatOfB(p)) ? 4 : 8));

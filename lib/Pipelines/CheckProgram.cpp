@@ -148,11 +148,11 @@ LogicalResult checkRange(fp4::PrepackOp op) {
                                   << " from column " << far->column << " on";
   bool fitsTiles = isOfRows && !farScales(fp4::numerics::PowersOf::Tiles);
   diagnostic.attachNote() << (fitsTiles
-                                  ? "#fp4.weight_layout<wgmma> has such weights, for products "
+                                  ? "#fp4.weight_layout<wgmma> has such weights, for matmuls "
                                     "without arithmetic fast_accumulation"
                                   : "e4m3 has no such weights; prepack them in tiles of 4352 "
                                     "bytes for activations of bf16")
-                          << ", or make the elements of the smaller blocks zero";
+                          << ", or make the elements of the smaller scale blocks zero";
   return diagnostic;
 }
 

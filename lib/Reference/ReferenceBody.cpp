@@ -35,7 +35,8 @@ Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const Produc
   const uint64_t mostLines = isOfGroups ? sums.groups.size() : sums.rows;
   if (input.values.size() != lines * columns || (columns != 1 && columns != sums.columns) ||
       (lines != 1 && lines != mostLines))
-    return step.wrong(fmt::format("has an input of its body of type {}", tensor.type.str()));
+    return step.wrong(
+        fmt::format("has an input of its epilogue region of type {}", tensor.type.str()));
   input.ofColumn = columns == 1 ? 0 : 1;
   (isOfGroups ? input.ofGroup : input.ofRow) = lines == 1 ? 0 : columns;
   return input;
@@ -90,7 +91,7 @@ Expected<Body> readBody(Step &step) {
   }
   if (body.program.inputs != body.products.size() + body.inputs.size() ||
       body.program.results.size() != 1)
-    return step.wrong("has a body that does not take its sums and inputs");
+    return step.wrong("has an epilogue region that does not take its sums and inputs");
   return body;
 }
 

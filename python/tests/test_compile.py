@@ -105,7 +105,7 @@ class Compile(unittest.TestCase):
                 ({"target": "sm_42"}, fp4.UsageError, "unknown target 'sm_42'"),
                 ({"target": 100}, TypeError, "'target' must be a str"),
                 ({"overlap": "some"}, fp4.UsageError,
-                 "unknown overlap 'some'\nnote: an overlap of launches is none, chosen or all"),
+                 "unknown overlap 'some'\nnote: PDL is none, chosen or all"),
                 ({"overlap": True}, TypeError, "'overlap' must be a str"),
                 ({"dims": {"Q": 64}}, fp4.CompileError, "no argument has a dimension called 'Q'"),
                 ({"dims": {"M": -3}}, fp4.UsageError, "the size of 'M' must be positive"),

@@ -16,7 +16,7 @@
 // time.
 
 // Of more than eight groups a kernel makes a table.
-// TABLE: groups_0 {{.*}}1 block of 128 threads
+// TABLE: groups_0 {{.*}}1 CTA of 128 threads
 // CHECK: equals the wgmma model, bit for bit
 // CHECK: none (strict check)
 

@@ -12,7 +12,7 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no products of elements of 6 bits
+// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no GEMMs of elements of 6 bits
 // OTHER: note: sm_100a, sm_103a, sm_110a, sm_120a and sm_121a have them; or quantize both operands to mxfp8
 
 // Tensor cores with tensor memory want K in runs of 128 (mixed-sm100.mlir has them).

@@ -434,7 +434,7 @@ TEST(CtsLaunch, ClustersOfAPreferredSizeBeginWhereTheGridDivides) {
   ASSERT_TRUE(runKernel(ptxModule(kSizes), "sizes", shape, out));
   Bytes got = out.read();
   for (uint32_t i = 0; i < 64; ++i)
-    EXPECT_EQ(view<uint32_t>(got)[i], 1u) << "block " << i;
+    EXPECT_EQ(view<uint32_t>(got)[i], 1u) << "CTA " << i;
 }
 
 //===----------------------------------------------------------------------===//

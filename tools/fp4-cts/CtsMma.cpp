@@ -242,7 +242,7 @@ void check(const Case &c, Tile &tile, std::span<const std::byte> out) {
       for (unsigned column = 0; column < kColumns; ++column)
         ASSERT_EQ(c.d.decode(tile.d.get(placeOfResult(c, c.d, q, row, column))),
                   expected(c, tile, q, row, column))
-            << "product " << q << " row " << row << " column " << column;
+            << "MMA " << q << " row " << row << " column " << column;
 }
 
 class CtsMma : public testing::TestWithParam<Case> {};

@@ -30,7 +30,7 @@ void addOverlapOptions(CLI::App &app, Options &options) {
   auto *overlap = app.add_flag_callback(
       "--overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::All; },
       "Let each kernel begin while the one before it ends (programmatic dependent launch), and not "
-      "only a quantizer behind its amax and a product of prepacked weights or with wgmma of FP8 "
+      "only a quantizer behind its amax and a GEMM of prepacked weights or with wgmma of FP8 "
       "with f32 scales");
   app.add_flag_callback(
          "--no-overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::None; },
@@ -58,7 +58,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
       ->excludes(app.get_option("--emit"));
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
   app.add_option("--multiprocessors", options.compiler.multiprocessors,
-                 "Multiprocessors that the grids of products and of transforms on the tensor core "
+                 "SMs that the grids of GEMMs and of transforms on the tensor core "
                  "fill (default: all of the target)")
       ->check(CLI::Range(uint64_t(1), uint64_t(UINT16_MAX)));
   app.add_flag("--remarks", options.compiler.remarks,

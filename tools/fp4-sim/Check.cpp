@@ -23,7 +23,7 @@ static std::string describe(const sim::KernelInfo &kernel) {
       fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
                   kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
   if (kernel.requiredBlock[0])
-    text += fmt::format(", blocks of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
+    text += fmt::format(", CTAs of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
                         kernel.requiredBlock[2]);
   if (kernel.requiredCluster[0])
     text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0],

@@ -161,9 +161,9 @@ TEST(ScaleLayout, explainsInWords) {
   ASSERT_TRUE(text) << format(text.error());
   EXPECT_EQ(*text, "nvfp4 scale of element (37, 5): row 37, block 0 of 64\n"
                    "  global, linear      offset 2368\n"
-                   "  global, tiled_128x4 offset 84 = block (0, 0) * 512 + 84\n"
-                   "  shared              byte 84 of the 512-byte block\n"
-                   "  tensor memory       lanes 5, 37, 69, 101; column +1; byte 0\n"
+                   "  global, tiled_128x4 offset 84 = tile (0, 0) * 512 + 84\n"
+                   "  shared              byte 84 of the 512-byte tile\n"
+                   "  tensor memory       TMEM lanes 5, 37, 69, 101; column +1; byte 0\n"
                    "  read by             K step 0 (elements 0..63), scale id 0\n");
   const auto mx = explainScale(
       {.format = "mxfp4", .row = 200, .k = 100, .rows = 256, .depth = 512, .ctaGroup = 2});

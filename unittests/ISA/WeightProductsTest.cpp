@@ -35,7 +35,7 @@ TEST(WeightProducts, theErrorNamesWhatTheTargetHas) {
   const auto packed =
       requireWeightProduct(*lookupTarget("sm_100a"), Activation::E4M3, Weights::Prepacked);
   ASSERT_FALSE(packed);
-  EXPECT_EQ(packed.error().message, "target 'sm_100a' has no products of f8E4M3FN without scales "
+  EXPECT_EQ(packed.error().message, "target 'sm_100a' has no GEMMs of f8E4M3FN without scales "
                                     "and prepacked weights");
   EXPECT_EQ(packed.error().note, "targets that have them: sm_90a; or pass the weights with their "
                                  "tiled scales, as fp4.unprepack and fp4.swizzle_scales give them, "

@@ -423,7 +423,7 @@ TEST(Gemm, rangesOfKHaveSumsOfTheirOwn) {
   EXPECT_NE(*gemmMmaModel(p.problem), sums); // the order decides bits
   p.problem.splits = 5;
   ASSERT_FALSE(gemmMmaModel(p.problem));
-  EXPECT_EQ(gemmMmaModel(p.problem).error().message, "ranges of K must be 1 to 4, but got 5");
+  EXPECT_EQ(gemmMmaModel(p.problem).error().message, "split-K ranges must be 1 to 4, but got 5");
 }
 
 TEST(StreamK, workersHaveEqualPartsOfTheSharedTiles) {
@@ -599,7 +599,7 @@ TEST(Gemm, rejectsBadProblems) {
   bad = p.problem;
   bad.a.scales = nullptr;
   EXPECT_EQ(gemmReference(bad).error().message,
-            "matrix product expects data and scales of both operands");
+            "matmul expects data and scales of both operands");
   bad = p.problem;
   bad.b.dataPitch = 16;
   EXPECT_EQ(gemmMmaModel(bad).error().message,

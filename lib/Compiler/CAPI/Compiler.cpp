@@ -53,7 +53,7 @@ fp4_error *fp4_compiler_create(const fp4_compiler_options *options, fp4_compiler
     std::optional<LaunchOverlap> overlap = parseLaunchOverlap(stringOf(c.overlap, "chosen"));
     if (!overlap)
       return usage("unknown overlap '" + stringOf(c.overlap) + "'",
-                   "an overlap of launches is none, chosen or all");
+                   "PDL is none, chosen or all");
     cpp.overlap = *overlap;
     *compiler = new fp4_compiler(std::move(cpp), c);
     return static_cast<fp4_error *>(nullptr);

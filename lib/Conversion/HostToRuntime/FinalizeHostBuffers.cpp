@@ -177,7 +177,7 @@ private:
                                       << "a strided argument of dynamically many matrices must be "
                                          "read by an operation that takes strides";
       diagnostic.attachNote(argument.getLoc())
-          << "fp4.quantize and fp4.amax take strides, and so does a product of bf16, f16 or codes; "
+          << "fp4.quantize and fp4.amax take strides, and so does a matmul of bf16, f16 or codes; "
              "for others make the batch static, or pass a matrix at a time";
       return diagnostic;
     }
@@ -332,7 +332,7 @@ private:
              fp4::elementwiseOperations();
     if (op->getName().getStringRef() == "linalg.transpose")
       return "of static sizes, fp4.amax and fp4.quantize without groups and random numbers read "
-             "through it, and a product that has no other use is made transposed; other tensors "
+             "through it, and a matmul that has no other use is made transposed; other tensors "
              "must come transposed";
     return "host functions consist of fp4 operations that convert-fp4-to-gpu and "
            "convert-fp4-to-pipe lower, of constants, and of views: reshapes and slices of whole "

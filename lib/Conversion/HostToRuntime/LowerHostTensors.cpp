@@ -180,7 +180,7 @@ FailureOr<BufferSlice> sliceTiles(tensor::ExtractSliceOp op) {
                row % tile == 0 && (rows % tile == 0 || row + rows == type.getDimSize(0)) &&
                op.getType().getRank() == 2;
   if (!whole) {
-    InFlightDiagnostic diagnostic = moves(op, "it cuts tiles of 128 rows by 4 blocks");
+    InFlightDiagnostic diagnostic = moves(op, "it cuts tiles of 128 rows by 4 scale blocks");
     diagnostic.attachNote() << "take all columns, from a multiple of 128 rows on; or slice the "
                                "row-major scales and use fp4.swizzle_scales";
     return failure();

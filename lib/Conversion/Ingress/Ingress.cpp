@@ -43,7 +43,7 @@ LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
     if (!type || type.getRank() != rank || (rank != 2 && rank != 3))
       return refuse(op,
                     "the " + name + " and the result must be matrices, or matrices in batches",
-                    "collapse other dimensions to rows before the product");
+                    "collapse other dimensions to rows before the matmul");
     if (llvm::any_of(type.getShape().drop_front(), ShapedType::isDynamic))
       return refuse(op, "the " + name + " must have static sizes behind the first",
                     "export the program with static shapes; the number of rows may be dynamic");
@@ -53,7 +53,7 @@ LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
                   "exchange the sides where only the other one is dynamic");
   if (rank == 3 && typeOf(product.lhs.data).isDynamicDim(0))
     return refuse(op, "the number of batches must be static",
-                  "collapse batches and rows of the left side to dynamic rows before the product");
+                  "collapse batches and rows of the left side to dynamic rows before the matmul");
   return success();
 }
 
@@ -82,7 +82,7 @@ LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
     if (!hasFour(type) && !isa<Float8E4M3FNType, Float8E5M2Type>(type))
       return refuse(op, "both sides must have elements of type f4E2M1FN, f8E4M3FN or f8E5M2, but got " +
                             typesOf(lhs, rhs),
-                    "products of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits");
+                    "matmuls of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits");
   constexpr int64_t unit = 128; // blockscaled_matmul (C191)
   if (hasFour(lhs) == hasFour(rhs) || k % unit == 0)
     return success();

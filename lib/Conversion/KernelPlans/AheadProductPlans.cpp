@@ -174,7 +174,7 @@ LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
     return misfit(
         op, "tile",
         isNarrow
-            ? "is, with 'swap' and 128 rows, [128, 128, 128] of a dual product, and of one "
+            ? "is, with 'swap' and 128 rows, [128, 128, 128] of a dual GEMM, and of one "
               "that derives results from elements of f32"
             : "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
               "[256, 128, 128]",

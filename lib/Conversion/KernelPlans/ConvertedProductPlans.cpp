@@ -173,7 +173,7 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
     return misfit(op, plan.pair ? "pair" : "swap", "is left out on " + StringRef(target.name),
                   "one");
   if (plan.cluster[0] && !mayJoin)
-    return misfit(op, "cluster", "is left out for such a product on " + StringRef(target.name),
+    return misfit(op, "cluster", "is left out for such a GEMM on " + StringRef(target.name),
                   "one");
   if (*plan.resident < 1 || *plan.resident > resident)
     return misfit(op, "resident", (resident == 1 ? "is " : "is at most ") + Twine(resident),
@@ -206,11 +206,11 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   auto product = cast<BlockScaledMatmulOp>(op);
   if (hasSmallTile(product) && (m != kTileM || n > kTileNs[1]))
     return misfit(op, "tile",
-                  "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual product, "
+                  "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, "
                   "and of one that quantizes its elements or has the amax of f32",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (splitsOf(product, plan) > 1)
-    return misfit(op, "tile", "has 'swap' beside it for ranges of K", "none");
+    return misfit(op, "tile", "has 'swap' beside it for split-K", "none");
   // A tile of 64 columns has the first rows of its scale tile.
   bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most

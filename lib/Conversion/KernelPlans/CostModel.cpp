@@ -356,7 +356,7 @@ static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_
 
 ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
-  assert(target.product && "a product of tiles expects tcgen05");
+  assert(target.product && "a GEMM of tiles expects tcgen05");
   if (tile.swap)
     return productCost(transposed(size), unswapped(tile), target);
   int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);

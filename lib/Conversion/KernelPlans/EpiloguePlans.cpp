@@ -21,11 +21,11 @@ using namespace fp4;
 static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   if (!copiesScales(product, target))
-    return "but for block-scaled products on targets with tcgen05";
+    return "but for block-scaled GEMMs on targets with tcgen05";
   if (product.getStreamK() || (splitsOf(product, plan) > 1 && plan.join != RangeJoin::Cluster))
-    return "where ranges of K join in a workspace";
+    return "where split-K is reduced in a workspace";
   if (plan.pair && plan.tile[0] == kProductTileM)
-    return "with pairs of 128 rows, whose lanes have halves of the columns";
+    return "with pairs of 128 rows, whose TMEM lanes have halves of the columns";
   constexpr int64_t lanes = 32; // of a warp, which exchanges as many columns
   constexpr int64_t narrowest = 32; // bytes of a row of a swizzled tile
   int64_t unit = product.quantizesColumns()                         ? lanes

@@ -92,7 +92,7 @@ LogicalResult fp4::checkClusterJoin(Operation *op, const KernelPlan &plan,
   int64_t most = hw::mostClusterBlocks(target);
   if (splits < 2 || blocks > most)
     return misfit(op, "join",
-                  "is cluster for 2 to " + Twine(most / (plan.pair ? 2 : 1)) + " ranges of K" +
+                  "is cluster for 2 to " + Twine(most / (plan.pair ? 2 : 1)) + " split-K ranges" +
                       (plan.pair ? " with 'pair'" : ""),
                   "it for " + Twine(splits));
   if (plan.pair && plan.tile[0] == kProductTileM)
@@ -113,7 +113,7 @@ LogicalResult fp4::checkClusterJoin(Operation *op, const KernelPlan &plan,
   if (plan.cluster[0] != blocks || plan.cluster[1] != 1)
     return misfit(op, "cluster",
                   "is [" + Twine(blocks) + ", 1] with join = cluster, " +
-                      (plan.pair ? "a pair" : "a block") + " for each range of K",
+                      (plan.pair ? "a pair" : "a CTA") + " for each split-K range",
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
   return success();
 }

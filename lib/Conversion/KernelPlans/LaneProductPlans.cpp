@@ -119,7 +119,7 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
   remark::passed(op->getLoc(), name)
       << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz", tile.rows(),
-                       tile.n, tile.pair ? "a pair of blocks" : "one block",
+                       tile.n, tile.pair ? "a pair of CTAs" : "one CTA",
                        cyclesOf(size, tile, target) / clock / 1000, clock)
              .str();
 }
@@ -172,7 +172,7 @@ LogicalResult fp4::checkLaneProduct(Operation *op, const KernelPlan &plan,
     return failure();
   bool isShared = groupsOf(n) > 1;
   if (isShared && cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1) > 1)
-    return misfit(op, "tile", "has at most " + Twine(kGroupColumns) + " columns for ranges of K",
+    return misfit(op, "tile", "has at most " + Twine(kGroupColumns) + " columns for split-K",
                   Twine(n));
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads},

@@ -25,7 +25,7 @@ LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan,
     return success();
   if (!copiesScales(cast<BlockScaledMatmulOp>(op), target))
     return misfit(op, "mma_warps",
-                  "is left out but for block-scaled products on targets with tcgen05",
+                  "is left out but for block-scaled GEMMs on targets with tcgen05",
                   Twine(*plan.mmaWarps));
   if (*plan.mmaWarps > 2)
     return misfit(op, "mma_warps", "is 1 or 2", Twine(*plan.mmaWarps));

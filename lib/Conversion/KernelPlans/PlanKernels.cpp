@@ -146,7 +146,7 @@ private:
       InFlightDiagnostic diag = emitWarning(getOperation().getLoc())
                                 << "the plan '" << one.text << "' is for no kernel of this program";
       if (one.plan.maxRows)
-        diag.attachNote() << "plans with 'max_rows' are for products whose rows are dynamic and of "
+        diag.attachNote() << "plans with 'max_rows' are for GEMMs whose rows are dynamic and of "
                              "no groups: leave 'max_rows' out";
       else
         diag.attachNote() << "no kernel is of its family; --emit=mlir --compile-to=planned shows "

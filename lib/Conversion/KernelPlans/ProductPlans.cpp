@@ -27,7 +27,7 @@ static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetM
   if (!target.hasTcgen05 && !target.hasMmaBlockScale)
     return makeError(ErrorKind::Compile,
                      "target '" + std::string(target.name) +
-                         "' has no products of elements of 6 bits",
+                         "' has no GEMMs of elements of 6 bits",
                      "sm_100a, sm_103a, sm_110a, sm_120a and sm_121a have them; or quantize both "
                      "operands to mxfp8");
   if (!target.hasTcgen05)
@@ -303,7 +303,7 @@ constexpr int64_t kMostStages = 8;
 std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp product,
                                                           bool ofGroups) {
   if ((product.isGrouped() && !ofGroups) || product.addsRanges())
-    return {"is direct for products of groups and of ranges of K", "tma"};
+    return {"is direct for grouped GEMMs and for split-K", "tma"};
   if (!product.hasOnlyElements())
     return {"is direct where more than the elements is a result", "tma"};
   if (hasDynamicColumns(product)) // the program checks that rows are multiples of 16 bytes
@@ -404,7 +404,7 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
   if (product.isGrouped() || lhs.isDynamicDim(0))
     return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
   if (isFused(product))
-    return misfit(op, "swap", "is left out for dual products and for results that are derived", "it");
+    return misfit(op, "swap", "is left out for dual GEMMs and for results that are derived", "it");
   bool hasCluster = plan.cluster[0] && plan.join != RangeJoin::Cluster;
   if (plan.pair || hasCluster || plan.store == ResultStore::Tma)
     return misfit(op, "swap",
@@ -444,7 +444,7 @@ LogicalResult fp4::checkStream(Operation *op, const KernelPlan &plan) {
                   "is [" + Twine(stream[1]) + ", " + Twine(stream[2]) + ", k], as 'stream_k' says",
                   ::spell(plan.tile));
   if (plan.cluster[0] > (plan.pair ? 2 : 1) || plan.cluster[1] > 1)
-    return misfit(op, "cluster", "is a pair or one block with 'stream_k'", ::spell(plan.cluster));
+    return misfit(op, "cluster", "is a pair or one CTA with 'stream_k'", ::spell(plan.cluster));
   return success();
 }
 
@@ -475,15 +475,15 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (product.getStreamK() && failed(checkStream(op, plan)))
     return failure();
   if (product.addsRanges() && k > int64_t(numerics::splitSlice))
-    return misfit(op, "tile", "is at most 256 deep, which ranges of K are multiples of",
+    return misfit(op, "tile", "is at most 256 deep, which split-K ranges are multiples of",
                   spell(plan.tile));
   if (isBeyondMemory(plan, target))
-    return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
+    return misfit(op, "tile", "fits in the memories of an SM of " +
                                   StringRef(target.name), spell(plan.tile));
   if (fitsMemories(plan, size, target))
     return success();
   auto [bytes, tmemColumns] = footprint(plan, size);
-  return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
+  return misfit(op, "tile", "fits in the memories of an SM of " +
                                 StringRef(target.name),
                 spell(plan.tile) + ", of " + Twine(bytes) + " bytes and " + Twine(tmemColumns) +
                     " columns");
@@ -495,21 +495,21 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   if (plan.join == RangeJoin::Cluster)
     return checkClusterJoin(op, plan, target);
   if (plan.pair && (m == 0 || m % 2))
-    return misfit(op, "cluster", "has an even number of blocks along m, two for each pair",
+    return misfit(op, "cluster", "has an even number of CTAs along m, two for each pair",
                   spell(plan.cluster));
   if (m == 0)
     return success();
   int64_t most = hw::mostClusterBlocks(target);
   if (!llvm::isPowerOf2_64(m) || !llvm::isPowerOf2_64(n) || m > most || n > most / m)
     return misfit(op, "cluster",
-                  "has powers of two, of at most " + Twine(most) + " blocks on " +
+                  "has powers of two, of at most " + Twine(most) + " CTAs on " +
                       StringRef(target.name),
                   spell(plan.cluster));
   // CTAs along m load a tile of columns together, of which swizzles keep 8 in one place.
   constexpr int64_t unit = 8;
   if (int64_t columns = plan.tile[1]; !plan.pair && columns % (m * unit))
     return misfit(op, "cluster",
-                  "has blocks along m that each load a multiple of " + Twine(unit) + " of the " +
+                  "has CTAs along m that each load a multiple of " + Twine(unit) + " of the " +
                       Twine(columns) + " columns of a tile",
                   spell(plan.cluster));
   return success();
@@ -528,7 +528,7 @@ static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
                   "is left out on " + StringRef(target.name) + ", whose clusters have one size",
                   spell(plan.fallback));
   if (!plan.pair || product.hasF32Scales() || product.hasFloatLhs() || !target.hasTcgen05)
-    return misfit(op, "fallback", "is left out but for block-scaled products with 'pair'",
+    return misfit(op, "fallback", "is left out but for block-scaled GEMMs with 'pair'",
                   spell(plan.fallback));
   if (isNarrow(plan)) // the scales of B lie in halves, whose parts depend on the cluster
     return misfit(op, "fallback", "is left out with pairs of 128 rows", spell(plan.fallback));
@@ -538,7 +538,7 @@ static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
   if (m % 2 || !plan.cluster[0] || plan.cluster[0] % m || plan.cluster[1] % n)
     return misfit(op, "fallback",
                   "divides 'cluster', " + spell(plan.cluster) +
-                      ", and has an even number of blocks along m",
+                      ", and has an even number of CTAs along m",
                   spell(plan.fallback));
   return success();
 }
@@ -571,7 +571,7 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
     return failure();
   if (plan.join == RangeJoin::Cluster && !mayJoinLanes(op, target))
     return misfit(op, "join",
-                  "is left out but for products on targets with tcgen05 whose scales are not f32",
+                  "is left out but for GEMMs on targets with tcgen05 whose scales are not f32",
                   "cluster");
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);

@@ -17,13 +17,13 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const Produc
   ProductCost cost = productCost(size, tile, target);
   double clock = target.product->gigahertz;
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
-  std::string blocks = tile.pair   ? "a pair of blocks"
-                       : tile.swap ? "one block with swapped operands"
-                                   : "one block";
+  std::string blocks = tile.pair   ? "a pair of CTAs"
+                       : tile.swap ? "one CTA with swapped operands"
+                                   : "one CTA";
   if (tile.pair && tile.blocks() > 2 && !tile.joins)
     blocks = llvm::formatv("pairs in clusters of {0} x {1}", tile.clusterM, tile.clusterN).str();
   if (tile.joins)
-    blocks += ", whose ranges of K join in a cluster of " + std::to_string(tile.blocks());
+    blocks += ", whose split-K ranges are reduced in a cluster of " + std::to_string(tile.blocks());
   if (tile.epilogueGroups > 1)
     blocks += ", with an epilogue of eight warps";
   remark::passed(op->getLoc(), name)

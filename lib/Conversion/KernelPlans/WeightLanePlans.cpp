@@ -111,7 +111,7 @@ static void explain(Operation *op, const MatmulSize &size, int64_t rows,
   double clock = target.product->gigahertz;
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
   remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by one block, predicted {2:f2} us at {3:f3} GHz", rows,
+      << llvm::formatv("tiles of {0}x{1} by one CTA, predicted {2:f2} us at {3:f3} GHz", rows,
                        kTileN, cyclesOf(size, rows, target) / clock / 1000, clock)
              .str();
 }
@@ -187,13 +187,13 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
     InFlightDiagnostic diag =
         op->emitOpError("expects no 'stream_k' beside a lhs without scales on ")
         << StringRef(target.name) << ", but got it";
-    diag.attachNote() << "leave it out, or give K ranges with 'split_k'";
+    diag.attachNote() << "leave it out, or split K with 'split_k'";
     return diag;
   }
   auto [m, n, k] = plan.tile;
   SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
   if (!fitsTensorMemory(m, sizeOfProduct(cast<BlockScaledMatmulOp>(op), plan)))
-    return misfit(op, "tile", "has up to 128 rows in a dual product", Twine(m));
+    return misfit(op, "tile", "has up to 128 rows in a dual GEMM", Twine(m));
   if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return misfit(op, "tile",
                   Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +

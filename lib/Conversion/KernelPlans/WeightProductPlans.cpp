@@ -338,7 +338,7 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
     return success();
   return misfit(op, "cluster",
                 "is [1, 1], or [split_k / ranges, 1] for up to " + Twine(target.maxClusterSize) +
-                    " ranges of K of tiles of up to " + Twine(tile.mostRows) + " rows",
+                    " split-K ranges of tiles of up to " + Twine(tile.mostRows) + " rows",
                 "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
@@ -471,7 +471,7 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                 cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
                 plan.cluster[0] <= 1;
   if (productsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
-    return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual product",
+    return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual GEMM",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
   bool isPacked = (n == kTileN || isWide) && k >= least && kPrepackedTileK % k == 0;
@@ -513,7 +513,7 @@ static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
     return success();
   return misfit(op, "ranges",
                 "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
-                    " columns, where all ranges of K have as many slices of 256 elements",
+                    " columns, where all k slices have as many units of 256 elements",
                 Twine(ranges));
 }
 
@@ -545,7 +545,7 @@ static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
   auto [m, n, k] = plan.tile;
   return misfit(op, "tile",
                 "has two stages in the " + Twine(room) +
-                    " bytes of shared memory that a block of " + StringRef(target.name) + " has",
+                    " bytes of shared memory that a CTA of " + StringRef(target.name) + " has",
                 "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] with stages of " +
                     Twine(stage) + " bytes");
 }

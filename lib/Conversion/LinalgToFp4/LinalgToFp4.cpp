@@ -195,7 +195,7 @@ LogicalResult convertContraction(linalg::GenericOp op) {
   if (failed(contraction))
     return failure();
   if (!isZero(op.getDpsInits()[0]))
-    return ingress::refuse(op, "the result must begin with zero, because a product adds to nothing",
+    return ingress::refuse(op, "the result must begin with zero, because a matmul adds to nothing",
                            "begin with a linalg.fill of 0.0, and add the other tensor behind the "
                            "contraction");
   std::optional<Scaling> scaling = matchScaling(op->getResult(0));

@@ -261,7 +261,7 @@ FailureOr<ingress::ScaledProduct> stablehlo::matchExplicitDot(OpBuilder &b, Oper
                            "its dot_dimension_numbers must contract the last dimension of both "
                            "sides, or the one before the last of a transposed right side, with one "
                            "batch in front",
-                           "move the axes in jax before the product, and keep weights as N x K");
+                           "move the axes in jax before the matmul, and keep weights as N x K");
   auto right = scaledOf(rhs), left = scaledOf(lhs);
   if (!left)
     left = floatsOf(lhs);
@@ -274,7 +274,7 @@ FailureOr<ingress::ScaledProduct> stablehlo::matchExplicitDot(OpBuilder &b, Oper
     return ingress::ScaledProduct{*left, *right, /*alpha=*/Value(), result};
   if (!result.hasStaticShape())
     return ingress::refuse(op, "rows of several dimensions must have static sizes",
-                           "collapse them with a reshape before the product");
+                           "collapse them with a reshape before the matmul");
   left->data = ingress::asMatrix(b, op->getLoc(), left->data);
   if (left->scales)
     left->scales = ingress::asMatrix(b, op->getLoc(), left->scales);

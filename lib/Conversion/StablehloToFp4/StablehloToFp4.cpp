@@ -90,7 +90,7 @@ LogicalResult checkOperands(Operation *op) {
       llvm::all_of(op->getOperandTypes(), ranked) && ranked(op->getResult(0).getType()))
     return success();
   return ingress::refuse(op, "it must have two sides, their scales, and one result",
-                         "multiply with a global scale behind the product");
+                         "multiply with a global scale behind the matmul");
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +125,7 @@ LogicalResult checkBatches(Operation *op, int64_t rank) {
   auto refuse = [&] {
     return ingress::refuse(op, "its backend_config must have dimension 0 as the batch of both sides, "
                                "but got '" + text + "'",
-                           "move the batches to the front before the product");
+                           "move the batches to the front before the matmul");
   };
   llvm::Expected<llvm::json::Value> config = llvm::json::parse(text);
   if (!config) {
@@ -183,7 +183,7 @@ FailureOr<ingress::ScaledProduct> matchComposite(Operation *op) {
   const int64_t rank = result.getRank();
   if (rank != 2 && rank != 3)
     return ingress::refuse(op, "it must multiply matrices, or matrices in batches",
-                           "collapse other dimensions to rows before the product");
+                           "collapse other dimensions to rows before the matmul");
   auto attributes = dyn_cast_or_null<DictionaryAttr>(attributeOf(op, "composite_attributes"));
   Attribute numbers = attributes ? attributes.get("dimension_numbers") : Attribute();
   const unsigned batches = rank - 2;
@@ -195,7 +195,7 @@ FailureOr<ingress::ScaledProduct> matchComposite(Operation *op) {
   if (!known)
     return ingress::refuse(op, "its dimension_numbers must contract the last dimension of the left "
                                "side, with batches in front",
-                           "move the axes in jax before the product");
+                           "move the axes in jax before the matmul");
   ingress::ScaledProduct product = {{op->getOperand(0), op->getOperand(2)},
                                     {op->getOperand(1), op->getOperand(3)},
                                     /*alpha=*/Value(),
@@ -247,7 +247,7 @@ FailureOr<ingress::ScaledProduct> match(OpBuilder &b, Operation *op) {
   if (isExplicitDot(op))
     return matchExplicitDot(b, op);
   if (!isCall(op) && !isComposite(op))
-    return ingress::refuse(op, "it reads or makes numbers of 4 bits and is no product",
+    return ingress::refuse(op, "it reads or makes numbers of 4 bits and is no matmul",
                            "only __op$block_scaled_dot, xla.scaled_dot, and dot_general of numbers "
                            "times their scales are known; pass quantized tensors as arguments");
   if (failed(checkOperands(op)))

@@ -342,7 +342,7 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
   if (shared > maxSharedBytes_)
     return makeError(
         ErrorKind::Device,
-        fmt::format("kernel '{}' needs {} bytes of shared memory per block, but {} has {}",
+        fmt::format("kernel '{}' needs {} bytes of shared memory per CTA, but {} has {}",
                     kernel.info.name, shared, selector(), maxSharedBytes_));
   return {};
 }

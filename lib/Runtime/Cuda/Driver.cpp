@@ -70,10 +70,10 @@ const char *hint(Result result) {
   case ErrorLaunchTimeout:
     return "the kernel did not end: run with --device sim, which reports deadlocks";
   case ErrorLaunchOutOfResources:
-    return "the block needs more registers or shared memory than the GPU has";
+    return "the CTA needs more registers or shared memory than the GPU has";
   case ErrorCooperativeLaunchTooLarge:
-    return "blocks that wait for each other must all be resident: other work may have taken "
-           "multiprocessors away (MPS), or the code was emitted for a larger GPU";
+    return "CTAs that wait for each other must all run at a time: other work may have taken "
+           "SMs away (MPS), or the code was emitted for a larger GPU";
   case ErrorNotFound:
     return "the module has no symbol of that name";
   default:

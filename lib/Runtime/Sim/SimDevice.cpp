@@ -33,7 +33,7 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   FP4_ASSIGN(sim::SimOptions settings, sim::settingsOf(options));
   FP4_ASSIGN(auto instruments, sim::Instruments::create(options, settings));
   if (options.showProgress) {
-    settings.progress = makeProgressLine("simulating", "blocks");
+    settings.progress = makeProgressLine("simulating", "CTAs");
     settings.orders.progress = makeProgressLine("exploring", "orders");
   }
   return std::unique_ptr<Device>(

@@ -75,7 +75,7 @@ func.func @packed_reshape(%x: tensor<8x64xf4E2M1FN>) -> (tensor<8x2x32xf4E2M1FN>
 !u = tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @tiles(%x: !s) -> (!t, !u) {
   %0 = tensor.extract_slice %x[128, 0] [128, 4] [1, 1] : !s to !t
-  // expected-error @+2 {{it cuts tiles of 128 rows by 4 blocks}}
+  // expected-error @+2 {{it cuts tiles of 128 rows by 4 scale blocks}}
   // expected-note @+1 {{take all columns, from a multiple of 128 rows on; or slice the row-major scales and use fp4.swizzle_scales}}
   %1 = tensor.extract_slice %x[128, 0] [100, 4] [1, 1] : !s to !u
   return %0, %1 : !t, !u

@@ -10,7 +10,7 @@
 // The result is added to a tensor.
 func.func @init(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>,
                 %sb: tensor<32x2xf8E8M0FNU>, %init: tensor<48x32xf32>) -> tensor<48x32xf32> {
-  // expected-error @+2 {{the result must begin with zero, because a product adds to nothing}}
+  // expected-error @+2 {{the result must begin with zero, because a matmul adds to nothing}}
   // expected-note @+1 {{begin with a linalg.fill of 0.0, and add the other tensor behind the contraction}}
   %y = linalg.generic {indexing_maps = [#a, #b, #sa, #sb, #y],
                        iterator_types = ["parallel", "parallel", "reduction", "reduction"]}

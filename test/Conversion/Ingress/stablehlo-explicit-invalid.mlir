@@ -24,7 +24,7 @@ func.func @first(%x: tensor<64x8xbf16>, %w: tensor<64x32xf4E2M1FN>, %s: tensor<6
   %1 = "stablehlo.convert"(%s) : (tensor<64x32xf8E8M0FNU>) -> tensor<64x32xbf16>
   %2 = "stablehlo.multiply"(%0, %1) : (tensor<64x32xbf16>, tensor<64x32xbf16>) -> tensor<64x32xbf16>
   // expected-error @+2 {{its dot_dimension_numbers must contract the last dimension of both sides}}
-  // expected-note @+1 {{move the axes in jax before the product, and keep weights as N x K}}
+  // expected-note @+1 {{move the axes in jax before the matmul, and keep weights as N x K}}
   %3 = "stablehlo.dot_general"(%x, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>}>
       : (tensor<64x8xbf16>, tensor<64x32xbf16>) -> tensor<8x32xbf16>
   return %3 : tensor<8x32xbf16>

@@ -20,7 +20,7 @@ func.func @columns(%a: tensor<48x64xf4E2M1FN>, %b: tensor<64x32xf4E2M1FN>, %sa: 
 func.func @first(%a: tensor<64x48xf4E2M1FN>, %b: tensor<64x32xf4E2M1FN>, %sa: tensor<2x48xf8E8M0FNU>,
                  %sb: tensor<2x32xf8E8M0FNU>) -> tensor<48x32xf32> {
   // expected-error @+2 {{its dimension_numbers must contract the last dimension of the left side}}
-  // expected-note @+1 {{move the axes in jax before the product}}
+  // expected-note @+1 {{move the axes in jax before the matmul}}
   %y = "stablehlo.composite"(%a, %b, %sa, %sb) <{
       composite_attributes = {dimension_numbers = [[[0], [0]], [[], []]]}, name = "xla.scaled_dot"}>
       : (tensor<64x48xf4E2M1FN>, tensor<64x32xf4E2M1FN>, tensor<2x48xf8E8M0FNU>, tensor<2x32xf8E8M0FNU>)
@@ -46,7 +46,7 @@ func.func @layout(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %s
 func.func @config(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %sa: tensor<1x48x2xf8E8M0FNU>,
                   %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x48x32xf32> {
   // expected-error @+2 {{its backend_config must have dimension 0 as the batch of both sides, but got '{}'}}
-  // expected-note @+1 {{move the batches to the front before the product}}
+  // expected-note @+1 {{move the batches to the front before the matmul}}
   %y = "stablehlo.custom_call"(%a, %b, %sa, %sb) <{call_target_name = "__op$block_scaled_dot",
       backend_config = "{}"}>
       : (tensor<1x48x64xf4E2M1FN>, tensor<1x32x64xf4E2M1FN>, tensor<1x48x2xf8E8M0FNU>,
@@ -84,7 +84,7 @@ func.func @scales(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %s
 
 // Numbers of 4 bits that are converted by hand.
 func.func @by_hand(%a: tensor<48x64xf4E2M1FN>) -> tensor<48x64xbf16> {
-  // expected-error @+2 {{it reads or makes numbers of 4 bits and is no product}}
+  // expected-error @+2 {{it reads or makes numbers of 4 bits and is no matmul}}
   // expected-note @+1 {{only __op$block_scaled_dot, xla.scaled_dot, and dot_general of numbers times their scales are known}}
   %y = "stablehlo.convert"(%a) : (tensor<48x64xf4E2M1FN>) -> tensor<48x64xbf16>
   return %y : tensor<48x64xbf16>

@@ -15,7 +15,7 @@ func.func @recipe(%x: tensor<16x64xf32>) -> (tensor<16x64xf4E2M1FN>, tensor<16x2
 func.func @six_bits(%a: tensor<1x16x64xf6E2M3FN>, %sa: tensor<1x16x2xf8E8M0FNU>,
                     %b: tensor<1x32x64xf6E2M3FN>, %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x16x32xf32> {
   // expected-error @+2 {{both sides must have elements of type f4E2M1FN, f8E4M3FN or f8E5M2, but got f6E2M3FN and f6E2M3FN}}
-  // expected-note @+1 {{products of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits}}
+  // expected-note @+1 {{matmuls of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits}}
   %y = tosa.matmul_t_block_scaled %a, %sa, %b, %sb {block_size = #tosa.block_size<BLOCK_SIZE_32>}
       : (tensor<1x16x64xf6E2M3FN>, tensor<1x16x2xf8E8M0FNU>, tensor<1x32x64xf6E2M3FN>,
          tensor<1x32x2xf8E8M0FNU>) -> tensor<1x16x32xf32>

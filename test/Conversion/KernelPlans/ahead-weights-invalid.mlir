@@ -13,7 +13,7 @@
 
 // TILE: error: {{.*}}'tile' is, with 'swap' and prepacked weights, [128, n, 128] with n a multiple of 8 from 128 to 192, or [128, 256, 128], but got
 // RESIDENT: error: {{.*}}'resident' is 1, but got 2
-// CLUSTER: error: {{.*}}'cluster' is left out for such a product on sm_90a
+// CLUSTER: error: {{.*}}'cluster' is left out for such a GEMM on sm_90a
 // FLOATS: error: {{.*}}'swap' is for prepacked weights beside a lhs of f8E4M3FN without scales, and without fast accumulation, but got it
 func.func @f(%x: tensor<256x512xTYPE>, %p: tensor<4xTILESxBYTESxi8, #fp4.weight_layout<wgmma>>) -> tensor<256x512xf32> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}

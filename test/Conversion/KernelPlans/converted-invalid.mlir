@@ -12,7 +12,7 @@
 
 // TILE: error: {{.*}}tile{{.*}}[256, 128, 128]{{.*}}for up to 64 columns, [256, 64, 128] or [128, 64, 128]
 // PAIR: error: {{.*}}pair{{.*}}left out on sm_90a
-// CLUSTER: error: {{.*}}cluster{{.*}}left out for such a product on sm_90a
+// CLUSTER: error: {{.*}}cluster{{.*}}left out for such a GEMM on sm_90a
 // RESIDENT: error: {{.*}}resident{{.*}}1
 // CONVERT: error: {{.*}}roles{{.*}}drive the engine convert
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 4

@@ -16,7 +16,7 @@ func.func @plain(%a: !a, %s: !s) -> !y {
   return %y : !y
 }
 
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of {{.*}} by a pair of blocks, with an epilogue of eight warps, predicted {{.*}}, bound by the epilogue"
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of {{.*}} by a pair of CTAs, with an epilogue of eight warps, predicted {{.*}}, bound by the epilogue"
 func.func @silu(%a: !a, %s: !s) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
@@ -42,7 +42,7 @@ func.func @deep(%a: !l, %s: !t, %bias: tensor<1x4096xf32>) -> !y {
   return %y : !y
 }
 
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x128 by a pair of blocks, with an epilogue of eight warps
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x128 by a pair of CTAs, with an epilogue of eight warps
 func.func @columns(%a: !a, %s: !s) -> (tensor<4096x4096xf4E2M1FN>, tensor<4096x128xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %q, %t = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
@@ -53,7 +53,7 @@ func.func @columns(%a: !a, %s: !s) -> (tensor<4096x4096xf4E2M1FN>, tensor<4096x1
 }
 
 // Each warp raises the amax in memory, so more of them take longer.
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x192 by a pair of blocks, predicted
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x192 by a pair of CTAs, predicted
 func.func @amax(%a: !a, %s: !s) -> (!y, tensor<f32>) {
   %y, %m = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
@@ -63,7 +63,7 @@ func.func @amax(%a: !a, %s: !s) -> (!y, tensor<f32>) {
   return %y, %m : !y, tensor<f32>
 }
 
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x{{64|128}} by a pair of blocks, with an epilogue of eight warps, predicted {{.*}}, bound by the epilogue"
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x{{64|128}} by a pair of CTAs, with an epilogue of eight warps, predicted {{.*}}, bound by the epilogue"
 func.func @gate(%a: !a, %s: !s) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
   ^bb0(%x: f32, %up: f32):

@@ -19,10 +19,10 @@
 // JOINED: cluster = [4, 1], join = cluster, epilogue_warps = 8
 // FOUR: epilogue_warps = 4, {{.*}}epilogue warps 0 to 4 drives [threads]
 // SIX: error: {{.*}}'epilogue_warps' is 4 or 8, but got 6
-// WORKSPACE: error: {{.*}}'epilogue_warps' is 4 where ranges of K join in a workspace, but got 8
-// PAIR: error: {{.*}}'epilogue_warps' is 4 with pairs of 128 rows, whose lanes have halves of the columns, but got 8
+// WORKSPACE: error: {{.*}}'epilogue_warps' is 4 where split-K is reduced in a workspace, but got 8
+// PAIR: error: {{.*}}'epilogue_warps' is 4 with pairs of 128 rows, whose TMEM lanes have halves of the columns, but got 8
 // COLUMNS: error: {{.*}}'epilogue_warps' is 4 for tiles whose columns are no multiple of 32, but got 8
-// TARGET: error: {{.*}}'epilogue_warps' is 4 but for block-scaled products on targets with tcgen05, but got 8
+// TARGET: error: {{.*}}'epilogue_warps' is 4 but for block-scaled GEMMs on targets with tcgen05, but got 8
 // ROLES: error: {{.*}}'roles' drive the engine threads with 8 warps from a multiple of 4, as 'epilogue_warps' says, but got
 
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -17,9 +17,9 @@
 
 // WIDE: error: {{.*}}must have a plan whose 'tile' is [128, n, k] with n = 64 or 128 and k a multiple of 256, but got
 // STORE: error: {{.*}}must have a plan whose 'store' is direct where more than the elements is a result, but got tma
-// SWAP: error: {{.*}}must have a plan whose 'swap' is left out for dual products and for results that are derived
-// TALL: error: {{.*}}must have a plan whose 'tile' is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual product, and of one that quantizes its elements or has the amax of f32, but got [256, 128, 128]
-// AHEAD: error: {{.*}}must have a plan whose 'tile' is, with 'swap' and 128 rows, [128, 128, 128] of a dual product, and of one that derives results from elements of f32, but got [256, 128, 128]
+// SWAP: error: {{.*}}must have a plan whose 'swap' is left out for dual GEMMs and for results that are derived
+// TALL: error: {{.*}}must have a plan whose 'tile' is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, and of one that quantizes its elements or has the amax of f32, but got [256, 128, 128]
+// AHEAD: error: {{.*}}must have a plan whose 'tile' is, with 'swap' and 128 rows, [128, 128, 128] of a dual GEMM, and of one that derives results from elements of f32, but got [256, 128, 128]
 // ROWS: error: {{.*}}must have a plan whose 'tile' is [m, n, k] with m = 128, whose rows threads quantize, n = 64, 128 or 256, m * n up to 8192 and k = 128 or 256, but got
 // ROLES: error: {{.*}}must have a plan whose 'roles' quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on, but got 2 from 0
 !e = tensor<64x256xf4E2M1FN>

@@ -80,7 +80,7 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is at most 256 deep, which ranges of K are multiples of, but got [128, 64, 512]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is at most 256 deep, which split-K ranges are multiples of, but got [128, 64, 512]}}
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 512]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
@@ -96,7 +96,7 @@ func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' is a pair or one block with 'stream_k', but got [2, 1]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], cluster = [2, 1]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
@@ -113,7 +113,7 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [64, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of a multiprocessor of sm_100a, but got [128, 256, 1280], of 286720 bytes and 576 columns}}
+  // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 256, 1280], of 286720 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
@@ -126,30 +126,30 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'tile' out}}
   %columns = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of a multiprocessor of sm_100a, but got [128, 128, 4611686018427387904]}}
+  // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 128, 4611686018427387904]}}
   // expected-note @+1 {{leave 'tile' out}}
   %huge = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 4611686018427387904]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has an even number of blocks along m, two for each pair, but got [1, 2]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has an even number of CTAs along m, two for each pair, but got [1, 2]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [1, 2]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // 128 columns are 8 for each of 16 blocks, and 64 are 4.
   %16 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], cluster = [16, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has blocks along m that each load a multiple of 8 of the 64 columns of a tile, but got [16, 1]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has CTAs along m that each load a multiple of 8 of the 64 columns of a tile, but got [16, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %17 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], cluster = [16, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [8, 4]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [8, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [8, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [4611686018427387904, 4]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [3, 1]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [3, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [3, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
@@ -162,15 +162,15 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 4], and has an even number of blocks along m, but got [2, 3]}}
+  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 4], and has an even number of CTAs along m, but got [2, 3]}}
   // expected-note @+1 {{leave 'fallback' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 3]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 2], and has an even number of blocks along m, but got [1, 1]}}
+  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 2], and has an even number of CTAs along m, but got [1, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [1, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'fallback' is left out but for block-scaled products with 'pair', but got [2, 1]}}
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out but for block-scaled GEMMs with 'pair', but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2], fallback = [2, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>

@@ -27,18 +27,18 @@
 // PAIRS: tile = [256, {{[0-9]+}}, 256], cluster = [8, 1], join = cluster, pair
 // SWAP: swap, cluster = [4, 1], join = cluster
 // NINE: cluster = [9, 1], join = cluster
-// MANY: error: {{.*}}'join' is cluster for 2 to 16 ranges of K, but got it for 17
+// MANY: error: {{.*}}'join' is cluster for 2 to 16 split-K ranges, but got it for 17
 // MANY: note: leave 'join' out
-// MANYPAIRS: error: {{.*}}'join' is cluster for 2 to 8 ranges of K with 'pair', but got it for 9
-// ONE: error: {{.*}}'join' is cluster for 2 to 16 ranges of K, but got it for 1
-// CLUSTER: error: {{.*}}'cluster' is [4, 1] with join = cluster, a block for each range of K, but got [2, 1]
-// EIGHT: error: {{.*}}'cluster' is [8, 1] with join = cluster, a pair for each range of K, but got [4, 1]
+// MANYPAIRS: error: {{.*}}'join' is cluster for 2 to 8 split-K ranges with 'pair', but got it for 9
+// ONE: error: {{.*}}'join' is cluster for 2 to 16 split-K ranges, but got it for 1
+// CLUSTER: error: {{.*}}'cluster' is [4, 1] with join = cluster, a CTA for each split-K range, but got [2, 1]
+// EIGHT: error: {{.*}}'cluster' is [8, 1] with join = cluster, a pair for each split-K range, but got [4, 1]
 // SCHEDULE: error: {{.*}}'schedule' is static_persistent with join = cluster, but got #pipe.cluster_launch
 // NARROW: error: {{.*}}'join' is left out with pairs of 128 rows, but got cluster
-// STORE: error: {{.*}}'store' is direct for products of groups and of ranges of K
+// STORE: error: {{.*}}'store' is direct for grouped GEMMs and for split-K
 // COLUMNS: error: {{.*}}'join' is left out for accumulators of more than 128 columns, but got it for 192
 // WORD: error: 'join' of a plan must be workspace or cluster, but got here
-// TARGET: error: {{.*}}'join' is left out but for products on targets with tcgen05 whose scales are not f32, but got cluster
+// TARGET: error: {{.*}}'join' is left out but for GEMMs on targets with tcgen05 whose scales are not f32, but got cluster
 
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

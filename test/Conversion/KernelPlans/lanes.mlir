@@ -48,7 +48,7 @@ func.func @pair(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
 // -----
 
 func.func @ranges(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<256x256xbf16> {
-  // expected-error @below {{must have a plan whose 'tile' has at most 128 columns for ranges of K, but got 256}}
+  // expected-error @below {{must have a plan whose 'tile' has at most 128 columns for split-K, but got 256}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
@@ -75,7 +75,7 @@ func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: te
   %fits = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
-  // expected-error @below {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [4611686018427387904, 4]}}
+  // expected-error @below {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @below {{leave 'cluster' out}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}

@@ -14,7 +14,7 @@
 // RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256], max_rows = 16; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=UNUSED --implicit-check-not=warning:
 // UNUSED: warning: the plan 'tile_product, tile = [128, 256, 256], max_rows = 16' is for no kernel of this program
-// UNUSED: note: plans with 'max_rows' are for products whose rows are dynamic and of no groups: leave 'max_rows' out
+// UNUSED: note: plans with 'max_rows' are for GEMMs whose rows are dynamic and of no groups: leave 'max_rows' out
 // UNUSED: warning: the plan 'tile_transform, stages = 2' is for no kernel of this program
 // UNUSED: note: no kernel is of its family; --emit=mlir --compile-to=planned shows the plans of all
 // The lowering obeys:

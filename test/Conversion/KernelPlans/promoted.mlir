@@ -79,7 +79,7 @@ func.func @four(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %s
 // -----
 
 func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
-  // expected-error @below {{must have a plan whose 'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 ranges of K of tiles of up to 128 rows, but got [2, 1]}}
+  // expected-error @below {{must have a plan whose 'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but got [2, 1]}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], cluster = [2, 1]>}

@@ -41,17 +41,17 @@
 // RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
 // LANES: error: {{.*}}'ranges' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
-// RANGES: error: {{.*}}'ranges' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all ranges of K have as many slices of 256 elements, but got {{[238]}}
+// RANGES: error: {{.*}}'ranges' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}ranges = 4,
 // TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs; beside n = 128, m is also a multiple of 8 from 128 to 192
 // POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]
 // UNEVEN: tile = [152, 128, 128]
-// CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 ranges of K of tiles of up to 128 rows, but
+// CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but
 // JOINED: cluster = [2, 1]
 // FOUR: tile = [128, 128, 64], cluster = [4, 1]
 // SHARED: tile = [64, 128, 256], schedule = {{.*}}, resident = 1, overlap = both>
 // STREAM: error: {{.*}}'tile' is [64, 128, k], as 'stream_k' says, but got [128, 128, 128]
-// PAIR: error: {{.*}}'cluster' is a pair or one block with 'stream_k', but got [2, 1]
+// PAIR: error: {{.*}}'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]
 // ALONE: cluster = [1, 1]
 // RESIDENT: error: {{.*}}resident{{.*}}is 1
 // TWO: resident = 2
