@@ -67,8 +67,7 @@ const TimedProgram::Launch *counterpart(const TimedProgram &of, const TimedProgr
   return found == in.launches.end() ? nullptr : &*found;
 }
 
-/// Explains the change of the kernel's time by the largest one in the same direction, as a
-/// sentence.
+/// Explains the change of the kernel's time by changes in the same direction, as sentences.
 void explain(TimeComparison &comparison, double change) {
   const auto agrees = [&](const TimeDifference &one) {
     return one.delta() * change > 0 && std::abs(one.delta()) >= kMatters * std::abs(change);

@@ -8,8 +8,8 @@ namespace fp4::numerics {
 /// Returns true when the processor has the instructions that denseRows512 needs.
 bool hasAVX512Products();
 
-/// denseRows with AVX-512; and the definition of one element of `row`, which computes what AVX-512
-/// leaves. `row` has factors of this row of A and had C.
+/// denseRows with AVX-512; and one element of `row` by the definition, for elements that AVX-512
+/// cannot compute. `row` has factors of this row of A and had C.
 void denseRows512(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                   const DenseRowOptions &options);
 uint32_t denseByDefinition(const DenseRows &a, const DenseColumns &b, const DenseRow &row,

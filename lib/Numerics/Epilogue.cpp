@@ -19,7 +19,7 @@ struct NamedStep {
 
 constexpr std::array namedSteps = {
     NamedStep{EpilogueOp::Relu, "relu", [](float x) { return x > 0 || std::isnan(x) ? x : 0.f; },
-              // The clamp moves values toward each other, if at all.
+              // Relu moves values toward each other, if at all.
               [](BoundedValue x) { return BoundedValue{std::max(x.value, 0.0), x.error}; }},
 };
 

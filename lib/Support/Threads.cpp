@@ -26,8 +26,8 @@ void fp4::onThreads(unsigned threads, const std::function<void()> &work) {
   try {
     for (unsigned i = 1; i < threads; ++i)
       others.emplace_back(guarded);
-  // std::system_error or std::bad_alloc: existing threads do the work
   } catch (const std::exception &) {
+    // After std::system_error or std::bad_alloc, the threads that exist do the work.
   }
   guarded();
   for (std::thread &thread : others)

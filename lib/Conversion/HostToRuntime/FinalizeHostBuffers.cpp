@@ -342,7 +342,7 @@ private:
 
   LogicalResult rejectTensorOp(Operation &op) {
     Operation *culprit = &op;
-    // A tensor that is only written to has no part in the error about missing kernels.
+    // A tensor that is only written to needs no kernel, but its user does.
     bool isPassive = isa<UnrealizedConversionCastOp>(op) ||
                      op.getName().getStringRef() == "tensor.empty";
     if (isPassive && !op.use_empty())

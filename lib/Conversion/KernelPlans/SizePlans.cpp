@@ -136,7 +136,7 @@ static std::vector<MatmulSize> commonSizes(BlockScaledMatmulOp op, const MatmulS
   return sizes;
 }
 
-/// The average cost of the best of `chosen` and `more`, less that of the best of all.
+/// The average ratio of the cost of the best of `chosen` and `more` to the cost of the best of all.
 static double regretOf(ArrayRef<size_t> chosen, size_t more, ArrayRef<std::vector<double>> costs) {
   double sum = 0;
   for (size_t size = 0; size < costs.front().size(); ++size) {

@@ -376,10 +376,10 @@ static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
-/// Returns true when PDL leaves room: 8 rows leave so many k tiles to the CTAs of one wave that a
-/// second CTA of the next launch has room beside each and begins where this one ends: 11.3 us
-/// instead of 12.3 for one row of 8192 x 8192. With fewer k tiles, kernels that let the next one
-/// begin early are faster (docs/Performance/WeightLimits.md).
+/// Returns true when an SM should have room for a CTA of the next launch beside one of this launch.
+/// With 8 rows, the CTAs of one wave have so many k tiles that the next launch begins where this
+/// one ends: 11.3 us instead of 12.3 for one row of 8192 x 8192. With fewer k tiles, kernels that
+/// let the next one begin early are faster (docs/Performance/WeightLimits.md).
 static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
                        int64_t blocks, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, fewestKTiles = 12;

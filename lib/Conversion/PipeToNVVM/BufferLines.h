@@ -28,8 +28,8 @@ int64_t elementsOfUnit(mlir::Type element);
 /// Returns true when columns are a multiple of `count`, which is a power of two.
 bool hasMultipleColumns(pipe::GlobalType type, int64_t count);
 
-/// Replaces sizes that are arguments of `kernel`: patterns read operands of operations that have
-/// been converted.
+/// Adds zero to sizes that are arguments of `kernel`, because patterns read operands of operations
+/// that have been converted.
 void pinSizes(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace fp4
