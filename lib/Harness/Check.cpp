@@ -73,7 +73,7 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
       ->capture_default_str()
       ->check(wholeNumber);
   app.add_option("--mix", options.mix,
-                 "where --time takes machine instructions from: ptx estimates them, cubin counts "
+                 "source of the machine instructions of --time: ptx estimates them, cubin counts "
                  "them with ptxas and nvdisasm, auto does what it can")
       ->capture_default_str()
       ->check(CLI::IsMember({"ptx", "cubin", "auto"}));
@@ -86,13 +86,13 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
 void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                           const std::string &seedOf) {
   app.add_option("--policy", options.policy,
-                 "when asynchronous operations of the simulator complete: eager, lazy, random, "
+                 "completion of asynchronous operations of the simulator: eager, lazy, random, "
                  "delay, timed; exhaustive: in every order that makes a difference")
       ->capture_default_str();
   app.add_option(
          "--clusters", options.clusters,
-         "which CTAs of a launch that prefers a larger cluster size get it: mixed: some, by "
-         "the seed; preferred: all; fallback: none")
+         "CTAs that get the larger cluster size which a launch prefers: mixed: some, by the seed; "
+         "preferred: all; fallback: none")
       ->capture_default_str()
       ->check(CLI::IsMember({"mixed", "preferred", "fallback"}));
   addOrderOptions(app, options);

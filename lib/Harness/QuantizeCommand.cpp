@@ -81,8 +81,8 @@ void addShared(CLI::App &app, QuantizeCommand &command) {
                  "a recipe, or one with other decisions: \"modelopt, guard = none\"")
       ->required();
   app.add_option("--layout", command.layout,
-                 "of the scales: linear, padded_128x4, tiled_128x4, tiled_8x4; or ggml: scales and "
-                 "codes in ggml's blocks, PREFIX.ggml.npy")
+                 "layout of the scales: linear, padded_128x4, tiled_128x4, tiled_8x4; or ggml: "
+                 "scales and codes in ggml's blocks, PREFIX.ggml.npy")
       ->capture_default_str();
   app.add_option("--amax", command.amax, "amax of the tensor, instead of its own")
       ->check([](const std::string &text) {
@@ -102,8 +102,8 @@ void addQuantizeCommands(CLI::App &app, QuantizeCommand &command) {
   quantize->add_option("-o", command.output, "PREFIX of .codes.npy, .scales.npy and .amax.npy");
   quantize->add_option("--compare", command.compare, "a second recipe: say where it differs");
   quantize->add_option("--type", command.type,
-                       "what the bytes of the input are: bf16, f8E4M3FN, f8E5M2, f8E8M0FNU, f6E2M3FN, "
-                       "f6E3M2FN, f4E2M1FN");
+                       "type of the bytes of the input: bf16, f8E4M3FN, f8E5M2, f8E8M0FNU, "
+                       "f6E2M3FN, f6E3M2FN, f4E2M1FN");
   quantize->add_flag("--columnwise", command.columnwise, "blocks along the rows' dimension");
   quantize->add_flag("--per-row", command.perRow, "an amax for each row of the output (per token)");
   quantize->add_flag("--json", command.json, "print one JSON object");

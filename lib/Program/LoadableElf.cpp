@@ -134,7 +134,7 @@ Status Image::checkHeader(const Elf64_Phdr &header) const {
       (isTls && !std::has_single_bit(header.p_align)))
     return damaged("a program header describes what no segment has");
   if (header.p_type == PT_GNU_RELRO && !mapped(header.p_vaddr, header.p_memsz, PF_W))
-    return damaged("what becomes read-only after relocation was not writable before");
+    return damaged("a part that becomes read-only after relocation was not writable before");
   return {};
 }
 

@@ -41,7 +41,7 @@ constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir f
 
   fp4-opt FILE --compile-to=PHASE   run the phases up to this one and print the program:
                                     PHASES
-  fp4-opt FILE --PASS --PASS ...    run single passes, ours and those of MLIR, in this order
+  fp4-opt FILE --PASS --PASS ...    run single passes, of fp4 and of MLIR, in this order
   fp4-opt FILE --pass-pipeline='builtin.module(PASS{OPTION=VALUE},...)'
 
   --target=NAME                     GPU to compile for (default: the module's, else sm_100a)

@@ -462,7 +462,7 @@ Expected<int> Tuner::run() {
   bool damaged = false, better = false;
   std::optional<TunedPlans> known = options.retune ? std::nullopt : cache.read(damaged);
   if (damaged)
-    notes.push_back("what the cache had is damaged and is replaced: " + cache.path());
+    notes.push_back("the entry of the cache is damaged and is replaced: " + cache.path());
   FP4_TRY(predict(own, better));
   if (known && known->plans.size() == own.size() && isAnswer(*known)) {
     FP4_TRY(predict(known->plans, better));
