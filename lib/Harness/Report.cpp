@@ -317,7 +317,7 @@ bool RunReport::passed() const {
 
 TimedProgram RunReport::timed(std::string label) const {
   TimedProgram program{std::move(label), {}};
-  // a module of fp4 has one kernel, after which it is named
+  // A module of fp4 has one kernel, after which it is named.
   for (size_t i = 0; i < times.size(); ++i)
     program.launches.push_back(
         {i < kernels.size() ? launchName(kernels[i].module, function) : times[i].kernel, times[i]});

@@ -161,7 +161,7 @@ struct Fp8Columns {
 /// The numbers of a row against the columns of a piece.
 struct Fp8Sums {
   std::vector<double> sum, magnitude, error, reach; ///< numbers of the result
-  /// of a scale block, and of an instruction
+  /// Numbers of a scale block, and of an instruction.
   std::vector<double> part, partMagnitude, partError, largest;
   double cut, resultCut; ///< relative loss of a term, against the largest one, and of a result
 

@@ -545,7 +545,7 @@ RecipeProgram RecipeWriter::writeDequantizer() {
   return std::move(program);
 }
 
-//===--- Products --------------------------------------------------------===//
+//===--- Alpha terms -----------------------------------------------------===//
 
 RecipeProgram RecipeWriter::writeAlphaTerm() {
   if (recipe.alpha != AlphaRule::AmaxProduct)

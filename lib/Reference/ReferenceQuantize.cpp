@@ -103,7 +103,7 @@ Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t ro
   std::vector<RowRange> groups;
   uint64_t end = 0;
   for (size_t i = 0; i + 1 < values.size(); i += step) {
-    // a group without rows may be anywhere
+    // A group without rows may be anywhere.
     const uint64_t begin = std::max(end, uint64_t(values[i]));
     end = std::max(end, uint64_t(values[i + 1]));
     groups.push_back({begin, end - begin});

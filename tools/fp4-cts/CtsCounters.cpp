@@ -116,7 +116,7 @@ TEST(CtsCounters, GraphsHaveTheirOwn) {
     GTEST_SKIP() << "a simulator has no graphs";
   rt::ModuleCache cache(*device());
   Buffer captured(4 * kLaunches, 0xEE), direct(4 * kLaunches, 0xEE);
-  // loaded before the capture
+  // Loaded before the capture.
   FP4_ASSERT_OK(device()->kernelInfo(*cache.load(largest()), "largest"));
   auto graph = device()->capture([&] { return run(cache, 0, captured); });
   FP4_ASSERT_OK(graph);

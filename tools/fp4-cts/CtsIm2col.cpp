@@ -25,7 +25,7 @@ constexpr std::byte kUntouched{0xee};
 struct Case {
   std::string name;
   std::vector<uint64_t> dims;
-  /// corners of all dimensions but channels and images, like steps and offsets
+  /// Corners of all dimensions but channels and images, like steps and offsets.
   std::vector<int32_t> lower, upper;
   std::vector<uint32_t> steps;
   std::vector<int32_t> at;

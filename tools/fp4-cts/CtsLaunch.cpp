@@ -441,7 +441,7 @@ TEST(CtsLaunch, ClustersOfAPreferredSizeBeginWhereTheGridDivides) {
 // Faults
 //===----------------------------------------------------------------------===//
 
-// This test ends the context on a GPU, so it runs alone: FP4_FAULTS=1 and
+// Ends the context on a GPU, so the test runs alone: FP4_FAULTS=1 and
 // --gtest_filter=CtsFault.AStore*.
 TEST(CtsFault, AStoreOutsideEveryAllocationIsAnError) {
   if (device()->isHardware() && !std::getenv("FP4_FAULTS"))

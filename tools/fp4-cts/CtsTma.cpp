@@ -465,7 +465,7 @@ TEST(CtsTma, InvalidTensorMapsAreErrors) {
   rejects("a pitch that is no multiple of 16", good, 0, 264);
 }
 
-// This test ends the context on a GPU, so it runs alone: FP4_FAULTS=1 and
+// Ends the context on a GPU, so the test runs alone: FP4_FAULTS=1 and
 // --gtest_filter=CtsFault.Tma*.
 TEST(CtsFault, TmaInnerCoordinatesAreMultiplesOf16Bytes) {
   if (device()->isHardware() && !std::getenv("FP4_FAULTS"))

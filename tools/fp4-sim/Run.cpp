@@ -55,7 +55,7 @@ Expected<fs::path> libraryFolder() {
 /// The simulator's runtime that a program gets; none if it loads one later, as Python modules do.
 struct Runtime {
   std::string library;   ///< libcudart.so.13, ...
-  /// the program has one linked in, whose functions the simulator takes over
+  /// The program has one linked in, whose functions the simulator takes over.
   bool isStatic = false;
 };
 
@@ -191,7 +191,7 @@ struct Findings {
   bool lost = false;                ///< a file could not be written
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
-  /// accesses that cost too much
+  /// Accesses that cost too much.
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array();
   nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
   nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< orders of each launch

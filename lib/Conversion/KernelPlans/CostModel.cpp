@@ -393,7 +393,7 @@ double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
 
 double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
-  // bytes of a staged tile that are left when somebody waits for it: half of one
+  // Bytes of a staged tile that are left when somebody waits for it: half of one.
   constexpr double left = 8192;
   double handOver = rateOf(hw::TimingRate::FenceProxyAsync, target) +
                     rateOf(hw::TimingRate::MbarrierWake, target) +

@@ -3,7 +3,7 @@
 // Eight warps read an accumulator in tensor memory, each four of them a half of its columns. While
 // one warp of a scheduler waits for results of instructions, loads or fences, another one runs.
 // Eight warps gain nothing if instructions fill the pipes already, or if stores or loads bound a
-// kernel. So they are proposed for threads that do more than convert and store elements.
+// kernel. So eight warps are proposed for threads that do more than convert and store elements.
 //
 //===----------------------------------------------------------------------===//
 

@@ -64,7 +64,7 @@ private:
 
   BlockScaledMatmulOp product;
   const hw::TargetModel &target;
-  /// operations that no chunk repeats
+  /// Operations that no chunk repeats.
   OwningOpRef<ModuleOp> once = ModuleOp::create(product.getLoc());
   OwningOpRef<ModuleOp> module = ModuleOp::create(product.getLoc());
   Block *block;

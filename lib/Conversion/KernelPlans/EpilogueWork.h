@@ -40,7 +40,7 @@ struct EpilogueWork {
   bool foldsAmax = false;     ///< each warp raises one number in memory
   double derivedBytes = 0;    ///< bytes of codes and their scales, of an element
   double inputBytes = 0; ///< bytes of the matrices that the epilogue region takes, of an element
-  /// the epilogue region takes numbers of columns, which each chunk loads
+  /// The epilogue region takes numbers of columns, which each chunk loads.
   bool loadsColumns = false;
 
   /// Returns true when threads only convert and store.

@@ -105,8 +105,8 @@ static SmallVector<SmallVector<unsigned>> depthsOf(linalg::GenericOp op) {
   return orders;
 }
 
-/// Returns the number of batch loops, which both sides have first. Returns nothing unless `rows` are
-/// these loops, those of `x` alone and those of `y` alone, in this order.
+/// Returns the number of batch loops, which both sides have first. Returns nothing unless `rows`
+/// are these loops, those of `x` alone and those of `y` alone, in this order.
 static std::optional<unsigned> batchesOf(ArrayRef<unsigned> rows, ArrayRef<unsigned> x,
                                          ArrayRef<unsigned> y) {
   unsigned batches = 0;

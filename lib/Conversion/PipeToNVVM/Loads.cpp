@@ -83,7 +83,7 @@ private:
   /// The operands that the boxes of a load share.
   struct Box {
     Value barrier, row, column;
-    /// this CTA's part of the tile, and the CTAs that get it; null without multicast
+    /// This CTA's part of the tile, and the CTAs that get it; null without multicast.
     Value part, mask;
     int64_t parts = 1;
     NVVM::CTAGroupKindAttr group;

@@ -69,7 +69,7 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> replacingProducts;  ///< see describePromotion
   /// Promotions of sums that a replacing MMA overwrites, and the last of a tile.
   llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions;
-  /// MMAs that begin with their key
+  /// MMAs that begin with their key.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextProducts;
   llvm::SmallPtrSet<mlir::Operation *, 4> begunProducts;             ///< the values of nextProducts
   /// Registers of a thread for fragments, and for scales of their sums that are loaded four scale
@@ -77,13 +77,13 @@ struct KernelState {
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
   llvm::SmallPtrSet<mlir::Operation *, 4> loopedProducts;    ///< see deferReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
-  /// see findFencedReleases: MMAs that have the fence
+  /// MMAs that have the fence (see findFencedReleases).
   llvm::SmallPtrSet<mlir::Operation *, 4> fencingProducts;
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< see findFencedReleases
-  /// see findFencedReleases: each warp is complete
+  /// Releases of which each warp is complete (see findFencedReleases).
   llvm::SmallPtrSet<mlir::Operation *, 4> alignedReleases;
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< engine that completes each release
-  /// place of the responses to requests for work; their number
+  /// Place of the responses to requests for work, and their number.
   int64_t workRing = 0, workDepth = 0;
   bool splitsWarps = false; ///< threads store segments behind guards of their own
   bool hasSizes = false;    ///< sizes or groups of a call, and roles that set their registers
