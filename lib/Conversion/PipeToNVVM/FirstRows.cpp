@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// With all stages, or twice as many, small-M GEMMs take longer than with none
-/// (docs/Performance/WeightLimits.md).
+/// Stages that are prefetched. With all stages, or twice as many, small-M GEMMs take longer than
+/// with none (docs/Performance/WeightLimits.md).
 static constexpr int64_t kStages = 2;
 
 namespace {
