@@ -109,4 +109,58 @@ error: lib/Add/Long.cpp:2: A has 41 lines, and must have at most 40
 error: lib/Add/Sum.cpp:3: g has 41 lines, and must have at most 40
 error: lib/Add/long.py:1: f has 41 lines, and must have at most 40' ] || { echo "found: $found"; exit 1; }
 [ "$excuses" -gt 0 ] || { echo "an excuse that nothing needs is not found"; exit 1; }
+
+# Openers without a noun in each kind of file, beside lines that name their noun. A finding is
+# LINE:KIND:OPENER.
+mkdir "$tree/notebook"
+prose() { # file, findings, lines
+  printf '%s\n' "${@:3}" >"$tree/$1"
+  git -C "$tree" add -A
+  found=$(python3 "$root/utils/check_prose.py" --root "$tree" "$1" |
+    sed "s/^[^:]*:\([0-9]*\): a \([a-z]*\) opens with '\(.*\)': begin with .*/\1:\2:\3/" | paste -sd ' ' || true)
+  [ "$found" == "$2" ] || { printf '%s, expected: %s\nfound: %s\n' "$1" "$2" "$found"; exit 1; }
+}
+prose lib/Add/Rows.cpp '1:comment:What 4:sentence:It 5:comment:Those 8:sentence:The same 9:comment:Of 11:sentence:How' \
+  '//===- Rows.cpp - What rows are ---===//' '//' \
+  '// The sums that an instruction reads, and' '// That a line break may put first. It waits for them.' \
+  'int a; ///< Those that wait' 'int b; ///< the threads that wait, or' '       ///< Which wait' \
+  '// The same rows. The same of columns.' \
+  'const char *text = "// It is text"; int c; // Of few rows, the first.' \
+  '/* Returns true when rows arrive.' '   How many? */' '//===--- Rows of a tile ---===//'
+prose lib/Add/These.cu '2:comment:These 3:sentence:This 4:sentence:Such 4:sentence:That 5:comment:Such 6:comment:That' \
+  '// These four loops, of which one is empty, write rows. This op reads them. However, they wait.' \
+  'int a; // These hold rows.' \
+  'int b; // This access of a row waits. This waits.' \
+  'int c; // That op waits. That of a row waits. Such a row waits. Such as this one.' \
+  'int d; // Such is a row. "These" is a word. `It` is a name.' \
+  'int e; // That rows wait is checked.'
+prose lib/Add/Add.td '1:comment:Where 2:comment:Whether 2:sentence:It 5:sentence:They 8:comment:Which' \
+  '// Where rows are.' 'let summary = "Whether rows wait. It is long"' '  "That it is no opener";' \
+  'let description = [{' '  Adds rows. They are' '  Those of a tile.' '' '  Which rows, a plan says.' \
+  '  ```' '  It is an example' '  ```' '}];'
+prose lib/Add/add.py '1:comment:Who 3:comment:What 5:sentence:Its 6:comment:Of' \
+  '# Who adds.' 'def add():' '    """What is added.' '' '    Rows of a tile. Its columns stay."""' '    a = 1  # Of rows' \
+  '    return "What is added"'
+prose lib/Add/add.sh '1:comment:Where 3:sentence:They' \
+  '# Where rows are' 'echo "It" "${#a}" # the rows' '# Rows are added. They stay.'
+prose lib/Add/CMakeLists.txt '2:comment:Those' 'add_library(a a.cpp) # the rows' '# Those of a tile'
+prose lib/Add/add.mlir '1:comment:What 4:sentence:It' \
+  '// What is added.' '// RUN: fp4-opt %s' '// CHECK: It is' '// Rows are added. It waits.' 'func.func @add()'
+prose lib/Add/add.test '1:comment:How' 'How rows are added.' 'RUN: fp4-opt %s' 'OUT: What was added' 'Rows stay.'
+prose docs/Add.md '3:sentence:Which 5:sentence:What 7:sentence:Where 13:sentence:It 13:sentence:What 17:sentence:This' \
+  '# What is added?' '' 'Which row is empty? Which row is empty, a plan says. Where a row is empty, it waits.' '' \
+  '- What is added' '' 'Where rows are empty they wait. **Rows wait.**' '' '[How to add](Page.md)' '' \
+  '| What | Where |' '|------|-------|' '| What is added | Rows. It waits |' '```' 'It is code' '```' \
+  'This page tells of rows. <!-- It is hidden --> This is all.'
+prose notebook/Add.md '' 'What was tried: it is slow.'
+found=$(python3 "$root/utils/check_prose.py" --root "$tree" lib/Add/CMakeLists.txt lib/Add/add.py || echo failed)
+[ "$found" == "lib/Add/CMakeLists.txt:2: a comment opens with 'Those': begin with the noun it stands for
+lib/Add/add.py:1: a comment opens with 'Who': begin with a noun or a verb
+lib/Add/add.py:3: a comment opens with 'What': begin with a noun or a verb
+lib/Add/add.py:5: a sentence opens with 'Its': begin with the noun it stands for
+lib/Add/add.py:6: a comment opens with 'Of': begin with a noun or a verb
+failed" ] || { echo "found: $found"; exit 1; }
+counts=$(python3 "$root/utils/check_prose.py" --root "$tree" --count lib/Add/add.sh docs || true)
+[ "$counts" == $'     6  docs\n     2  lib/Add\n     8  in all' ] || { echo "found: $counts"; exit 1; }
+python3 "$root/utils/check_prose.py" --root "$tree" notebook lib/Add/Sum.h
 echo "documents, comments and sizes are right, and wrong ones are found"
