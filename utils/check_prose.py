@@ -234,11 +234,16 @@ def python_prose(text):
         yield from split(lines)
 
 
+HASH_TOKEN = re.compile(r"'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|(?:(?<=\s)|^)#(?: [^\n]*)?$")
+
+
 def hash_prose(text):
     comments = []
     for number, line in enumerate(text.splitlines(), 1):
-        if match := re.search(r"(?:^|(?<=\s))#(?: (.*)|$)", line):
-            comments.append(Comment(number, match.start(), not line[:match.start()].strip(), "#", match[1] or ""))
+        for match in HASH_TOKEN.finditer(line):
+            if match[0].startswith("#"):
+                alone = not line[:match.start()].strip()
+                comments.append(Comment(number, match.start(), alone, "#", match[0][1:].strip()))
     for lines in joined(comments):
         yield from split(lines)
 
