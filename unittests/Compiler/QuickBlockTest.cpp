@@ -28,7 +28,7 @@ bool mayTie(float inverse, unsigned significand) {
   return isNearShort(inverse, significand) || isNearShort(1.25f * inverse, significand);
 }
 
-/// Whether a number of `significand` bits times `e`, rounded, is 2^k or 1.25 * 2^k.
+/// Returns true when a number of `significand` bits times `e`, rounded, is 2^k or 1.25 * 2^k.
 bool hasTie(float e, unsigned significand) {
   for (double tie : {1.0, 1.25}) {
     // The short numbers on either side of tie / e.

@@ -42,7 +42,7 @@ struct Mbarrier {
 
   /// The token mbarrier.arrive returns: the phase arrived at, and the pending count before it.
   uint64_t token() const { return (phase & 0xFFFFFFFFu) | uint64_t(pending) << 32; }
-  /// Whether the phase with this parity has completed (test_wait.parity).
+  /// Returns true when the phase with this parity has completed (test_wait.parity).
   bool parityDone(uint32_t parity) const { return (phase & 1) != (parity & 1); }
   void waited(uint32_t warp, uint64_t phaseDone);
   /// Why a warp that waits for `wanted` may wait for ever: phases of that parity have completed

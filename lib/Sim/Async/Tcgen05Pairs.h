@@ -37,7 +37,8 @@ inline std::optional<PipelinedOp> tcgen05Op(const TicketEvent &event) {
 
 enum class PairBasis : uint8_t { PtxText, Practice };
 
-/// Whether `second`, issued later, executes after `first`; of one cta_group.
+/// Returns true when `second` executes after `first`, which was issued earlier in the same
+/// cta_group.
 inline bool keepOrder(const PipelinedOp &first, const PipelinedOp &second, bool textOnly) {
   enum Condition : uint8_t { Always, SameAccumulator, Narrow };
   const auto row = [&](PipelinedOp::Kind from, PipelinedOp::Kind to, Condition condition,

@@ -15,7 +15,7 @@ tl::unexpected<Error> fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
 }
 
-/// Whether 16 packed elements take 16 bytes of shared memory, padding behind them.
+/// Returns true when 16 packed elements take 16 bytes of shared memory, padding behind them.
 bool isPadded(const hw::TensorMap &map) {
   return map.elementType == hw::TensorMapType::U4Align16 ||
          map.elementType == hw::TensorMapType::U6Align16;

@@ -40,7 +40,7 @@ public:
   /// First column of a new allocation, nothing when not enough contiguous columns are free now.
   /// Fails on a bad size, a size above the previous one, or after relinquish.
   Expected<std::optional<uint32_t>> allocate(const Allocation &request);
-  /// Whether an allocation of that many columns would succeed now.
+  /// Returns true when an allocation of that many columns would succeed now.
   bool available(uint32_t columns) const { return findFree(columns).has_value(); }
   Status deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup);
   Status relinquish();
@@ -65,7 +65,8 @@ public:
   /// The first granule of the range that `reader` must not read: never written, or owned by a
   /// ticket issued before it. What a later ticket will overwrite still holds the old data.
   std::optional<BadCell> firstBad(const TmemRange &range, uint64_t reader) const;
-  /// Whether nothing in the range was ever written, nor will be.
+  /// Returns true when nothing in the range was ever written, and no ticket in flight will write
+  /// there.
   bool untouched(const TmemRange &range) const;
   /// The tickets that still have to write into the range, without repetition.
   std::vector<uint64_t> owners(const TmemRange &range) const;

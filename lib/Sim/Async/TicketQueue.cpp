@@ -218,9 +218,9 @@ void TicketQueue::poison(Ticket &ticket) {
       state(cells.rank).tmem.poison(cells.range, ticket.id);
 }
 
-/// Whether a program that computes no results may still load what a ticket writes: where it loads
-/// shared memory; what threads store; what bulk stores bring to global memory, and reductions,
-/// since others may poll it. Boxes of tensors in global memory are results.
+/// Returns true when a program that computes no results may still load what a ticket writes: shared
+/// memory where it loads, stores of threads, and bulk stores and reductions to global memory, which
+/// other threads may poll. Boxes of tensors in global memory are results.
 bool TicketQueue::writesWhatIsLoaded(const Ticket &ticket) const {
   if (ticket.kind == TicketKind::Bulk &&
       (ticket.engine == Engine::Threads || ticket.sharedWrites.empty()))

@@ -162,7 +162,7 @@ public:
   Error located(const Ticket &ticket, Error error) const;
 
   bool ready(const Ticket &ticket) const;
-  /// Whether operations of a kind only take their time: nobody wants what they bring.
+  /// Returns true when operations of a kind only take time: no thread needs their data.
   bool idle(TicketKind kind) const { return owner.launch->idleTickets >> unsigned(kind) & 1; }
 
   /// A poll (mbarrier.test_wait) found nothing. Polls that go on finding nothing while every ticket

@@ -18,7 +18,7 @@ namespace fp4::sim {
 
 namespace {
 
-/// Whether an operand names a register of the ranges.
+/// Returns true when an operand names a register of the ranges.
 bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Kernel &kernel) {
   if (o.kind == OperandKind::Vector) {
     const Operand *elements = kernel.operandPool.data() + o.offset;
@@ -80,7 +80,7 @@ void TicketQueue::claimAgain(const Warp &warp) {
       claim(claims, load);
 }
 
-/// Whether an instruction names registers that any operation claims, or has claimed.
+/// Returns true when an instruction names registers that any operation claims, or has claimed.
 bool TicketQueue::namesClaimed(const Warp &warp, const Insn &insn) {
   const auto &ofCta = ctas[warp.cta->rank].claims;
   if (warp.index >= ofCta.size() || ofCta[warp.index].empty()) // it never issued such a ticket

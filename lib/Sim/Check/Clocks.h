@@ -40,7 +40,7 @@ public:
     for (size_t i = 0, end = other.epochs.size(); i < end; ++i)
       mine[i] = mine[i] < theirs[i] ? theirs[i] : mine[i];
   }
-  /// Whether a join with `other` changes nothing.
+  /// Returns true when a join with `other` changes nothing.
   bool covers(const VectorClock &other) const {
     for (uint32_t slot = 0; slot < other.epochs.size(); ++slot)
       if (at(slot) < other.epochs[slot])
@@ -89,7 +89,7 @@ struct ScopeInstance {
 using Fences = std::map<ScopeInstance, ForeignPtr>;
 using FencesPtr = std::shared_ptr<const Fences>;
 
-/// Whether `fences` has all that `other` has.
+/// Returns true when `fences` has all that `other` has.
 bool cover(const Fences &fences, const Fences &other);
 void join(FencesPtr &mine, const FencesPtr &other);
 

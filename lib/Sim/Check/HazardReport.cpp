@@ -209,7 +209,8 @@ HazardChecker::Impl::Site HazardChecker::Impl::siteOf(uint32_t pc) const {
   return {insn.debugFile, insn.debugLine, insn.debugColumn, insn.row};
 }
 
-/// Whether there is room for a report that this pair has not had; else what it has is counted.
+/// Returns true when this pair of lines has no report yet and there is room for one; otherwise its
+/// report is counted.
 bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count) {
   const auto [low, high] = std::minmax({siteOf(first), siteOf(second)});
   const auto [known, isNew] = seen.try_emplace({rule, kernelNumber, low, high}, reports.size());

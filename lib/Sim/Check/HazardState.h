@@ -69,7 +69,8 @@ struct LaneReleases {
 };
 /// By cluster and slot of the warp, of those that have any.
 using LaneHistory = std::map<std::pair<uint32_t, uint32_t>, LaneReleases>;
-/// Whether a release of its lane that `clock` has published the access, of the bytes `overlap`.
+/// Returns true when a release of the access's lane that `clock` has seen published the access to
+/// the bytes `overlap`.
 bool isReleased(const LaneHistory &history, const VectorClock &clock, const Record &old,
                 uint32_t overlap);
 

@@ -97,7 +97,7 @@ const Clocks &ClusterState::published(WarpState &warp, uint32_t lanes, uint32_t 
   return scratch;
 }
 
-/// Whether a lane that made the access is one of those that released.
+/// Returns true when a lane that made the access is one of those that released.
 static bool reaches(const LaneRelease &release, const Record &old, uint32_t byte) {
   if (!old.sequence) // of a set: which lane, is not known
     return true;
@@ -162,7 +162,8 @@ static uint32_t lanesOf(const Record &record, uint32_t byte) {
   return record.manyLanes() ? allLanes : 1u << (record.laneOf(byte) & 31);
 }
 
-/// Whether different lanes of one warp made the two, with nothing between that may order lanes.
+/// Returns true when different lanes of one warp made the two accesses, with nothing between that
+/// may order lanes.
 bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) {
   if (old.async() || made.space == Space::Tmem || bothStrong(made, old))
     return false;
@@ -178,7 +179,7 @@ bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint3
   return !std::has_single_bit(both) && !haveExchanged(made, old, byte);
 }
 
-/// Whether something orders what lanes of the warp did then and do now.
+/// Returns true when something orders what lanes of the warp did then and do now.
 bool HazardChecker::Impl::haveMet(const Access &made, const Record &old, uint32_t overlap) const {
   if (!options.strict)
     return made.warp->order.sync >= old.sequence;
@@ -199,7 +200,8 @@ void HazardChecker::Impl::exchange(ClusterState &cluster, const BarrierEvent &ev
   last.push_back({event.laneMask, order.exchange});
 }
 
-/// Whether lanes have exchanged the value of `old`, a load, before the other access was made.
+/// Returns true when lanes have exchanged the value of `old`, a load, before the other access was
+/// made.
 bool HazardChecker::Impl::haveExchanged(const Access &made, const Record &old, uint32_t byte) {
   if (options.strict || old.write() || !kernel)
     return false;
@@ -233,7 +235,7 @@ const LaneRelease *HazardChecker::Impl::releasedByOthers(const Access &made,
   return synchronized ? &*release : nullptr;
 }
 
-/// Whether other lanes of its warp know of the access.
+/// Returns true when other lanes of its warp know of the access.
 bool HazardChecker::Impl::acquiredByOthers(const Access &made, const Record &old) const {
   if (!made.warp || !made.warp->lanes.fewLanes || made.now == &made.warp->lanes.few)
     return false;

@@ -113,8 +113,8 @@ template <typename F> void forEachCompared(const Kernel &kernel, const Insn &ins
     });
 }
 
-/// Whether the guard of an instruction decides no more than whether atomic operations are made: it
-/// is that of one, or of a branch over some.
+/// Returns true when the guard of an instruction only decides if atomic operations are made: it
+/// guards one, or a branch over some.
 bool decides(const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   if (insn.guard == kNoGuard)
@@ -163,7 +163,8 @@ bool findGuess(const Kernel &kernel, uint32_t load) {
   return all && (compared || !other);
 }
 
-/// Whether the value of a load is an operand of `user`, itself or through arithmetic before it.
+/// Returns true when the value of a load is an operand of `user`, itself or through arithmetic
+/// before it.
 bool findFlow(const Kernel &kernel, uint32_t load, uint32_t user) {
   Registers values;
   define(kernel, kernel.code[load], values);

@@ -25,13 +25,13 @@ public:
   /// The one store whose data the values of the load at `pc` become, when they reach nothing else:
   /// no address, predicate of an effect, branch, other lane or other instruction with an effect.
   std::optional<uint32_t> onlyStore(const Kernel &kernel, uint32_t pc);
-  /// Whether any instruction reads a register that the one at `pc` writes.
+  /// Returns true when any instruction reads a register that the one at `pc` writes.
   bool isUsed(const Kernel &kernel, uint32_t pc);
-  /// Whether a plain load is a guess that an atomic operation makes good: atom.cas compares memory
-  /// with its value, as in the loops of CUDA's guide, or its value decides no more than whether an
-  /// atomic operation is worth making.
+  /// Returns true when a plain load is a guess that an atomic operation makes good: atom.cas
+  /// compares memory with its value, as in the loops of CUDA's guide, or its value only decides if
+  /// an atomic operation is worth making.
   bool isGuess(const Kernel &kernel, uint32_t pc);
-  /// Whether the value of a load is an operand of another instruction, itself or through
+  /// Returns true when the value of a load is an operand of another instruction, itself or through
   /// arithmetic.
   bool reaches(const Kernel &kernel, uint32_t load, uint32_t user);
   /// For another kernel.

@@ -145,7 +145,8 @@ Distance distanceOf(const Release &from, const WarpState &warp, uint32_t cluster
   return from.cluster != cluster ? Elsewhere : from.rank != warp.rank ? OwnCluster : OwnCta;
 }
 
-/// Whether a release by `from` and an acquire in scope `acquire` include each other's threads.
+/// Returns true when a release by `from` and an acquire in scope `acquire` include each other's
+/// threads.
 bool inScope(const Release &from, const WarpState &warp, uint32_t cluster, Scope acquire) {
   return distanceOf(from, warp, cluster) <= reachOf(std::min(from.scope, acquire));
 }
@@ -163,8 +164,8 @@ void abroad(const Release &release, bool visible, Foreign &foreign) {
   }
 }
 
-/// Whether this is known already, and so is all that the releasing warp knew from others: what a
-/// warp knows of another one came with what that one knew.
+/// Returns true when the release is known already, and so is all that the releasing warp knew from
+/// others: knowledge of a warp always comes with what that warp knew.
 bool isKnown(const Release &release, const Foreign &foreign) {
   auto it = foreign.find(release.cluster);
   return it != foreign.end() && it->second.generic.covers(release.clocks.generic) &&

@@ -117,7 +117,7 @@ void HazardChecker::Impl::signalGrid(ClusterState &cluster, const FenceEvent &ev
   cluster.teach(warp, event.laneMask, [&](Clocks &clocks) { clocks.raiseAll(slot, 1); });
 }
 
-/// Whether `past` writes what this one reads, or uses what it writes.
+/// Returns true when `past` writes what this launch reads, or uses what this launch writes.
 template <typename Past>
 bool HazardChecker::Impl::meets(const Past &past, const MemoryEvent &event) const {
   const bool writes = event.kind != AccessKind::Read;

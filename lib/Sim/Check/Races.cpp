@@ -29,7 +29,8 @@ Strength strengthOf(const MemoryEvent &event) {
   }
 }
 
-/// Whether `clock` of the actor of `made` (or the same of another cluster) has the record.
+/// Returns true when `clock` of the actor of `made` (or that clock of another cluster) has the
+/// record.
 bool knows(const Access &made, VectorClock Clocks::*member, VectorClock Known::*abroad,
            const Record &old) {
   const VectorClock *clock = clockOf(made, member, abroad, old);
@@ -375,10 +376,10 @@ void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64
   });
 }
 
-/// Whether what is remembered may be forgotten once `record` is: a write covers all, a read the
-/// reads that come before it or that one commit covers with it. By default a strong write covers
-/// all but one (staysBeside). In strict mode nothing need order the two, and who counts on a
-/// contribution (countsOn) does not count on who has seen it.
+/// Returns true when the record `old` may be forgotten once `record` is kept: a write covers all, a
+/// read the reads that come before it or that one commit covers with it. By default a strong write
+/// covers all but one (staysBeside). In strict mode nothing need order the two, and a thread that
+/// counts on a contribution (countsOn) does not count on those that have seen it.
 bool HazardChecker::Impl::replaces(const Access &made, const Record &record, const Record &old) {
   if (options.strict && record.write() && record.strength() != Weak && bothStrong(made, old))
     return (record.sameAgent(old) || knowsGeneric(made, old)) &&
@@ -502,8 +503,8 @@ void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t
     report(made, old, HazardRule::MissingTcgen05Fence, address);
 }
 
-/// Whether the pairs of operations that need no wait have the two, issued in this order by threads
-/// that tcgen05 fences order.
+/// Returns true when the table of pairs that need no wait has the two operations, issued in this
+/// order by threads that tcgen05 fences order.
 static bool inOrder(const TicketInfo &first, const TicketInfo &second, bool strict) {
   return first.pipelined && second.pipelined && first.ctaGroup == second.ctaGroup &&
          keepOrder(*first.pipelined, *second.pipelined, strict);

@@ -41,7 +41,7 @@ void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &e
     reportDeferred(cluster, uint64_t(warp.rank) << 32 | event.at.pc);
 }
 
-/// Whether one of the two is a load of which no thread uses the value but the one that makes the
+/// Returns true when one of the two is a load whose value is used only by the thread that makes the
 /// other, a store, and no other thread has executed that store.
 bool HazardChecker::Impl::isUnused(const Access &made, const Record &old) {
   const Record &load = old.write() ? made.record : old, &store = old.write() ? old : made.record;

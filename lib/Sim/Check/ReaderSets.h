@@ -121,7 +121,7 @@ struct PastLaunch {
   ReaderSets readers;
   std::string kernel;
 
-  /// Whether it wrote any of these bytes, or where `reads` count, whether it used them.
+  /// Returns true when the launch wrote any of these bytes or, if `reads` count, read any.
   bool used(uint64_t address, uint64_t bytes, bool reads) const {
     return shadow.any(address, bytes, [&](Cell &cell, uint32_t mask) {
       bool found = false;

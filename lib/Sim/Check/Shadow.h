@@ -191,7 +191,7 @@ public:
     }
     return last->cells[cellOf(address)];
   }
-  /// Whether body(cell, mask) is true for a part of these bytes.
+  /// Returns true when body(cell, mask) is true for a part of these bytes.
   template <typename Body> bool any(uint64_t address, uint64_t bytes, const Body &body) const {
     for (const uint64_t end = address + bytes; address < end;) {
       const uint32_t from = address % cellBytes;
@@ -222,7 +222,7 @@ private:
 /// with nothing between that orders lanes, changes nothing: who races with it raced with the first.
 class ReadFilter {
 public:
-  /// Whether `read` is such a repetition; from now on it is, until `since` is another.
+  /// Returns true when `read` repeats an earlier one since `since`, and records it.
   bool repeats(uint64_t cell, const Record &read, uint64_t since) {
     if (read.isStoredLoad())
       return false;

@@ -51,9 +51,9 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 
-/// Whether a wait in the scope of the CTA takes this arrival over. A thread of another CTA is out
-/// of scope, and so is its commit, which releases in the scope of the cluster. What a copy wrote is
-/// visible to whoever waits for its bytes.
+/// Returns true when a wait in the scope of the CTA takes this arrival over. A thread of another
+/// CTA is out of scope, and so is its commit, which releases in the scope of the cluster. What a
+/// copy wrote is visible to whoever waits for its bytes.
 bool HazardChecker::Impl::isNear(ClusterState &cluster, const BarrierEvent &event) const {
   return event.actor.ctaRank == event.object >> rankShift ||
          (event.actor.ticket && cluster.ticket(event.actor.ticket).kind != TicketKind::Commit);

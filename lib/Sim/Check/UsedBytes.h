@@ -33,7 +33,7 @@ public:
     }
   }
 
-  /// Whether any wrote one of these bytes, or where `reads` count, whether it used one.
+  /// Returns true when any launch wrote one of these bytes or, if `reads` count, read one.
   bool used(uint64_t address, uint64_t bytes, bool reads) const {
     for (const uint64_t end = address + bytes; address < end;) {
       const uint32_t from = address % cellBytes;

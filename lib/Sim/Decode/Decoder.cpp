@@ -239,7 +239,7 @@ Type KernelDecoder::patternType(const ptx::Instruction &insn, const PatternItem 
   return type;
 }
 
-/// Whether the pattern of an operand of this kind names a type.
+/// Returns true when the pattern of an operand of this kind names a type.
 static bool hasType(PatternKind kind) {
   return kind == PatternKind::Dst || kind == PatternKind::Src || kind == PatternKind::VecSrc ||
          kind == PatternKind::VecDst;

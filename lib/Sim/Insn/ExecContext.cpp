@@ -204,8 +204,8 @@ void ExecContext::failShared(uint64_t address, uint32_t bytes, int lane, bool wr
        note, lane);
 }
 
-/// Whether bytes that are not valid may be read: not what is in flight. Who loads what nobody wrote
-/// gets poison.
+/// Returns true when bytes that are not valid may be read; bytes in flight may not. A load of bytes
+/// that nobody wrote gives poison.
 bool ExecContext::passInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane,
                               Access access) {
   Loaded found{lane, {}, {}};

@@ -8,13 +8,13 @@ namespace fp4::sim {
 /// The instruction that the decoder appends to every body.
 Handler exitHandler();
 
-/// Whether a handler is that of wgmma.mma_async.
+/// Returns true when a handler is that of wgmma.mma_async.
 bool isWgmma(Handler handler);
 
-/// Whether a handler is that of bra.
+/// Returns true when a handler is that of bra.
 bool isBranch(Handler handler);
 
-/// Whether a handler reads the time: %clock, %globaltimer and friends.
+/// Returns true when a handler reads the time: %clock, %globaltimer and friends.
 bool readsClock(Handler handler);
 
 /// What an instruction does with the carry of each lane (CC.CF), which is no operand of it.
@@ -23,7 +23,7 @@ struct CarryUse {
 };
 CarryUse carryUse(const Insn &insn);
 
-/// Whether a handler is that of nanosleep.
+/// Returns true when a handler is that of nanosleep.
 bool isSleep(Handler handler);
 
 /// Index of a special register that changes while a warp runs, -1 when the name is none.

@@ -44,7 +44,7 @@ public:
   virtual Status end() = 0;
   /// Steps end after every access of memory from now on; false if they do already.
   virtual bool refine() { return false; }
-  /// Whether the process, which has to wait, waits for registers.
+  /// Returns true when the process, which has to wait, waits for registers.
   virtual bool wantsRegisters(Process process) const { return false; }
   /// Steps that pass registers on are dependent from now on; false if they are already.
   virtual bool orderRegisters() { return false; }

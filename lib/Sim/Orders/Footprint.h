@@ -103,16 +103,17 @@ struct Footprint {
   void join(const Footprint &other);
 };
 
-/// Whether the order can matter of what one accesses before its last instruction, and the other.
-/// Else each order of all their instructions is one of the two steps. Both are normalized.
+/// Returns true when the order of one step's accesses before its last instruction and those of the
+/// other step can matter. Otherwise each order of all their instructions equals an order of the two
+/// steps. Both footprints are normalized.
 bool dependInside(const Footprint &first, const Footprint &second);
 
-/// Whether accesses of bytes in these two ways commute.
+/// Returns true when accesses of bytes in these two ways commute.
 bool commute(uint8_t first, bool firstTicket, uint8_t second, bool secondTicket);
-/// Whether accesses of one object commute, the first of which came first or might have.
+/// Returns true when two accesses of one object commute, where the first came first or might have.
 bool commute(const ObjectAccess &first, const ObjectAccess &second);
 
-/// Whether the order of two steps can matter. Both are normalized.
+/// Returns true when the order of two steps can matter. Both footprints are normalized.
 bool dependent(const Footprint &first, const Footprint &second);
 
 } // namespace fp4::sim

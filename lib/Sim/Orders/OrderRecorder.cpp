@@ -124,7 +124,8 @@ void OrderRecorder::touchLife(uint64_t cluster, uint32_t rank) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Whether nothing mentions the register that the atomic returns to: then it is a reduction.
+/// Returns true when nothing mentions the register that the atomic returns to: then it is a
+/// reduction.
 bool OrderRecorder::isUnused(uint32_t pc) {
   const auto [known, fresh] = unused.try_emplace(pc, false);
   if (!fresh)
@@ -368,7 +369,7 @@ static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event) {
                                          : tcgen05Op(event);
 }
 
-/// Whether the CTAs of two warps, or their pairs, are one.
+/// Returns true when the CTAs of two warps, or their pairs, are one.
 static bool isSameGroup(Process first, Process second, uint32_t ctaGroup) {
   const uint64_t ranks = (1ull << 32) * (ctaGroup - 1); // that a pair does not tell apart
   const auto group = [&](Process warp) { return (warp & ~ranks) >> 32; };

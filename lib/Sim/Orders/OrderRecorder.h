@@ -69,7 +69,7 @@ public:
   }
   /// The step touches the whole machine.
   void touchEverything() { step.everything = true; }
-  /// Whether a warp, where it is, comes after a tcgen05 operation was published.
+  /// Returns true when a tcgen05 operation was published before the place where a warp is now.
   bool follows(Process warp, Process operation);
   void touch(ObjectKind kind, ObjectUse use, uint64_t cluster, uint32_t index, uint64_t phase = 0);
   /// The ticket of the queue of `cluster` with this name, 0 if none was issued.

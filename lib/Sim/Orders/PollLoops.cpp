@@ -58,7 +58,7 @@ bool isRegister(const Operand &operand) {
 /// One pass of a loop, in the order of the text.
 class Pass {
 public:
-  /// Whether instructions from `head` to the branch at `end` are a loop as above.
+  /// Returns true when instructions from `head` to the branch at `end` are a loop as above.
   static bool waits(const Kernel &kernel, uint32_t head, uint32_t end) {
     Pass pass;
     for (uint32_t pc = head; pc < end; ++pc)

@@ -25,8 +25,8 @@ public:
   /// Executes what a warp does with its registers alone, so that it stands before the next
   /// instruction that does more.
   Status settle(Scheduler &scheduler, Warp &warp, bool last) const;
-  /// Whether the warp stands before a loop and its next pass leads back. Only `recorder` is told of
-  /// the load; everything is left as it was.
+  /// Returns true when the warp stands before a loop and its next pass leads back. Only `recorder`
+  /// is told of the load; everything is left as it was.
   Expected<bool> fails(Scheduler &scheduler, Warp &warp, bool last, OrderRecorder &recorder) const;
 
 private:

@@ -110,17 +110,17 @@ Trace::Past Trace::beginOf(Process process) const {
   return past;
 }
 
-/// Whether `later` might have come before `earlier`, on which it depends. A wait by parity passes in
-/// every second phase: what came in the phase that it waited for had to be there, what came in the
-/// phase before that had not.
+/// Returns true when `later` might have come before `earlier`, on which it depends. A wait by
+/// parity passes in every second phase: arrivals of the phase it waited for had to be there,
+/// arrivals of the phase before had not.
 static bool mayComeFirst(const ObjectAccess &earlier, const ObjectAccess &later) {
   const bool arrival = earlier.use == ObjectUse::Arrive || earlier.use == ObjectUse::Expect;
   return !(arrival && later.use == ObjectUse::Read && later.passed) ||
          (earlier.phase & 1) == (later.phase & 1);
 }
 
-/// Whether who made this wait has arrived since then in the phase that ends now, which therefore
-/// does not end before the wait.
+/// Returns true when the process that made this wait has arrived since then in the phase that ends
+/// now: that phase cannot end before the wait.
 bool Trace::isNeeded(uint32_t wait, const ObjectAccess &completing) const {
   for (const ObjectStep &arrival : std::views::reverse(objects.at(completing.object))) {
     if (arrival.step < wait)
@@ -188,7 +188,7 @@ std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
   return races;
 }
 
-/// Whether the step gives registers back after one that took some.
+/// Returns true when the step gives registers back after one that took some.
 bool Trace::givesLate(const Footprint &footprint, const Past &past) const {
   return std::ranges::any_of(footprint.objects, [&](const ObjectAccess &access) {
     return access.use == ObjectUse::Give &&

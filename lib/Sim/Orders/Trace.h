@@ -70,7 +70,7 @@ public:
   using Past = std::vector<uint64_t>; ///< a bit for each step
   /// What happens before the step that the process makes, which has touched so much.
   Past pastOf(Process process, const Footprint &soFar);
-  /// Whether the step of the process behind its first `ordinal` ones is among them.
+  /// Returns true when the steps include number `ordinal` of the process.
   bool isIn(const Past &past, Process process, size_t ordinal) const;
   size_t stepsOf(Process process) const;
 

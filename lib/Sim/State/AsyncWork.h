@@ -27,7 +27,7 @@ public:
   /// No warp can run. Completes at least one outstanding ticket and returns true, or returns
   /// false: a deadlock, if warps are left.
   virtual Expected<bool> advance() = 0;
-  /// Whether advance() would return true.
+  /// Returns true when advance() would return true.
   virtual bool canAdvance() const = 0;
   /// The last warp of `cta` exited: check what must be released by then.
   virtual Status ctaExited(Cta &cta) = 0;

@@ -13,7 +13,7 @@ void lanesExited(Warp &warp, uint32_t lanes);
 /// Lanes of `warp` arrive at barrier.cluster.
 void arriveAtCluster(Warp &warp, uint32_t lanes);
 
-/// Whether no group of the cluster is runnable (all live groups wait).
+/// Returns true when no group of the cluster is runnable (all live groups wait).
 bool allBlocked(const Cluster &cluster);
 
 } // namespace fp4::sim

@@ -85,8 +85,8 @@ Status checkPreferred(const KernelInfo &kernel, const LaunchConfig &config,
   return checkSize(kernel, preferred);
 }
 
-/// Whether the clusters of a place are one of the preferred size. The first two places have one of
-/// each, so that every launch with two places has both.
+/// Returns true when the clusters of a place are one of the preferred size. The first two places
+/// have one of each, so that every launch with two places has both.
 bool isPreferred(uint64_t place, uint64_t seed) {
   auto mixed = [&](uint64_t at) {
     uint64_t z = seed * 0xD1342543DE82EF95ull + (at + 1) * 0x9E3779B97F4A7C15ull;

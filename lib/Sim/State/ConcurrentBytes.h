@@ -15,7 +15,8 @@
 
 namespace fp4::sim {
 
-/// Whether one host instruction can access this T. Local memory has other alignments than the host.
+/// Returns true when one host instruction can access this T. Local memory has other alignments than
+/// the host.
 template <typename T> inline bool isHostElement(const std::byte *place) {
   return sizeof(T) <= 8 && reinterpret_cast<uintptr_t>(place) % sizeof(T) == 0;
 }

@@ -27,9 +27,9 @@ public:
   /// Shadows of bank 0, and of bank 1, whose constants have no poison.
   std::byte *registers() const { return shadows.bytes(); }
   const std::byte *constants() const { return zeros.bytes(); }
-  /// Whether any register has poison.
+  /// Returns true when any register has poison.
   bool any() const { return !origins.empty(); }
-  /// Whether the register that begins at `offset` of bank 0 has.
+  /// Returns true when the register that begins at `offset` of bank 0 has poison.
   bool has(uint32_t offset) const { return marks[offset / 4 / 64] >> (offset / 4 % 64) & 1; }
   bool has(const Operand &o) const {
     return o.bank == kRegBank && (o.width || o.kind == OperandKind::Pred) && has(o.offset);

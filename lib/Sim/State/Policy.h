@@ -45,11 +45,11 @@ public:
   /// The copy engine of the CTA with this rank is asked to bring these bytes to L2, and no further.
   virtual void prefetched(uint32_t rank, std::span<const GlobalRun>) {}
 
-  /// Whether a ready ticket completes although nobody waits for it.
+  /// Returns true when a ready ticket completes although nobody waits for it.
   virtual bool due(const Ticket &ticket) const = 0;
-  /// Whether `due` may hold of a ticket at all.
+  /// Returns true when `due` may hold of a ticket at all.
   virtual bool hasDue() const { return true; }
-  /// Whether one more ready ticket completes in this round.
+  /// Returns true when one more ready ticket completes in this round.
   virtual bool completesAnother() { return false; }
   /// How many of the oldest ready tickets `choose` takes one of, at most.
   virtual size_t mostChoices() const { return 1; }
@@ -62,9 +62,9 @@ public:
   virtual uint32_t quantum() { return 1024; }
   /// Which of `count` CTAs or warps begins a round; the others follow it.
   virtual size_t first(size_t count) { return 0; }
-  /// Whether the hardware does, here and now, what it may do at any time: a wait ends before its
-  /// phase, a request for a cluster is refused. Once in `odds` times, where a policy does it at
-  /// all.
+  /// Returns true when the hardware now uses a freedom that it always has: a wait that ends before
+  /// its phase, or a refused request for a cluster. A policy that uses the freedom does so once in
+  /// `odds` times.
   virtual bool spurious(uint32_t odds) { return false; }
 
   //===--- What no event tells, for a policy that orders steps -----------===//
@@ -80,9 +80,9 @@ public:
   /// The step that executes touches `what`. Arrivals at one `phase` commute; who awaits the phase
   /// has waited for all of them.
   virtual void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) {}
-  /// Whether a thread that executes tcgen05.fence::after_thread_sync synchronized with the one that
-  /// published this ticket of its cluster by fence::before_thread_sync. A policy that does not know
-  /// takes it for granted.
+  /// Returns true when a thread that executes tcgen05.fence::after_thread_sync synchronized with
+  /// the one that published this ticket of its cluster by fence::before_thread_sync. A policy that
+  /// does not know takes it for granted.
   virtual bool synchronized(uint32_t rank, uint32_t warp, uint64_t ticket) { return true; }
   /// A test of the mbarrier at this shared::cluster address found its phase incomplete.
   virtual void polled(uint32_t mbarrier) {}

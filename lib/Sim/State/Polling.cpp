@@ -200,8 +200,9 @@ Expected<bool> Scheduler::parksAll() {
   return cluster.async->advance().map([](bool) { return false; });
 }
 
-/// Whether all warps come back to the same state twice and change nothing: `parked` says what they
-/// have read of global memory. Which state that is decides the schedule, so that some are tried.
+/// Returns true when all warps come back to the same state twice and change nothing: `parked` says
+/// what they have read of global memory. The schedule decides which state that is, so several are
+/// tried.
 bool Scheduler::repeatsItself(uint64_t rounds) {
   constexpr uint64_t kFirst = 24;
   LoopProbe probe(cluster, cx.observer);

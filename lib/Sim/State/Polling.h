@@ -40,8 +40,8 @@ class PolledPlaces {
 public:
   /// No loop reads more than `most` places.
   explicit PolledPlaces(size_t most) : most(most) {}
-  /// Whether the place can be watched and holds what it held when it was noted before. The host may
-  /// change its own memory, and nobody says when it does.
+  /// Returns true when the place can be watched and holds what it held when it was noted before.
+  /// The host may change its own memory, and does not say when.
   bool note(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
   /// Notes the place of each lane of an access.
   bool note(const Cluster &cluster, const MemoryEvent &event);

@@ -34,7 +34,8 @@ public:
   }
 
 protected:
-  /// Whether threads of several warps meet: what one does then depends on the others.
+  /// Returns true when threads of several warps meet, so that the actions of one depend on the
+  /// others.
   static bool meetsOthers(const BarrierEvent &event) {
     return event.op != BarrierOp::WarpSync && event.op != BarrierOp::Exchange &&
            event.op != BarrierOp::Parted;

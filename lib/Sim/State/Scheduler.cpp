@@ -251,7 +251,7 @@ bool Scheduler::runWarp(Warp &warp, uint32_t quantum) {
   return progress;
 }
 
-/// Whether the registers that `insn` names have arrived.
+/// Returns true when the registers that `insn` names have arrived.
 bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
   Status ready = cluster.async->useRegisters(warp, insn);
   if (!ready)

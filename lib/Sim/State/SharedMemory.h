@@ -46,7 +46,7 @@ public:
   std::byte *at(uint32_t offset) { return data.data() + (offset - kSharedBase); }
   const std::byte *at(uint32_t offset) const { return data.data() + (offset - kSharedBase); }
 
-  /// Whether every byte of the range is valid. Fast.
+  /// Returns true when every byte of the range is valid. Fast.
   bool valid(uint32_t offset, uint32_t bytes) const;
   /// The same for a naturally aligned access of 1, 2, 4, 8, 16 or 32 bytes.
   bool validAligned(uint32_t offset, uint32_t bytes) const {

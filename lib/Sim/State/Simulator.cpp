@@ -337,18 +337,18 @@ static void tellObserver(Launch &launch, const Program &program,
                                timed ? timed->clock() : nullptr, launch.config.dependence, again});
 }
 
-/// Whether launches may begin before others have ended.
+/// Returns true when launches may begin before others have ended.
 static bool canBeginEarly(const SimOptions &options) {
   return options.policy == CompletionPolicy::Lazy || options.policy == CompletionPolicy::Random;
 }
 
-/// Whether the launch with this number does.
+/// Returns true when the launch with this number may begin before others have ended.
 static bool beginsEarly(const SimOptions &options, uint64_t number) {
   const uint64_t mixed = (options.seed + number) * 0x9E3779B97F4A7C15ull;
   return options.policy == CompletionPolicy::Lazy || mixed >> 63;
 }
 
-/// Whether a later launch may begin beside the end of this one.
+/// Returns true when a later launch may begin beside the end of this one.
 static bool mayTrigger(const Kernel &kernel) {
   return std::ranges::any_of(kernel.code, [](const Insn &insn) {
     return opcodeTable()[insn.row].base == "griddepcontrol";

@@ -15,9 +15,11 @@ public:
   virtual ~Wait() = default;
   virtual bool ready() const = 0;
   virtual std::string describe() const = 0;
-  /// Whether the hardware's time limit may end it: then the handler finds ExecContext::expired.
+  /// Returns true when the hardware's time limit may end the wait; the handler then finds
+  /// ExecContext::expired.
   virtual bool expires() const { return false; }
-  /// Whether the group is in a loop that goes on by itself, only to read the same (Polling.h).
+  /// Returns true when the group is in a loop that goes on by itself and only reads the same values
+  /// (Polling.h).
   virtual bool polls() const { return false; }
   /// Differs when what it waits for has moved on.
   virtual uint64_t state() const { return 0; }

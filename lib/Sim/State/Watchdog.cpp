@@ -24,7 +24,7 @@ static constexpr uint64_t kLookInstructions = 1 << 18;
 /// How much longer a cluster may go on that does change memory.
 static constexpr uint64_t kChanging = 16;
 
-/// Whether a cluster that goes on has not been looked at for long.
+/// Returns true when a cluster that goes on has not been looked at for long.
 bool Scheduler::lookIsDue() const { return instructions - looked > kLastLook; }
 
 /// The cluster's turn may be over.

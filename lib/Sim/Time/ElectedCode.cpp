@@ -14,7 +14,7 @@
 
 namespace fp4::sim {
 
-/// Whether engines get work there, and nothing else happens that has an effect but a result.
+/// Returns true when the code there gives work to engines and has no other effect but results.
 static bool handsWork(std::span<const TimedInsn> region) {
   const auto toEngine = [](const TimedInsn &insn) {
     return insn.unit == Unit::Copy || insn.unit == Unit::Async;

@@ -20,8 +20,8 @@
 namespace fp4::sim {
 namespace {
 
-/// Whether an instruction that nobody needs may be left out: it has no effect but on registers, and
-/// waits for no other lane.
+/// Returns true when an instruction that nobody needs may be left out: it has no effect but on
+/// registers, and waits for no other lane.
 bool mayIdle(const TimedInsn &insn, const Insn &code) {
   const std::string_view base = opcodeTable()[code.row].base;
   if (insn.unit == Unit::MmaSync)
@@ -147,8 +147,8 @@ private:
         wanted.remove(r);
     addReads(insn, instruction, wanted);
   }
-  /// Whether an instruction brings from shared to global memory what may be needed there: a tensor
-  /// map, or a flag that somebody loads. Nobody stores flags as boxes of tensors.
+  /// Returns true when an instruction brings from shared to global memory what may be needed there:
+  /// a tensor map, or a flag that somebody loads. Nobody stores flags as boxes of tensors.
   bool copiesNeeded(const Insn &instruction) const {
     const OpcodeRow &row = opcodeTable()[instruction.row];
     const bool bulk = row.base == "cp.async.bulk" || row.base == "cp.reduce.async.bulk";
@@ -164,8 +164,8 @@ private:
     else
       loadsAnywhere = true;
   }
-  /// Whether the data of a store, which is in register `r`, may be needed. Of shared memory that is
-  /// loaded at unknown places, nothing tells results and what is needed apart.
+  /// Returns true when the data of a store, which is in register `r`, may be needed. Where shared
+  /// memory is loaded at unknown places, results and needed data cannot be told apart.
   bool needsStored(const TimedInsn &insn, uint32_t r) const {
     return (insn.shared && loadsAnywhere) ||
            (!ofProducts[r] && (!insn.shared || insn.global || loadsShared));

@@ -17,7 +17,8 @@ class CodeCache {
 public:
   static constexpr unsigned lineInsns = 8; ///< 128 bytes
   explicit CodeCache(uint32_t insns = 0) : lines(insns / lineInsns) {}
-  /// Whether a line is there, as every one is at first; from now on it is.
+  /// Returns true when the cache has the line, as it has every line at first; then marks it as
+  /// present.
   bool has(uint32_t line) {
     if (line >= order.size())
       order.resize(line + 1);

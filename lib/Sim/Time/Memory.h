@@ -138,7 +138,8 @@ public:
   static constexpr double stepBytes = 1 << 16;
   PresentLines(bool byAge, double own, double others)
       : byAge(byAge), borders{Border{own}, Border{others}} {}
-  /// Whether a line of that step is there, for who asked for it last or for others.
+  /// Returns true when a line of that step is there, for the client that asked for it last (`own`)
+  /// or for another.
   bool has(uint64_t line, uint32_t step, bool own) const;
   /// A line of which L2 has `before` bytes since `step`, of them `kept` still, is asked for, and it
   /// has `after` bytes now. Returns the line's step.

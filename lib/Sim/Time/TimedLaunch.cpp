@@ -450,8 +450,8 @@ Status TimedLaunch::checkProgress(Running &running) {
   return {};
 }
 
-/// Whether the warp has to wait for its data, its instruction or a unit with a queue. It has a new
-/// event then.
+/// Returns true when the warp has to wait for its data, its instruction or a unit with a queue. It
+/// has a new event then.
 bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
                          const TimedEvent &event) {
   Activity reason = warp.reason;

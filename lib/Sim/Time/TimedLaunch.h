@@ -95,7 +95,7 @@ private:
   /// what they have begun, without a time.
   enum class Phase { Whole, Sample, Probe, Rest };
 
-  /// Whether the times so far are predictions: all rates were known.
+  /// Returns true when the times so far are predictions: all rates were known.
   bool predicts() const {
     return phase < Phase::Probe && rates.missing().empty() && code.unknown().empty();
   }

@@ -45,7 +45,7 @@ public:
   void prefetched(uint32_t rank, std::span<const GlobalRun> runs) override;
 
   void setTime(double cycle) { now = cycle; }
-  /// Whether what executes next is a wait that ends at once (TimedInsn::looks).
+  /// True when the next instruction is a wait that ends at once (TimedInsn::looks).
   void setLooking(bool looks) { looking = looks; }
   /// From now on work is counted, and takes no time.
   void stopClock() { stopped = true; }

@@ -56,10 +56,10 @@ bool TimedLaunch::maySample() {
          standsForRest(notBegun);
 }
 
-/// Whether blocks of a sample do what the others do. Blocks that stay, or take the work of clusters
-/// that have not begun, have to do the same by the text, up to the number of turns of an outermost
-/// loop, which probes find. Of others, where the text does not say so, one for each multiprocessor
-/// has ended: those show what blocks do at their end too.
+/// Returns true when CTAs of a sample do what the other CTAs do. Persistent CTAs, and CTAs that
+/// take the work of clusters that have not begun, must do the same by the text, up to the number of
+/// turns of an outermost loop, which probes find. Where the text does not say so of other CTAs, one
+/// for each SM has ended: their ends are seen too.
 bool TimedLaunch::standsForRest(uint64_t notBegun) {
   constexpr double most = 0.02;
   if (!blocks.work)

@@ -207,9 +207,9 @@ double TimedLaunch::loadThroughL1(TimedWarp &warp, double looked) {
   return missing.empty() ? result : std::max(result, loadMissing(warp, looked, missing));
 }
 
-/// Whether a store goes to L2 with the one before: two of a warp that store parts of the same
-/// sectors do if no other warp of the multiprocessor stores between them (H200, micro: store-parts:
-/// 30 bytes a clock of one warp that stores halves of sectors, and 13 of four).
+/// Returns true when a store goes to L2 with the one before: two of a warp that store parts of the
+/// same sectors do if no other warp of the SM stores between them (H200, micro: store-parts: 30
+/// bytes a clock of one warp that stores halves of sectors, and 13 of four).
 bool TimedLaunch::joinsStore(const TimedWarp &warp) const {
   auto &before = warp.processor->store;
   if (before.warp == warp.warp && before.lines == recorder.lines) {

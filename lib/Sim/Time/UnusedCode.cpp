@@ -14,7 +14,7 @@
 namespace fp4::sim {
 namespace {
 
-/// Whether what an instruction does is in the registers that it writes, and nowhere else.
+/// Returns true when an instruction has no effect but on the registers that it writes.
 bool onlyComputes(const TimedInsn &insn, const Insn &code) {
   switch (insn.unit) {
   case Unit::Free:

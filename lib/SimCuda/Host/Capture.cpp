@@ -185,7 +185,7 @@ Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, Graph
   return Success;
 }
 
-/// Whether all that `stream` captured lies before what the origin captured last.
+/// Returns true when the last node of the origin depends on all that `stream` captured.
 static bool joined(const Stream &stream, const Stream &origin) {
   std::set<const GraphNode *> before;
   std::vector<const GraphNode *> open(origin.last.begin(), origin.last.end());

@@ -103,7 +103,7 @@ private:
   bool limited; ///< try_wait: it may end without success
 };
 
-/// Whether a warp of the CTA is blocked on the object.
+/// Returns true when a warp of the CTA is blocked on the object.
 bool hasWaiter(const Cta &cta, const Mbarrier *barrier) {
   for (const Warp &warp : cta.warps)
     for (const LaneGroup &group : warp.groups)
@@ -121,8 +121,8 @@ template <typename F> Outcome forEachLane(ExecContext &cx, F &&f) {
   return Outcome::Next;
 }
 
-/// Whether an earlier lane initializes the same mbarrier with the same count: in practice that is
-/// done once.
+/// Returns true when an earlier lane initializes the same mbarrier with the same count: in practice
+/// that is done once.
 bool isRepeated(ExecContext &cx, const Insn &insn, int lane) {
   if (cx.launch().options->judgement == Judgement::Letter)
     return false;

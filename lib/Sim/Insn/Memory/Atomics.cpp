@@ -139,7 +139,7 @@ template <typename Idle> uint32_t unchangedIf(const ExecContext &cx, const Idle 
   return kAllLanes;
 }
 
-/// Whether an integer operation with `b` gives what was there.
+/// Returns true when an integer operation with `b` gives what was there.
 template <typename T> bool isIdle(const Insn &insn, T b) {
   const auto op = static_cast<Op>(insn.m[kOp]);
   if (isFloat(insn.type))

@@ -64,8 +64,8 @@ private:
   }
 };
 
-/// Whether the lanes may read bytes of shared memory; where they write, whoever reads next may.
-/// `window` is the address of the block's shared memory.
+/// Returns true when the lanes may read bytes of shared memory. Bytes that they write become
+/// readable. `window` is the address of the CTA's shared memory.
 template <bool Write>
 [[gnu::always_inline]] inline bool sharedBytesValid(ExecContext &cx, const LaneAddresses &lanes,
                                                     uint64_t window, uint32_t bytes) {

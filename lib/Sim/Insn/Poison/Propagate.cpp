@@ -17,7 +17,7 @@ bool fp4::sim::guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes) {
          expectClean(cx, guard, lanes, isBranch(insn.handler) ? "branches on" : "is guarded by");
 }
 
-/// Whether the instruction names a register that has poison.
+/// Returns true when the instruction names a register that has poison.
 static bool namesPoison(const ExecContext &cx, const Poison &poison, const Insn &insn) {
   if (insn.poison == PoisonRule::Carry && poison.carry)
     return true;
@@ -30,7 +30,7 @@ static bool namesPoison(const ExecContext &cx, const Poison &poison, const Insn 
          });
 }
 
-/// Whether poison in an operand is a use of it, whatever becomes of the result.
+/// Returns true when poison in an operand counts as a use, whatever becomes of the result.
 static bool isUse(const Insn &insn, size_t at) {
   switch (insn.poison) {
   case PoisonRule::Use:

@@ -5,7 +5,7 @@
 
 namespace fp4::sim {
 
-/// Whether none of `lanes` has a poisoned guard; else cx.fail was called.
+/// Returns true when none of `lanes` has a poisoned guard; else cx.fail was called.
 bool guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes);
 
 /// Executes an instruction in a warp that has poison: a use of it is an error, else it goes on into

@@ -6,7 +6,7 @@
 
 using namespace fp4::sim;
 
-/// Whether the magnitude goes up, given the kept part's last bit and the discarded part.
+/// Returns true when the magnitude goes up, given the kept part's last bit and the discarded part.
 static bool roundsUp(Round mode, bool negative, bool odd, bool half, bool rest) {
   switch (mode) {
   case Round::Nearest:

@@ -62,7 +62,7 @@ template <unsigned Parts> struct Element {
   uint16_t part[Parts];
 };
 
-/// Whether a product of bf16 is so small that fp32 rounded it at less than its precision.
+/// Returns true when a product of bf16 is so small that fp32 rounded it at less than its precision.
 bool lost(float product, uint16_t a, uint16_t b) {
   return std::fabs(product) < 0x1p-126f && (a & 0x7FFF) && (b & 0x7FFF);
 }

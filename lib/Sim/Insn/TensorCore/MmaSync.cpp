@@ -202,7 +202,7 @@ uint32_t addHalves(uint32_t a, uint32_t b) {
   return std::isnan(sum) ? kNaN16 : encodeHalf(sum);
 }
 
-/// Whether the unit multiplies f16, not the fp8 that the instruction names.
+/// Returns true when the unit multiplies f16, not the fp8 that the instruction names.
 bool goesByHalves(ExecContext &cx, const Insn &insn) {
   const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
   return factorsPerRow(MmaType(insn.m[kTypeA])) == 32 && !insn.m[kScaling] && target &&
