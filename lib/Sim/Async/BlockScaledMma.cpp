@@ -13,10 +13,10 @@
 // emax is bounded from above by the largest exponents of the row and of the 16 columns; zero
 // scales give zero terms and take no part in the bounds. The sum then has at most 51 bits.
 //
-// Where only the second or third condition fails, the AVX-512 kernel computes emax of each element
-// and truncates each term to an integer in double, as the definition says; what is left for the
-// scalar definition are NaNs, huge or subnormal values, and groups whose products cancel to zero
-// while their scale has the largest exponent (there the model asks whether all products are zero).
+// If only the second or third condition fails, the AVX-512 kernel computes emax of each element and
+// truncates each term to an integer in double, as the definition says. The scalar definition
+// computes the rest: NaNs, huge or subnormal values, and groups whose products cancel to zero while
+// their scale has the largest exponent (the model then asks if all products are zero).
 //
 //===----------------------------------------------------------------------===//
 #include "BlockScaledMma.h"

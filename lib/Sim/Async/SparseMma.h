@@ -45,7 +45,7 @@ unsigned containerBits(hw::MmaType type);
 Status decodeSparseRow(const SparseFormat &format, uint64_t metadata, uint64_t nonZero,
                        unsigned row, SparseRow &out);
 
-/// Which of the elements packed in `bytes` are not zero.
+/// Returns a bit for each element packed in `bytes`: set where the element is not zero.
 uint64_t nonZeroElements(std::span<const uint8_t> bytes, unsigned elementBits);
 
 /// The elements of a column of B (64 bytes) that a row selects (32 bytes). For 8 and 4 bits.
@@ -56,7 +56,7 @@ void selectElements(const SparseRow &row, unsigned elementBits, const uint8_t *c
 /// of stored elements (else 16). Selector: the lanes of each four that hold it, where not all do.
 uint64_t warpMetadata(const uint32_t *lanes, const SparseFormat &format, bool full,
                       unsigned selector, unsigned row);
-/// How many selectors there are.
+/// Returns the number of selectors of an instruction.
 unsigned warpSelectors(const SparseFormat &format, bool full);
 
 } // namespace fp4::sim

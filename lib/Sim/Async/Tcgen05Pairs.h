@@ -1,4 +1,4 @@
-//===- Tcgen05Pairs.h - Which tcgen05 operations keep the order of issue --===//
+//===- Tcgen05Pairs.h - tcgen05 operations that keep the order of issue ---===//
 //
 // The queue runs tickets by this table (Tcgen05Pairs.def); the hazard checker judges by it.
 //
@@ -21,7 +21,7 @@ struct PipelinedOp {
   bool operator==(const PipelinedOp &) const = default;
 };
 
-/// What a tcgen05 operation is to the table; nothing for one that is not in it.
+/// Returns the row of the table for a tcgen05 operation; nothing for one that has none.
 inline std::optional<PipelinedOp> tcgen05Op(const TicketEvent &event) {
   switch (event.kind) {
   case TicketKind::Mma:

@@ -39,8 +39,8 @@ uint32_t steps(const hw::TensorMap &map, unsigned d) {
   return (map.box[d] + stride - 1) / stride;
 }
 
-/// What elements outside the tensor read as: zeros, or for OOB_FILL_NAN the 16 bits 0x7FF7 over and
-/// over, whatever the floating-point type (H200).
+/// Fills elements outside the tensor: zeros, or for OOB_FILL_NAN the 16 bits 0x7FF7 over and over,
+/// for every floating-point type (H200).
 void fillOutside(const hw::TensorMap &map, std::vector<std::byte> &data) {
   if (map.oobFill != hw::TensorMapOobFill::NanRequestZeroFma)
     return;
@@ -48,8 +48,8 @@ void fillOutside(const hw::TensorMap &map, std::vector<std::byte> &data) {
     data[i] = std::byte(i % 2 ? 0x7F : 0xF7);
 }
 
-/// What a load does to the values of a run: the TF32 types round to 10 fraction bits (to nearest,
-/// as seen on an H200), the FTZ types flush subnormals.
+/// Converts the values of a run as a load does: the TF32 types round to 10 fraction bits (to
+/// nearest, as seen on an H200), the FTZ types flush subnormals.
 void convertLoaded(hw::TensorMapType type, std::byte *data, uint64_t bytes) {
   const bool tf32 = type == hw::TensorMapType::TFloat32 || type == hw::TensorMapType::TFloat32Ftz;
   const bool flush =
@@ -69,7 +69,7 @@ void convertLoaded(hw::TensorMapType type, std::byte *data, uint64_t bytes) {
 }
 
 /// Puts a run of packed elements where the box has it: 16 of them at the start of every 16 bytes.
-/// What lies behind them is not defined; here it is a pattern that no kernel expects.
+/// The padding behind them is not defined; here it is a pattern that no kernel expects.
 void spread(const hw::TensorMap &map, std::byte *to, const std::byte *packed, uint64_t bytes) {
   constexpr std::byte undefined{0xA5};
   const uint64_t group = tensorMapTypeBits(map.elementType) * 16 / 8; // bytes of 16 elements
@@ -119,7 +119,7 @@ void forEachGlobalRun(const hw::TensorMap &map, const Coordinates &at,
 
 namespace {
 
-/// The same for every pixel of a column.
+/// Calls `f` for every pixel of a column (im2col).
 template <typename F>
 Status forEachPixel(const hw::TensorMap &map, const Coordinates &at, const PixelOffsets &offsets,
                     F &&f) {

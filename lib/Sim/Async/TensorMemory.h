@@ -63,7 +63,8 @@ public:
     uint64_t ticket = 0;           ///< still to write it; 0: never written
   };
   /// The first granule of the range that `reader` must not read: never written, or owned by a
-  /// ticket issued before it. What a later ticket will overwrite still holds the old data.
+  /// ticket issued before it. A granule that a later ticket will overwrite still holds the old
+  /// data.
   std::optional<BadCell> firstBad(const TmemRange &range, uint64_t reader) const;
   /// Returns true when nothing in the range was ever written, and no ticket in flight will write
   /// there.

@@ -119,7 +119,7 @@ Ticket TicketQueue::makeTicket(ExecContext &cx, const Insn &insn, TicketKind kin
   return ticket;
 }
 
-/// Of the destinations that it has listed.
+/// Counts the bytes of the destinations that a ticket lists.
 static uint64_t bytesWritten(const Ticket &ticket) {
   uint64_t bytes = 0;
   for (const SharedRange &range : ticket.sharedWrites)
@@ -293,7 +293,7 @@ static bool signals(const Ticket &ticket, const Cta &cta) {
       ticket.signals, [&](uint32_t address) { return address >> kSharedRankShift == cta.rank; });
 }
 
-/// What a ticket does to memory of `cta`, which goes with it.
+/// Returns true when a ticket uses memory of `cta`, which ends with the CTA.
 static bool touches(const Ticket &ticket, const Cta &cta) {
   const auto inShared = [&](const SharedRange &range) {
     return range.address >> kSharedRankShift == cta.rank;

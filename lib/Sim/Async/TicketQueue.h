@@ -3,8 +3,8 @@
 // Every asynchronous operation is a ticket. Issuing it poisons its destination; when it completes,
 // its data moves and its barriers are signalled. The policy decides when that is (Policy.h).
 //
-// Sources are read when a stage runs. It is an error if an earlier ticket has yet to write such a
-// source; a source that is overwritten too early gives wrong data, as on the device.
+// Sources are read when a stage runs. An earlier ticket that has yet to write such a source is an
+// error. A source that is overwritten too early gives wrong data, as on the device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -146,8 +146,8 @@ public:
   // --- tcgen05.fence ----------------------------------------------------------------------------
   // Asynchronous tcgen05 operations before a fence::before_thread_sync are ordered before those
   // that a thread issues after it synchronized with the first and executed
-  // fence::after_thread_sync. Whether it did synchronize is for checkers, and for policies that
-  // know: for others tickets are ordered as if.
+  // fence::after_thread_sync. Checkers, and policies that follow clocks, decide if the thread did
+  // synchronize; for other policies tickets are ordered as if it had.
   void publish(const Thread &thread);
   void acquire(const Thread &thread);
   /// The published tickets that `thread` acquired and that are still in flight.

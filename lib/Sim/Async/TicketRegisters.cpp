@@ -1,8 +1,8 @@
 //===- TicketRegisters.cpp - Registers of operations that are in flight ---===//
 //
-// Who names a register of a tcgen05.ld that its warp has not waited for waits for it, or is wrong;
-// who names one of a wgmma is wrong. Most instructions of a warp with such operations name none:
-// a bit for each place in its registers says so.
+// An instruction that names a register of a tcgen05.ld for which its warp has not waited waits for
+// it, or is wrong; one that names a register of a wgmma in flight is wrong. Most instructions of a
+// warp with such operations name none: a bit for each place in its registers says so.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"

@@ -1,4 +1,4 @@
-//===- WgmmaRegisters.cpp - What a warp did with registers since wgmma.fence ===//
+//===- WgmmaRegisters.cpp - Register uses of a warp since wgmma.fence -----===//
 #include "WgmmaRegisters.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 

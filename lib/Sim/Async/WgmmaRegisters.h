@@ -1,4 +1,4 @@
-//===- WgmmaRegisters.h - What a warp did with registers since wgmma.fence ===//
+//===- WgmmaRegisters.h - Register uses of a warp since wgmma.fence -------===//
 //
 // PTX ISA, "wgmma.fence": it orders accesses to registers before the wgmma.mma_async that uses them
 // as accumulator or as A. Kept for warps that executed a wgmma.fence under an observer.
@@ -27,9 +27,9 @@ public:
   /// `move`: a mov.
   void use(const Insn &insn, const Operand *pool, uint32_t pc, bool move);
   void fence();
-  /// A wgmma of a shape accumulates into D and may read A from registers: the access since the last
-  /// fence that is in its way. Where `movesAreFine`, D may have been moved to, from D too: compilers
-  /// put the zeros of a new accumulator behind the fence.
+  /// Returns the access since the last fence that a wgmma of a shape may not follow: the wgmma
+  /// accumulates into D and may read A from registers. With `movesAreFine`, moves to and from D are
+  /// allowed: compilers put the zeros of a new accumulator behind the fence.
   std::optional<Access> multiply(const Operand &d, const Operand *a, const Operand *pool,
                                  uint32_t shape, uint32_t pc, bool movesAreFine);
 

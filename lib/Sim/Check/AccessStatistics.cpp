@@ -1,4 +1,4 @@
-//===- AccessStatistics.cpp - How well warps use the memories -------------===//
+//===- AccessStatistics.cpp - Efficiency of the accesses of warps ---------===//
 #include "fp4/Sim/AccessStatistics.h"
 #include "Sim/Decode/ProgramImpl.h"
 #include "fp4/Sim/Events.h"

@@ -1,4 +1,4 @@
-//===- Clocks.h - What an actor knows to have happened --------------------===//
+//===- Clocks.h - Knowledge of an actor of earlier events -----------------===//
 //
 // A vector clock has an epoch for every slot. Slots are the warps of a cluster, two counters per
 // warp for its asynchronous accesses to global memory, and the tickets that are still referred to.
@@ -85,7 +85,7 @@ struct ScopeInstance {
   uint32_t cluster = 0, rank = 0;
   auto operator<=>(const ScopeInstance &) const = default;
 };
-/// What each fence.sc of some threads knew that a fence.sc in the same instance comes after.
+/// The clocks published by each fence.sc that a fence.sc in the same instance follows.
 using Fences = std::map<ScopeInstance, ForeignPtr>;
 using FencesPtr = std::shared_ptr<const Fences>;
 

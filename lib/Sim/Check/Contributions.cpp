@@ -31,9 +31,9 @@ void HazardChecker::Impl::observe(Access &made, const MemoryEvent &event) {
     made.observes &= warp.observed.insert(event.addressOf(uint32_t(std::countr_zero(rest)))).second;
 }
 
-/// Of two strong accesses that nothing orders by causality: the value that is read may lack what
-/// the other one contributed, although the program synchronized before, by .relaxed operations or
-/// in too narrow a scope.
+/// Returns true when `made` relies on the contribution of `old`, a strong access that causality
+/// does not order before it: the value that is read may lack the contribution, although the program
+/// synchronized before, by .relaxed operations or in too narrow a scope.
 bool HazardChecker::Impl::countsOn(const Access &made, const Record &old) {
   if (!made.observes || !old.write() || old.async() || isUsed(old.pc))
     return false;
@@ -41,9 +41,9 @@ bool HazardChecker::Impl::countsOn(const Access &made, const Record &old) {
   return seen != made.warp->counted.end() && seen->second.at(old.slot()) >= old.epoch();
 }
 
-/// What the program takes for synchronization through this access, behind it: whoever sees it may
-/// count on what the warp did so far. Nobody waits for a sum of floats, of which there may be very
-/// many.
+/// Counts an access that the program takes for synchronization: a thread that sees it may count on
+/// what the warp did before. Sums of floats are left out: nobody waits for them, and there may be
+/// very many.
 void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event) {
   WarpState &warp = cluster.warp(event.actor);
   Releases &all = isShared(event.space) ? cluster.released : globalReleases;

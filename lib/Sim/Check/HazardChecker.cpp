@@ -21,7 +21,7 @@ HazardChecker::~HazardChecker() = default;
 const std::vector<HazardReport> &HazardChecker::reports() const { return impl->reports; }
 uint64_t HazardChecker::found() const { return impl->found; }
 
-/// What was reported once is not reported again.
+/// Removes the reports. A hazard that was reported once is not reported again.
 void HazardChecker::clear() {
   impl->reports.clear();
   for (auto &[pair, report] : impl->seen)
@@ -70,7 +70,7 @@ void HazardChecker::onMemory(const MemoryEvent &event) {
     return impl->accessTmem(cluster, event);
   if (event.proxy == Proxy::Tensormap)
     return impl->useTensorMap(cluster, event);
-  // What a ticket writes to shared memory was checked when it was issued.
+  // The shared memory that a ticket writes was checked when the ticket was issued.
   if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))
     return;
   if (isShared(event.space) || event.space == Space::Global)
@@ -115,7 +115,7 @@ void HazardChecker::onTicket(const TicketEvent &event) {
   if (event.state == TicketState::Completed)
     return cluster.complete(event.id);
   cluster.fork(event);
-  // Its writes are checked now: until it completes nobody may use what it will write.
+  // The writes of a ticket are checked now: until it completes nobody may use their bytes.
   Actor self = event.actor;
   self.ticket = event.id;
   Access made = impl->begin(cluster, self, event.at, Space::SharedCluster, true);

@@ -72,13 +72,13 @@ struct HazardChecker::Impl {
   HazardOptions options;
   std::vector<HazardReport> reports;
   uint64_t found = 0;
-  /// Where an instruction comes from: the copies that a compiler makes of one are the same.
+  /// The origin of an instruction: the copies that a compiler makes of one have the same.
   using Site = std::array<uint32_t, 4>;
   using Pair = std::tuple<HazardRule, uint32_t, Site, Site>; ///< with the number of the kernel
   std::map<Pair, size_t> seen;                               ///< in which report, or beyond them
   std::map<std::string, uint32_t> kernelNumbers;             ///< by names of program and kernel
 
-  // Of the launch.
+  // State of the launch.
   uint32_t kernelNumber = 0;
   const ProgramImpl *program = nullptr;
   const Kernel *kernel = nullptr;
@@ -91,7 +91,7 @@ struct HazardChecker::Impl {
   std::weak_ptr<const LaunchMark> mark;
   std::string launched; ///< its kernel
   check::History history;
-  /// Of the last missing-grid-wait.
+  /// Details of the last missing-grid-wait.
   struct {
     const check::PastLaunch *launch = nullptr; ///< null: it is one of several
     bool waited = false;

@@ -147,8 +147,8 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
   return std::string(remedyOf(rule));
 }
 
-/// Of a copy whose barrier nobody waited on: which phases the other side did wait for. Of a launch
-/// that waited: for whom not.
+/// Adds detail to a report: for a copy whose barrier nobody waited on, the phases that the other
+/// side did wait for; for a launch that waited, the launch for which it did not.
 std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old, HazardRule rule) {
   ClusterState &cluster = made.cluster;
   if (rule == HazardRule::MissingWarpSync)
@@ -177,7 +177,7 @@ std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old,
                             kernel ? kernel->code[pc].line : 0);
 }
 
-/// What the two sides of a report are called where they are no accesses.
+/// Returns names for the two sides of a report that are no accesses.
 static std::pair<const char *, const char *> rolesOf(HazardRule rule, bool isExit) {
   switch (rule) {
   case HazardRule::MbarrierInit:
@@ -229,7 +229,7 @@ void HazardChecker::Impl::add(HazardReport report) {
   reports.push_back(std::move(report));
 }
 
-/// What an instruction did with a register before a wgmma took it.
+/// Returns the verb for an access to a register before a wgmma took the register.
 static const char *verbOf(RegisterUse use) {
   return use == RegisterUse::Read    ? "read"
          : use == RegisterUse::Write ? "write"

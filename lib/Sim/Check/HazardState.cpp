@@ -1,4 +1,4 @@
-//===- HazardState.cpp - What the hazard checker remembers of a cluster ---===//
+//===- HazardState.cpp - The hazard checker's state of a cluster ----------===//
 #include "HazardState.h"
 #include "fp4/Sim/Events.h"
 
@@ -153,7 +153,7 @@ void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const Ticke
     info.fenced = issuer.fenced;
 }
 
-/// What the issuer must know to wait for the operation later.
+/// Records the state that the issuer needs to wait for the operation later.
 void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
                           const TicketRef &ref) {
   if (info.kind == TicketKind::ThreadCopy && event.signals.empty())
@@ -256,7 +256,7 @@ void ClusterState::learn(Clocks &clocks, const TicketRef &ref, bool written) con
 }
 
 void ClusterState::complete(uint64_t id) {
-  // Its signals follow this event, and nothing else of any ticket comes between.
+  // Signals of a ticket follow this event, and nothing of another ticket comes between.
   if (finished && finished != id) {
     TicketInfo &old = ticket(finished);
     old.done = true;

@@ -1,4 +1,4 @@
-//===- HazardState.h - What the hazard checker remembers of a cluster -----===//
+//===- HazardState.h - The hazard checker's state of a cluster ------------===//
 //
 // Clocks of warps, tickets and barriers, and the shadow of shared and tensor memory. Slots of a
 // vector clock, for W warps: [0, W) the warps, [W, 2W) their asynchronous reads of global memory,
@@ -42,8 +42,8 @@ struct Pipeline {
 };
 using PipelineOf = std::pair<uint32_t, uint32_t>; ///< lane and cta_group
 
-/// What lanes have learned from the releases through an address, so that one that polls does not
-/// learn it again.
+/// Knowledge that lanes have gained from the releases through an address, so that a lane that polls
+/// does not gain it again.
 struct Learned {
   uint64_t address = ~uint64_t(0), changes = 0; ///< ReleasesAt::changes
   uint32_t lanes = 0;
@@ -52,14 +52,14 @@ struct Learned {
   bool operator==(const Learned &) const = default;
 };
 
-/// What warps did that synchronize through flags in memory, as if nothing were .relaxed or out of
-/// scope: their `loose` clocks, by cluster.
+/// Progress of warps that synchronize through flags in memory, as if nothing were .relaxed or out
+/// of scope: their `loose` clocks, by cluster.
 using Counted = std::map<uint32_t, VectorClock>;
 
 constexpr uint32_t allLanes = ~0u;
 
-/// (strict) A release by some lanes of a warp, while others had made accesses since all had met:
-/// it publishes what its own lanes did. What a clock has of `slot` counts for them alone.
+/// (strict) A release by some lanes of a warp, while others had made accesses since all had met: it
+/// publishes the accesses of its own lanes. A clock's epoch of `slot` counts for these lanes alone.
 struct LaneRelease {
   uint32_t epoch = 0, lanes = 0, pc = 0;
 };
@@ -98,13 +98,13 @@ struct LaneOrder {
   uint32_t last() const { return std::max(sync, exchange); }
 };
 
-/// What a release fence published, for writes of its thread behind it, and in which scope.
+/// The clocks that a release fence published for later writes of its thread, and the scope.
 struct ReleaseFence {
   Scope scope{};
   Clocks clocks;
 };
 
-/// Where the thread of a release is, as an acquiring thread sees it: what its scope must reach.
+/// The distance of the thread that releases from one that acquires, which the scope must reach.
 enum Distance : uint8_t { OwnCta, OwnCluster, Elsewhere };
 constexpr size_t distances = 3;
 
@@ -113,8 +113,8 @@ struct WarpState {
   Clocks clocks; ///< what all of its lanes know
   LaneState lanes;
   std::vector<ReleaseFence> released; ///< the last of each scope that no wider one follows
-  /// What relaxed reads and waits saw, by the Distance of who released it: an acquire fence whose
-  /// scope reaches as far takes it over.
+  /// Clocks that relaxed reads and waits saw, by the Distance of the releasing thread: an acquire
+  /// fence whose scope reaches as far takes them over.
   std::array<Clocks, distances> unacquired;
   Learned learned; ///< last
   /// (strict) Where it read with an order and used the value.
@@ -205,7 +205,7 @@ struct Product {
   std::array<uint32_t, 4> epochs{}; ///< of the warps when they issued
   uint8_t issued = 0, waited = 0;   ///< a bit for each
 };
-/// Those of a warpgroup that not all have waited for, in order.
+/// The operations of a warpgroup for which some warp has not waited, in order.
 struct Products {
   uint32_t first = 0; ///< number of the first
   std::deque<Product> open;
@@ -259,8 +259,9 @@ public:
   uint64_t ctaNumber(const Actor &actor) const { return uint64_t(index) << 32 | actor.ctaRank; }
   uint32_t readSlot(uint32_t warpSlot) const { return warpCount + warpSlot; }
   uint32_t writeSlot(uint32_t warpSlot) const { return 2 * warpCount + warpSlot; }
-  /// Of what the launch before did, for a launch that may begin before its end: a warp that has
-  /// waited for it, or synchronized with one that has, knows epoch 1. No ticket has this slot.
+  /// The slot of the previous launch, for a launch that may begin before its end: a warp that has
+  /// waited for that launch, or synchronized with one that has, knows epoch 1. No ticket has this
+  /// slot.
   uint32_t gridSlot() const { return 3 * warpCount; }
   bool isTicket(uint32_t slot) const { return slot >= 3 * warpCount; }
   TicketInfo &ticketAt(uint32_t slot) { return tickets[slot - 3 * warpCount]; }
@@ -286,7 +287,7 @@ public:
   void advance(WarpState &warp);
 
   // --- Lanes.cpp ---
-  /// What each of these lanes knows.
+  /// Returns the clocks that all of these lanes have.
   const Clocks &known(const WarpState &warp, uint32_t lanes) const {
     const LaneState &parted = warp.lanes;
     return parted.fewLanes && !(lanes & ~parted.fewLanes) ? parted.few : warp.clocks;
@@ -304,11 +305,11 @@ public:
     if (parted.fewLanes)
       change(parted.few);
   }
-  /// They acquire a release, which may be one of other lanes of the warp.
+  /// Lets lanes acquire a release, which may be one of other lanes of the warp.
   void acquire(WarpState &warp, uint32_t lanes, const Clocks &from);
-  /// They wait for each other: what each did and knows comes before what any of them does next.
+  /// Lets lanes wait for each other: all that each did and knows comes before all that follows.
   void meet(WarpState &warp, uint32_t lanes);
-  /// What a release by these lanes publishes. It holds until the next call.
+  /// Returns the clocks that a release by these lanes publishes, valid until the next call.
   const Clocks &published(WarpState &warp, uint32_t lanes, uint32_t pc);
 
   void fork(const TicketEvent &event);

@@ -1,10 +1,9 @@
 //===- HostReads.cpp - Memory that the host reads while kernels run -------===//
 //
 // PTX ISA, "Memory Consistency Model", with the host as one more thread: it waits for a word with
-// acquires of system scope, and reads the memory around it then. It may do so at any time, also
-// when the program is wrong, which no run shows: a launch of the simulator has an end before the
-// host goes on.
-//
+// acquires of system scope, and reads the memory around it then. The host may read at any time,
+// also when the program is wrong. No run shows this: a launch of the simulator ends before the host
+// goes on.
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
@@ -17,7 +16,7 @@ using namespace check;
 
 namespace {
 
-/// What the host may wait for: .volatile is relaxed in the scope of the system.
+/// Returns true when the host may wait for an access: .volatile is relaxed in system scope.
 bool isForHost(const MemoryEvent &event) {
   return !event.actor.ticket && (event.order == MemOrder::Volatile ||
                                  (event.order != MemOrder::Weak && event.scope == Scope::Sys));
@@ -25,7 +24,7 @@ bool isForHost(const MemoryEvent &event) {
 
 } // namespace
 
-/// What was written is known to whoever acquires what was released at `address`, as the host does.
+/// Returns true when a thread that acquires at `address`, as the host does, knows of `written`.
 bool HazardChecker::Impl::isPublished(uint64_t address, const Record &written) const {
   const auto at = globalReleases.find(address);
   return at != globalReleases.end() &&

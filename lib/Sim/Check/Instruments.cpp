@@ -1,4 +1,4 @@
-//===- Instruments.cpp - What watches a simulation ------------------------===//
+//===- Instruments.cpp - Observers of a simulation ------------------------===//
 #include "fp4/ISA/GpuModel.h"
 #include "fp4/Sim/Instruments.h"
 #include "fp4/Sim/Predictor.h"
@@ -22,7 +22,7 @@ static Expected<std::string> orderToReplay(const std::string &text) {
   return order;
 }
 
-/// What goes only with the policy exhaustive, and what does not go with it.
+/// Reads the options of the policy exhaustive, and refuses those that do not go with the policy.
 static Status readOrders(const SimulationOptions &options, SimOptions &settings) {
   const bool exhaustive = settings.policy == CompletionPolicy::Exhaustive;
   const auto refuse = [](std::string_view option, std::string_view note) {
@@ -97,7 +97,7 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   return settings;
 }
 
-/// How --time predicts, without a receiver.
+/// Returns the predictor that --time asks for, without a receiver.
 static Expected<Predictor> predictorOf(const SimulationOptions &options) {
   if (options.timesOnly && !options.check.empty() && options.check != "off")
     return makeError(ErrorKind::Usage,

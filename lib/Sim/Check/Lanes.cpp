@@ -1,13 +1,13 @@
-//===- Lanes.cpp - What the lanes of a warp know of each other ------------===//
+//===- Lanes.cpp - Order among the lanes of a warp ------------------------===//
 //
-// Strict mode. PTX ISA, "bar.warp.sync": memory is ordered among the threads that execute it. So it
-// is by barriers, releases and acquires, but not by what lanes execute together (shfl, elect,
-// vote). A release publishes what its own lanes did since they met the others, and what a lane
-// acquires the others do not know. Where lanes meet before one of them releases, and after one has
-// acquired, a warp has one clock, as by default.
+// Strict mode. PTX ISA, "bar.warp.sync": memory is ordered among the threads that execute it.
+// Barriers, releases and acquires order it too, but instructions that lanes execute together (shfl,
+// elect, vote) do not. A release publishes the accesses that its own lanes made since they met the
+// others, and an acquire by one lane tells the others nothing. A warp whose lanes meet before one
+// of them releases, and after one has acquired, has one clock, as by default.
 //
-// By default a value that lanes exchange orders what they do behind it after the loads that it was
-// made of: the exchange waits for the operands of all its lanes. It orders no store.
+// By default a value that lanes exchange orders later accesses behind the loads that it was made
+// of: the exchange waits for the operands of all its lanes. An exchange orders no store.
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
@@ -22,7 +22,7 @@ using namespace check;
 namespace check {
 
 //===----------------------------------------------------------------------===//
-// What lanes acquire
+// Acquires by lanes
 //===----------------------------------------------------------------------===//
 
 void ClusterState::part(WarpState &warp, uint32_t lanes) {
@@ -69,7 +69,7 @@ void ClusterState::meet(WarpState &warp, uint32_t lanes) {
 }
 
 //===----------------------------------------------------------------------===//
-// What lanes release
+// Releases by lanes
 //===----------------------------------------------------------------------===//
 
 const Clocks &ClusterState::published(WarpState &warp, uint32_t lanes, uint32_t pc) {
@@ -189,7 +189,7 @@ bool HazardChecker::Impl::haveMet(const Access &made, const Record &old, uint32_
          isReleased(laneHistory, made.now->generic, old, overlap);
 }
 
-/// Of the lanes that name other members the last execution stays.
+/// Records an exchange. If lanes name different members, the last execution is kept.
 void HazardChecker::Impl::exchange(ClusterState &cluster, const BarrierEvent &event) {
   if (options.strict)
     return;

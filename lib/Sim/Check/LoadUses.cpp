@@ -1,4 +1,4 @@
-//===- LoadUses.cpp - Where the value of a load goes ----------------------===//
+//===- LoadUses.cpp - Uses of the value of a load -------------------------===//
 #include "LoadUses.h"
 
 #include "Sim/Decode/OperandRoles.h"
@@ -13,7 +13,8 @@ namespace {
 
 using Registers = std::set<uint32_t>; ///< by offset in bank 0
 
-/// What computes a register of a lane from registers of that lane and does nothing else.
+/// Instructions that compute a register of a lane from registers of that lane, with no other
+/// effect.
 constexpr std::string_view kArithmetic[] = {
     "abs",      "add",   "and", "bfe",  "bfi",  "bfind", "bmsk",  "brev",  "clz",  "cnot",
     "copysign", "cos",   "cvt", "cvta", "div",  "ex2",   "fma",   "fns",   "lg2",  "lop3",
@@ -21,7 +22,7 @@ constexpr std::string_view kArithmetic[] = {
     "popc",     "prmt",  "rcp", "rem",  "sad",  "selp",  "set",   "shf",   "setp", "shl",
     "rsqrt",    "shr",   "sin", "slct", "sqrt", "sub",   "szext", "tanh",  "xor",  "testp"};
 
-/// Those with a carry have a result that is no operand.
+/// Returns true for arithmetic without a carry: a carry is a result that is no operand.
 bool isArithmetic(const Insn &insn) {
   const OpcodeRow &row = rowOf(insn);
   return std::ranges::find(kArithmetic, row.base) != std::end(kArithmetic) &&

@@ -1,4 +1,4 @@
-//===- LoadUses.h - Where the value of a load goes ------------------------===//
+//===- LoadUses.h - Uses of the value of a load ---------------------------===//
 //
 // The text of a kernel shows what a racing load is good for. Compilers let every thread load a
 // scalar that only one thread uses: its value goes through arithmetic into one store. Programs

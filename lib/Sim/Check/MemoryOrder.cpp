@@ -1,4 +1,4 @@
-//===- MemoryOrder.cpp - What strong operations on memory order -----------===//
+//===- MemoryOrder.cpp - Order by strong operations on memory -------------===//
 //
 // PTX ISA, "Memory Consistency Model". A release pattern is a release operation, or a release fence
 // and a strong write behind it; an acquire pattern is an acquire operation, or a strong read and an
@@ -7,12 +7,12 @@
 // other's thread ("Morally strong operations"). A red reads nothing.
 //
 // A fence.sc also synchronizes with those behind it in the Fence-SC order, which no text of the
-// program shows. It is known where a value says it: the first fence comes before a write W, in
-// causality order, a read R that observes W comes before the second one, and the scopes reach. With
-// the fences the other way around R would come before W, which the axioms forbid. The two fences
-// may be those of other threads than W and R, with a barrier between: PyTorch's and CUB's last
-// blocks count so. Orders that only an old value shows, or that of two writes, are not followed: a
-// program cannot rely on what no value tells it.
+// program shows. A value shows this order if the first fence comes before a write W in causality
+// order, a read R that observes W comes before the second fence, and the scopes reach. With the
+// fences the other way around R would come before W, which the axioms forbid. The two fences may be
+// those of other threads than W and R, with a barrier between: the last CTAs of PyTorch's and CUB's
+// reductions count so. Orders that only an old value shows, or that of two writes, are not
+// followed: a program cannot rely on an order that no value tells it.
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
@@ -75,8 +75,8 @@ std::vector<ScopeInstance> instancesOf(const ClusterState &cluster, const WarpSt
   return all;
 }
 
-/// What the warp of a fence.sc knew, for those behind it. In narrower scopes than that of the GPU
-/// only its own cluster counts.
+/// Returns what a fence.sc publishes for later ones: the clocks of its warp, and in a scope
+/// narrower than the GPU only those of its own cluster.
 FencesPtr fenceOf(const ClusterState &cluster, const WarpState &warp, Scope scope,
                   const Clocks &published) {
   const Foreign own{{cluster.index, {published.generic, published.asyncGlobal, published.generic}}};
@@ -196,8 +196,8 @@ bool HazardChecker::Impl::isReduction(uint32_t pc) const {
   return kernel && opcodeTable()[kernel->code[pc].row].base == "red";
 }
 
-/// From the releases through an address. Where blocks count there one after the other, each has
-/// acquired those before it, and the last one says it all.
+/// Acquires the releases through an address. If CTAs count there one after the other, each has
+/// acquired those before it, so the last release has all clocks.
 void HazardChecker::Impl::learn(ClusterState &cluster, const MemoryEvent &event, uint32_t lanes,
                                 const Learned &how, const ReleasesAt &at) {
   WarpState &warp = cluster.warp(event.actor);

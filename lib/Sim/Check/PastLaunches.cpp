@@ -2,10 +2,10 @@
 //
 // PTX ISA, "griddepcontrol": a dependent launch may begin when every CTA of those that it depends
 // on has executed launch_dependents or has ended, and griddepcontrol.wait returns when those have
-// ended. What a launch waited for has ended when the launch has, and when the next one begins if a
-// CTA triggers behind its wait. A launch in the middle that never waits says nothing of those
-// before it, which then run on beside the next one, also behind its wait. An ordinary launch begins
-// when all have ended.
+// ended. A launch that was waited for has ended when the waiting launch has ended, and when the
+// next one begins if a CTA triggers behind its wait. A launch in the middle that never waits says
+// nothing of those before it, which then run on beside the next one, also behind its wait. An
+// ordinary launch begins when all have ended.
 //
 //===----------------------------------------------------------------------===//
 #include "PastLaunches.h"
@@ -130,7 +130,7 @@ bool HazardChecker::Impl::meets(const Past &past, const MemoryEvent &event) cons
 }
 
 void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
-  // What an operation reads when it is issued it reads before it is known as a ticket.
+  // Reads at the issue of an operation come before the operation is known as a ticket.
   const bool isIssued = made.ticket && made.ticket->id == 0;
   const WarpState &issuer = made.cluster.warp(event.actor);
   const Clocks &known = isIssued ? made.cluster.known(issuer, issuer.lanes.fewLanes) : *made.now;
@@ -146,7 +146,7 @@ void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) 
   report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
 }
 
-/// How the launch came to run beside others, and beside which.
+/// Describes how the launch came to run beside others, and names them.
 std::string HazardChecker::Impl::gridWaitDetail() const {
   const std::string by = dependentBy.empty() ? "" : fmt::format("by {} ", dependentBy);
   if (metLaunch.waited)

@@ -6,7 +6,7 @@
 
 namespace fp4::sim::check {
 
-/// What else may run while a launch does.
+/// Earlier launches that may run beside a launch.
 struct Beside {
   /// The launches that it depends on, and waits for.
   std::vector<std::shared_ptr<const PastLaunch>> before;
@@ -24,7 +24,7 @@ public:
   }
   /// A thread that `knows` has waited, or has synchronized with one that has.
   void triggers(uint64_t cta, bool knows) { ctas[cta] |= knows ? behindBit : beforeBit; }
-  /// Its end is behind that of what it depends on.
+  /// Returns true when the end of this launch is behind the end of its prerequisites.
   bool awaits() const { return any; }
   /// So is the begin of what depends on it: that is behind the trigger or the end of every CTA.
   bool triggersBehindWait() const {
@@ -46,7 +46,7 @@ public:
             Beside beside, GridSignals signals);
   /// Forgets what nobody can name any more.
   void forget();
-  /// What may run beside a launch that depends on these.
+  /// Returns the launches that may run beside one with these prerequisites.
   Beside besideOf(const std::vector<Prerequisite> &on) const;
 
 private:

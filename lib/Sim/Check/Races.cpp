@@ -230,9 +230,9 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
     report(made, record, HazardRule::UninitializedRead, *bad);
 }
 
-/// An operation that copies reads its tensor map. What a warp of the cluster wrote there must have
-/// been released to the tensormap proxy, and this map acquired by its CTA, before; of other
-/// clusters only the order is known.
+/// Checks the read of a tensor map by an operation that copies. A write to the map by a warp of the
+/// cluster must have been released to the tensormap proxy, and the map acquired by the CTA, before;
+/// of writes by other clusters only the order is known.
 void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.actor, event.at, Space::Global, false);
   if (dependent)
@@ -280,8 +280,9 @@ void HazardChecker::Impl::accessTmem(ClusterState &cluster, const MemoryEvent &e
   }
 }
 
-/// What operations and other CTAs did to the shared memory of a CTA must be known to one of its
-/// warps by the end. Published kernels end while stores read it, and behind .relaxed barriers.
+/// Checks that operations and other CTAs are done with the shared memory of a CTA that ends: a warp
+/// of the CTA must know of their accesses. Published kernels end while stores read it, and behind
+/// .relaxed barriers.
 void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event) {
   Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, true);
   const uint32_t rank = event.actor.ctaRank;
@@ -364,7 +365,7 @@ void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, 
 
 void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64_t address) {
   const Record &record = made.record;
-  // What this actor knew of them at the last cell it still knows.
+  // An actor still knows of readers that it knew at the last cell.
   if (compared.set == set && compared.write.when == record.when &&
       compared.write.sameAgent(record) && compared.write.pc == record.pc &&
       compared.write.mask == record.mask)
@@ -397,9 +398,10 @@ bool HazardChecker::Impl::replaces(const Access &made, const Record &record, con
          made.ticket->lane == other.lane;
 }
 
-/// (default) Of strong writes that nothing orders one stays beside the last: a thread that wrote
-/// last itself may read too early. Who looks at what an atomic operation found comes behind the
-/// writes that it found (observation order), so that who counts last may clear a counter.
+/// (default) Returns true for strong writes that nothing orders: one stays beside the last, since a
+/// thread that wrote last itself may read too early. A thread that uses the value found by an
+/// atomic operation comes behind the writes that it found (observation order), so the thread that
+/// counts last may clear a counter.
 bool HazardChecker::Impl::staysBeside(const Access &made, const Record &record, const Record &old) {
   return !options.strict && record.write() && old.write() && record.strength() != Weak &&
          bothStrong(made, old) && !record.sameAgent(old) && !knowsGeneric(made, old) &&

@@ -1,7 +1,8 @@
 //===- RacingLoads.cpp - Loads that may race by default -------------------===//
 //
-// What the text of the kernel says of a load (LoadUses) and what its threads do with it: a guess
-// that an atomic operation makes good, and a scalar that all threads load and one thread uses.
+// A load may race if the text of the kernel (LoadUses) and the accesses of its threads show that it
+// is harmless: a guess that an atomic operation makes good, or a scalar that all threads load and
+// one thread uses.
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
@@ -19,7 +20,7 @@ bool HazardChecker::Impl::isGuess(const MemoryEvent &event) {
          loadUses.isGuess(*kernel, event.at.pc);
 }
 
-/// What one thread alone uses, all may load (LoadUses).
+/// Returns true for a load whose value only a store uses (LoadUses): all threads may load it.
 bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
   return !options.strict && kernel && event.kind == AccessKind::Read &&
          event.order == MemOrder::Weak && loadUses.onlyStore(*kernel, event.at.pc);

@@ -1,4 +1,4 @@
-//===- ReaderSets.h - Who read memory that many read ----------------------===//
+//===- ReaderSets.h - Readers of memory that many warps read --------------===//
 //
 // Weights, tables and tiles of global memory are read by many warps, in runs of cells that the same
 // warps read one after the other. Such cells share one list: lists are immutable, two that are
@@ -115,7 +115,7 @@ private:
   std::vector<Set> table; ///< of nodes, open addressing; a power of two
 };
 
-/// What a launch did to global memory, for those that may run beside its end.
+/// Accesses of a launch to global memory, for launches that may run beside its end.
 struct PastLaunch {
   GlobalShadow shadow;
   ReaderSets readers;

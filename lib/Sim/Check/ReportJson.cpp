@@ -1,4 +1,4 @@
-//===- ReportJson.cpp - What the instruments found, as JSON ---------------===//
+//===- ReportJson.cpp - Findings of the instruments, as JSON --------------===//
 #include "fp4/Sim/ReportJson.h"
 
 namespace fp4::sim {

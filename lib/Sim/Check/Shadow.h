@@ -19,7 +19,7 @@
 namespace fp4::sim::check {
 
 constexpr uint32_t cellBytes = 32;
-/// Of `count` bytes of a cell.
+/// Returns a mask of `count` bytes of a cell.
 constexpr uint32_t byteMask(uint32_t from, uint32_t count) {
   return (count >= 32 ? ~0u : (1u << count) - 1) << from;
 }
@@ -27,7 +27,7 @@ constexpr uint32_t byteMask(uint32_t from, uint32_t count) {
 /// several lanes whose value reaches one store alone (LoadUses).
 constexpr uint32_t wholeCells = 7, storedLoad = 6;
 
-/// How a strong (not .weak) access is scoped; two that include each other do not race.
+/// The scope of a strong (not .weak) access; two accesses that include each other do not race.
 enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
 
 /// An access by one actor at one time. Two words tell whether another is the same: they are built
@@ -68,7 +68,7 @@ struct Record {
   }
   /// A load whose instruction matters.
   bool isStoredLoad() const { return (who >> laneShiftAt & 7) == storedLoad; }
-  /// Of two reads, whether who races with `old` is told so for racing with this one.
+  /// Returns true when a report of a race with `old` also covers this read.
   bool speaksFor(const Record &old) const {
     return !isStoredLoad() || (old.isStoredLoad() && old.pc == pc);
   }

@@ -1,4 +1,4 @@
-//===- Synchronize.cpp - How actors learn what others did -----------------===//
+//===- Synchronize.cpp - Synchronization among actors ---------------------===//
 //
 // Barriers, mbarriers, and fences of proxies and of tcgen05; MemoryOrder.cpp has fences of threads
 // and flags in memory. A release passes on the clocks of its warp, and an acquire takes them over.
@@ -52,8 +52,8 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
 }
 
 /// Returns true when a wait in the scope of the CTA takes this arrival over. A thread of another
-/// CTA is out of scope, and so is its commit, which releases in the scope of the cluster. What a
-/// copy wrote is visible to whoever waits for its bytes.
+/// CTA is out of scope, and so is its commit, which releases in the scope of the cluster. The bytes
+/// of a copy are visible to whoever waits for them.
 bool HazardChecker::Impl::isNear(ClusterState &cluster, const BarrierEvent &event) const {
   return event.actor.ctaRank == event.object >> rankShift ||
          (event.actor.ticket && cluster.ticket(event.actor.ticket).kind != TicketKind::Commit);
@@ -162,7 +162,7 @@ void HazardChecker::Impl::findStalePhases(ClusterState &cluster, uint32_t addres
   }
 }
 
-/// Of a lane, which is the last that arrives with this instruction.
+/// Makes a record of one lane: the last that arrives with this instruction.
 static Record remoteArrival(Record record, uint32_t lanes) {
   const int last = lanes ? 31 - std::countl_zero(lanes) : 0;
   record.who |= Record::laneBits(last) | wholeCells << Record::laneShiftAt;
@@ -255,7 +255,7 @@ void tensorMapFence(ClusterState &cluster, const FenceEvent &event, WarpState &w
   cluster.advance(warp);
 }
 
-/// What the generic proxy did becomes visible to the async proxy, in other clusters too.
+/// Makes accesses of the generic proxy visible to the async proxy, in other clusters too.
 void fenceForeign(Clocks &clocks) {
   if (!clocks.foreign)
     return;
@@ -302,7 +302,7 @@ void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &war
     });
 }
 
-/// What the warp's tcgen05 operations did becomes what others may be ordered after.
+/// Publishes the warp's tcgen05 operations, so that others may be ordered after them.
 void publishTensor(ClusterState &cluster, WarpState &warp) {
   cluster.teach(warp, allLanes, [&](Clocks &clocks) {
     clocks.tensor.join(clocks.generic);
@@ -312,8 +312,8 @@ void publishTensor(ClusterState &cluster, WarpState &warp) {
   });
 }
 
-/// Its tcgen05 operations come after those that were published to it, and after everything else
-/// that it has synchronized with.
+/// Orders later tcgen05 operations of the warp after those that were published to it, and after
+/// everything else that it has synchronized with.
 void acquireTensor(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
   const Clocks &known = cluster.known(warp, event.laneMask);
   warp.tensorIn.join(known.tensor);

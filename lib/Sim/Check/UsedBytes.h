@@ -1,7 +1,7 @@
-//===- UsedBytes.h - What many launches did to global memory --------------===//
+//===- UsedBytes.h - Global memory used by many launches ------------------===//
 //
-// Launches that nobody waited for may be many, and who meets one of them is told of none in
-// particular. What they read and wrote together is two bits for each byte that any of them used.
+// Many launches may have no wait behind them, and a launch that meets one of them is told of none
+// in particular. The accesses of all together take two bits for each byte that any of them used.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
