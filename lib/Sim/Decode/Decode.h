@@ -1,4 +1,4 @@
-//===- Decode.h - What a bind function sees -------------------------------===//
+//===- Decode.h - Context of a bind function ------------------------------===//
 //
 // Decoding an instruction: match its modifiers against the rows of Opcodes.def, resolve its
 // operands by the row's pattern, then call the row's bind function, which chooses the handler.

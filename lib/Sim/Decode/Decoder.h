@@ -76,7 +76,7 @@ struct ModuleSymbols {
   /// Device functions with a body, and what a pointer to each holds.
   std::unordered_map<std::string_view, const ptx::Function *> functions;
   std::unordered_map<std::string_view, uint64_t> functionAddress;
-  /// Those that pointers may name: all that occur in other places than after a call.
+  /// Functions that pointers may name: all that occur in other places than after a call.
   std::vector<const ptx::Function *> addressTaken;
 };
 

@@ -1,4 +1,4 @@
-//===- Foresee.cpp - What a device cannot run, said before it runs --------===//
+//===- Foresee.cpp - Instructions that a device cannot run ----------------===//
 //
 // Instructions are judged by their words, and instruction descriptors if a register is given a
 // constant once, as compilers do. Computed values are judged when they run.

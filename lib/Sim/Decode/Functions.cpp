@@ -52,7 +52,7 @@ void fp4::sim::collectFunctions(const ptx::Module &module, ModuleSymbols &symbol
 }
 
 //===----------------------------------------------------------------------===//
-// Which functions, and where their variables are
+// Functions of a kernel and places of their variables
 //===----------------------------------------------------------------------===//
 
 void KernelDecoder::addCallee(const ptx::Function &callee) {

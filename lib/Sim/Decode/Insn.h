@@ -76,7 +76,7 @@ struct Operand {
   explicit operator bool() const { return kind != OperandKind::None; }
 };
 
-/// What an instruction does with poisoned sources (State/Poison.h). Decode/PoisonRules.def gives
+/// The effect of poisoned sources on an instruction (State/Poison.h). Decode/PoisonRules.def gives
 /// each its rule and the argument of the rule.
 enum class PoisonRule : uint8_t {
   Use,     ///< takes none: to have one as a source is an error, and results are clean

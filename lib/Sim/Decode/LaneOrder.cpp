@@ -1,9 +1,9 @@
-//===- LaneOrder.cpp - In which order diverged lanes have their turn ------===//
+//===- LaneOrder.cpp - Order of turns of diverged lanes -------------------===//
 //
 // Lanes of a warp that go different ways should meet where the ways join, as the BSSY and BSYNC of
-// ptxas let them. They do if everything that leads to a place comes before it in the order: then
+// ptxas let them. Lanes meet if everything that leads to a place comes before it in the order: then
 // lanes run until they reach the join, or an end, before those that are at the join go on. The
-// order of the text is not such an order, because compilers put rare ways behind the end.
+// order of the text does not do this, because compilers put rare ways behind the end.
 //
 // The order is the weak topological order of Bourdoncle ("Efficient chaotic iteration strategies
 // with widenings", 1993): without the edges that lead back to the head of a loop it is topological,

@@ -170,7 +170,8 @@ static int slotChoice(const ModifierSlot &slot, std::string_view modifier) {
 }
 
 namespace {
-/// How far a row got: the number of modifiers it accepted, and the required slot that is missing.
+/// The match of a row so far: the number of modifiers it accepted, and the required slot that is
+/// missing.
 struct Progress {
   size_t accepted = 0;
   const ModifierSlot *missing = nullptr;

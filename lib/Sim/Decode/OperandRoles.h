@@ -1,4 +1,4 @@
-//===- OperandRoles.h - Which operands an instruction reads and writes ----===//
+//===- OperandRoles.h - Operands that are read and written ----------------===//
 #pragma once
 
 #include "Sim/Decode/OpcodeTable.h"

@@ -1,4 +1,4 @@
-//===- PoisonRules.cpp - What instructions do with poisoned sources -------===//
+//===- PoisonRules.cpp - Effects of poisoned sources ----------------------===//
 #include "Sim/Decode/PoisonRules.h"
 #include <algorithm>
 

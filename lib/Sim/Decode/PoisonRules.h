@@ -1,4 +1,4 @@
-//===- PoisonRules.h - What instructions do with poisoned sources ---------===//
+//===- PoisonRules.h - Effects of poisoned sources ------------------------===//
 #pragma once
 
 #include "Sim/Decode/OpcodeTable.h"

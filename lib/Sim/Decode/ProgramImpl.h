@@ -39,7 +39,7 @@ struct RegisterName {
   uint32_t offset = 0; ///< bank 0
 };
 
-/// Where an argument or a result of a call lives: `bytes` of local memory at `offset`, or a
+/// The place of an argument or a result of a call: `bytes` of local memory at `offset`, or a
 /// register or constant.
 struct ArgumentPlace {
   Operand value; ///< kind None: in local memory
@@ -47,8 +47,8 @@ struct ArgumentPlace {
   uint32_t bytes = 0;
 };
 
-/// A device function as one kernel has it. Its registers, .param and .local variables have fixed
-/// places, so a lane can be in it only once.
+/// A device function as one kernel has it. Registers, .param and .local variables have fixed
+/// places, so a lane can be in the function only once.
 struct DeviceFunction {
   std::string name;
   uint64_t address = 0;  ///< what a pointer to it holds
@@ -69,7 +69,7 @@ struct CallSite {
   std::vector<ArgumentPlace> arguments, results;
 };
 
-/// Of a pc: when lanes that are there have their turn, the lowest first (LaneOrder.cpp).
+/// The turn of lanes that are at a pc, the lowest first (LaneOrder.cpp).
 struct LaneTurn {
   uint32_t order = 0;
   uint32_t until = 0; ///< the end of its block: up to it, order follows the text
@@ -121,7 +121,7 @@ struct ProgramImpl {
   const Kernel *find(std::string_view kernel) const;
   /// Line `line` (from 1) of the text, without surrounding space.
   std::string_view sourceLine(uint32_t line) const;
-  /// The same for messages: of a list of many registers the first and the last.
+  /// Line `line` for messages: a list of many registers is shortened to the first and the last.
   std::string shownLine(uint32_t line) const;
 };
 

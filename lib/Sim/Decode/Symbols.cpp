@@ -1,7 +1,7 @@
 //===- Symbols.cpp - Variables, parameters, constants and registers -------===//
 //
-// Where every name of a module lives: module variables get their device address here, shared and
-// local variables an offset per kernel, immediates a slot in the constant bank.
+// Names of a module get their places here: module variables a device address, shared and local
+// variables an offset per kernel, immediates a slot in the constant bank.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decoder.h"
@@ -89,7 +89,7 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
                             : uint64_t(std::bit_cast<uint32_t>(static_cast<float>(number)));
 }
 
-/// What the variables of a module have together: images of them fit into the host.
+/// The most bytes that variables of a module have together: images of them fit into the host.
 static constexpr uint64_t kMaxModuleBytes = 1ull << 31;
 
 static void checkModuleBytes(const ptx::Module &module) {

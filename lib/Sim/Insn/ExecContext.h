@@ -1,4 +1,4 @@
-//===- ExecContext.h - What an instruction handler works with -------------===//
+//===- ExecContext.h - Context of an instruction handler ------------------===//
 //
 // One per cluster run; the warp loop sets the current warp, lanes and instruction. Typical handler:
 //
@@ -97,7 +97,7 @@ public:
   unsigned elementCount(const Operand &vector) const { return unsigned(vector.imm); }
 
   // --- Poison ---------------------------------------------------------------------------------
-  /// That of the warp, made when it is first needed.
+  /// Returns the poison of the warp, which is made when it is first needed.
   Poison &poison();
   /// Poisoned bits of bytes that a lane loaded.
   struct Loaded {
@@ -105,7 +105,7 @@ public:
     std::array<std::byte, 32> bits{};
     PoisonOrigin origin;
   };
-  /// What `loadable` found; who calls it puts that into shadows and clears the list.
+  /// Poison that `loadable` found; the caller puts it into shadows and clears the list.
   std::vector<Loaded> loaded;
   /// "shared byte 0x410 ('tile+16')", by its shared::cluster address.
   std::string describeShared(uint32_t address) const;
@@ -148,9 +148,9 @@ public:
         return Outcome::Scatter;
     return Outcome::Jump;
   }
-  /// For instructions that arrive somewhere and then wait: 0 at the first execution; what the
-  /// handler leaves here before Outcome::Retry it finds when it is executed again. It must be set
-  /// back to 0 by then.
+  /// For instructions that arrive somewhere and then wait: 0 at the first execution. A value that
+  /// the handler leaves here before Outcome::Retry is there when the handler is executed again; by
+  /// its end the handler must set 0.
   uint64_t token = 0;
   /// The instruction blocked before, and its time limit has passed.
   bool expired = false;
@@ -163,7 +163,7 @@ public:
   /// been told to wait for the others: return Retry. Observers are told when only that wait brought
   /// the lanes together (BarrierOp::Parted).
   bool converged();
-  /// The same for barriers, which each thread passes by itself.
+  /// Returns true when the lanes are together, for barriers that each thread passes by itself.
   bool together();
   /// Tells observers that these lanes have given their operands to a .sync instruction.
   void exchanged(uint32_t lanes);

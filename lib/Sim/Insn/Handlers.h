@@ -17,7 +17,7 @@ bool isBranch(Handler handler);
 /// Returns true when a handler reads the time: %clock, %globaltimer and friends.
 bool readsClock(Handler handler);
 
-/// What an instruction does with the carry of each lane (CC.CF), which is no operand of it.
+/// The use that an instruction makes of the carry of each lane (CC.CF), which is no operand.
 struct CarryUse {
   bool reads = false, writes = false;
 };

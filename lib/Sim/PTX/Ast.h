@@ -1,8 +1,8 @@
 //===- Ast.h - Parsed PTX -------------------------------------------------===//
 //
-// What the parser found, before any name is resolved. Every string_view points into the module's
-// text, which outlives the AST, or into Module::made. A function body is one flat list of items: nested { } scopes are
-// begin and end items, so that the decoder walks it once with a scope stack.
+// The parser's result, before any name is resolved. Every string_view points into the module's
+// text, which outlives the AST, or into Module::made. A function body is one flat list of items:
+// nested { } scopes are begin and end items, so that the decoder walks it once with a scope stack.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

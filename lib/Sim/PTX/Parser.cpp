@@ -174,7 +174,7 @@ void Parser::parseVariableTail(Variable &variable) {
   expect(';');
 }
 
-/// Those of device functions may be registers.
+/// Parses parameters; those of device functions may be registers.
 std::vector<Variable> Parser::parseParameters(bool ofEntry) {
   std::vector<Variable> params;
   expect('(');

@@ -63,7 +63,7 @@ private:
     return static_cast<uint32_t>(token.value);
   }
 
-  /// One bracket deeper, until it goes out of scope. What recurses over brackets has one.
+  /// One bracket deeper, until it goes out of scope. Functions that recurse over brackets have one.
   class Nested {
   public:
     Nested(Parser &parser, const Token &token) : parser(parser) { parser.open(token); }

@@ -129,7 +129,7 @@ template <typename F> void forCopies(ExecContext &cx, uint64_t keep, bool all, F
   });
 }
 
-/// Those in flight.
+/// Returns the tickets of copies in flight.
 std::vector<uint64_t> pendingCopies(ExecContext &cx, uint64_t keep, bool all) {
   std::vector<uint64_t> waits;
   forCopies(cx, keep, all, [&](uint64_t id) {

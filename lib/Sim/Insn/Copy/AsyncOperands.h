@@ -1,4 +1,4 @@
-//===- AsyncOperands.h - What the asynchronous families share -------------===//
+//===- AsyncOperands.h - Operands of the asynchronous families ------------===//
 #pragma once
 
 #include "Sim/Async/TicketQueue.h"

@@ -140,7 +140,7 @@ void maskedCopy(std::byte *to, const std::byte *from, uint32_t bytes, uint32_t b
       to[i] = from[i];
 }
 
-/// What a copy does to its destination: writes it, whole or in part, or combines with it.
+/// The effect of a copy on its destination: it writes it, whole or in part, or combines with it.
 struct Combine {
   explicit Combine(const Insn &insn)
       : reduce(insn.m[4] ? reduction(ReductionOp(insn.m[3]), Type(insn.m[4])) : nullptr),

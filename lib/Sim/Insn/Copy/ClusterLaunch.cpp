@@ -4,8 +4,8 @@
 // cluster takes over the work of one that has not started. The request is a ticket; the response of
 // 16 bytes (ours: the three words of a CTA index, then 1 for success) lands in shared memory like a
 // copy. The random policy also refuses requests while clusters are left, which the device may do.
-// Of a launch with clusters of two sizes, a cluster takes over those of its own size only: programs
-// go on as if they had that. Insn::m: 0 space, 1 multicast, 2 axis.
+// If a launch has clusters of two sizes, a cluster takes over clusters of its own size only:
+// programs go on as if they had that. Insn::m: 0 space, 1 multicast, 2 axis.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"

@@ -294,7 +294,7 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
   return true;
 }
 
-/// The lanes that pass a wait. Those that pass one phase do so together.
+/// The lanes that pass a wait. Lanes that pass one phase do so together.
 class PassedLanes {
 public:
   PassedLanes(ExecContext &cx, const Insn &insn) : cx(cx), insn(insn) {}

@@ -66,7 +66,7 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
   return std::make_shared<const TensorMap>(*map);
 }
 
-/// What one lane asks for.
+/// The copy that one lane asks for.
 struct Request {
   MapPtr map;                     ///< its box is what `boxes` are copies of
   MapPtr tile;                    ///< its box is what lies in shared memory
@@ -132,7 +132,8 @@ GlobalTouched toucher(TicketQueue &queue, const Ticket &self, AccessKind kind) {
   };
 }
 
-/// What a ticket moves, for a policy that predicts time. A column of pixels is not listed.
+/// Lists the runs that a ticket moves, for a policy that predicts time. Columns of pixels are not
+/// listed.
 void listRuns(TicketQueue &queue, const Request &request, Ticket &ticket) {
   if (!queue.cluster().policy->cycles() || request.map->pixels)
     return;

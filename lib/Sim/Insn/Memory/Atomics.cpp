@@ -45,7 +45,7 @@ template <typename T> T combine(Op op, T old, T b) {
 
 float addFlushed(float a, float b) { return flush(canonical(flush(a) + flush(b))); }
 
-/// Of two halves; a NaN loses against a number.
+/// Combines two halves; a NaN loses against a number.
 template <bool Brain> uint16_t combineHalf(Op op, uint16_t old, uint16_t b) {
   auto number = [](uint16_t x) { return Brain ? bf16ToFloat(x) : f16ToFloat(x); };
   float x = number(old), y = number(b);
@@ -232,7 +232,7 @@ Status describe(BindContext &cx) {
   return {};
 }
 
-/// Which operation goes with which type.
+/// Checks that the operation goes with the type.
 Status checkOperation(BindContext &cx) {
   static constexpr std::string_view names[] = {"add", "and", "or",  "xor", "exch",
                                                "min", "max", "inc", "dec"};

@@ -1,17 +1,17 @@
 //===- MatrixMove.cpp - ldmatrix, stmatrix, movmatrix ---------------------===//
 //
 // PTX ISA, "Warp-level matrix load and store". A matrix is 8 rows (.m16n16: 16) of 16 bytes, whose
-// addresses the lanes give in order: 8 i + r that of row r of matrix i. What a lane holds of each
-// matrix, by arrangement:
+// addresses the lanes give in order: lane 8 i + r that of row r of matrix i. Lane l holds these
+// elements of each matrix, by arrangement:
 //
 //   Rows        bytes 4 (l % 4) .. + 3 of row l / 4: .m8n8, .m8n16
 //   Halves      column l / 4 of halves 2 (l % 4) and the next row's: .m8n8.trans
 //   Columns16   two registers: bytes l / 4 and l / 4 + 8 of rows 4 (l % 4) .. + 3: .m16n16.trans
 //   Columns8    bytes l / 4 and l / 4 + 8, each of rows 2 (l % 4) and the next: .m16n8.trans
 //
-// [uncertain] The last two are in figures; here as in CUTLASS' copy traits for sm_100. 6 and 4
-// bits come into the low bits of a byte. [uncertain] Of 4 bits that is inferred from CUTLASS, which
-// shifts them up before it multiplies.
+// [uncertain] The last two are in figures; here as in CUTLASS' copy traits for sm_100. Elements of
+// 6 and 4 bits come into the low bits of a byte. [uncertain] For 4 bits this is inferred from
+// CUTLASS, which shifts them up before it multiplies.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Memory/MemoryAccess.h"

@@ -20,7 +20,7 @@ namespace {
 /// Insn::m of ld and st.
 enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
 
-/// Where each active lane's access lies.
+/// The host addresses of the active lanes' accesses.
 struct Places {
   std::byte *v[32];
   bool contiguous = false; ///< v[0] begins 32 accesses in a row
@@ -230,7 +230,7 @@ void move(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count, P
     moveByWidth<M, Load>(cx, insn, o, count, places);
 }
 
-/// What lanes load or store, as bytes.
+/// The shadows of the bytes that lanes load or store.
 struct Shadows {
   alignas(16) std::byte bits[32][32] = {};
   Places places;

@@ -88,8 +88,9 @@ template <bool Write>
   return true;
 }
 
-/// What to add to lanes.v[l] for the host address of lane l's bytes, when every access of `bytes`
-/// (a power of two) is aligned and plainly legal. 0: take the careful way, nothing was changed.
+/// Returns the difference between lanes.v[l] and the host address of lane l's bytes, when every
+/// access of `bytes` (a power of two) is aligned and plainly legal. 0: take the careful way,
+/// nothing was changed.
 template <bool Write>
 inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lanes, uint32_t bytes) {
   if (lanes.any & (bytes - 1) || lanes.low > lanes.high) // past 2^64 the high end is the low one

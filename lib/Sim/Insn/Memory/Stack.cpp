@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kStackBytes = 64 << 10, kStackAlign = 4096, kMinimumAlign = 8;
 
-/// Of one lane: the bytes in use.
+/// Returns the bytes of stack that one lane uses.
 uint64_t used(ExecContext &cx, int lane) {
   const size_t base = size_t(lane) * cx.kernel().info.localBytes;
   uint64_t bytes;

@@ -82,7 +82,7 @@ Outcome fp4::sim::executePoisoned(ExecContext &cx, const Insn &insn) {
   PoisonStep step(cx, insn);
   const uint32_t active = cx.mask;
   const Outcome outcome = insn.handler(cx, insn);
-  // Of the lanes that name members some may wait; the others have executed the instruction.
+  // Some lanes that name members may wait; the others have executed the instruction.
   const uint32_t done = outcome == Outcome::Retry ? active & ~cx.mask : active;
   if (outcome != Outcome::Error && done)
     step.propagate(done);

@@ -72,7 +72,7 @@ void PoisonStep::takeSource(size_t at) {
   sources.push_back(source);
 }
 
-/// That of an operand; one that is absent or a vector has neither bits nor poison.
+/// Returns the source of an operand; one that is absent or a vector has neither bits nor poison.
 const PoisonStep::Source &PoisonStep::source(size_t at) const {
   static const Source none;
   const auto found = std::ranges::find(sources, at, &Source::at);

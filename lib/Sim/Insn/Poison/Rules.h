@@ -10,9 +10,9 @@ class PoisonStep {
 public:
   using Bits = unsigned __int128; ///< of a register; of a predicate one
 
-  /// Before it is executed.
+  /// Keeps the sources before the instruction is executed.
   PoisonStep(ExecContext &cx, const Insn &insn);
-  /// It was, in `lanes`: gives the shadows of its results.
+  /// Gives the results their shadows after `lanes` have executed the instruction.
   void propagate(uint32_t lanes);
 
 private:

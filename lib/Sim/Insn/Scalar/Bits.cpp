@@ -135,7 +135,8 @@ template <typename T> struct PopcF {
   uint32_t operator()(T a) const { return static_cast<uint32_t>(std::popcount(a)); }
 };
 
-/// u = the truth table; a is its index bit 2, b bit 1, c bit 0. They begin at `operands`.
+/// Computes lop3: u is the truth table; a, b and c, which begin at `operands`, are bits 2, 1 and 0
+/// of its index.
 Lanes<uint32_t> combine3(ExecContext &cx, const Insn &insn, const Operand *operands) {
   const uint32_t *a = cx.src<uint32_t>(operands[0]), *b = cx.src<uint32_t>(operands[1]);
   const uint32_t *c = cx.src<uint32_t>(operands[2]);

@@ -1,7 +1,7 @@
 //===- Carry.cpp - Extended-precision integer arithmetic ------------------===//
 //
 // PTX ISA 9.7.2: add, sub and mad with .cc set each lane's carry (or borrow), addc, subc and madc
-// use it. It is one bit per lane, kept with the warp.
+// use it. The carry is one bit per lane, kept with the warp.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"

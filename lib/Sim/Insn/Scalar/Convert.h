@@ -1,4 +1,4 @@
-//===- Convert.h - What the two halves of cvt share -----------------------===//
+//===- Convert.h - Functions that both halves of cvt need -----------------===//
 #pragma once
 
 #include "Sim/Decode/Decode.h"

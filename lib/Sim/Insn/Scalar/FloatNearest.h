@@ -31,7 +31,8 @@ enum FloatField : unsigned { kOp, kRound, kFtz, kSat, kNaN, kXorsign, kRelu };
 /// the number of operands.
 Handler nearestHandler(const Insn &insn, FloatOp op, unsigned sources);
 
-/// The same for sums, differences and products of f16, bf16 and pairs of them (HalfNearest.cpp).
+/// A handler of sums, differences and products of f16, bf16 and pairs of them (HalfNearest.cpp), or
+/// null.
 Handler halfHandler(const Insn &insn, FloatOp op);
 
 } // namespace fp4::sim

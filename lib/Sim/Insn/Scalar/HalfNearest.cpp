@@ -2,9 +2,9 @@
 //
 // fp32 has more than twice the significand of f16 and bf16, and two bits: a sum or a product that
 // is rounded to fp32 and then to them is what one rounding gives (Figueroa, "When is double
-// rounding innocuous?", 1995). That asks of fp32 that it rounds at its full precision. A sum in its
-// range of subnormals is exact, and products of f16 do not get there; products of bf16 do, so lanes
-// with such a product are computed again, in fp64. Loops have no branch, so that the compiler
+// rounding innocuous?", 1995), provided that fp32 rounds at its full precision. A sum in the range
+// of fp32's subnormals is exact, and products of f16 do not get there; products of bf16 do, so
+// lanes with such a product are computed again, in fp64. Loops have no branch, so that the compiler
 // vectorises them.
 //
 //===----------------------------------------------------------------------===//

@@ -115,15 +115,15 @@ Status checkOperandLayouts(const MmaRequest &mma) {
     return fail("A in tensor memory must not be transposed");
   if (!mma.aInTmem)
     FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.rows()));
-  // What follows the line of a swizzled row is not documented.
+  // Bytes behind the line of a swizzled row are not documented.
   if (mma.variant.sparse && !mma.transposeB && mma.b.swizzle == hw::SwizzleMode::B32)
     return fail("a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
                 "use swizzle_64B or swizzle_128B");
   return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
 }
 
-/// Where the 16-byte chunks of the rows lie: per row those of its K; of a transposed tile, per
-/// group of as many rows as fit in 16 bytes every k.
+/// Returns the offsets of the 16-byte chunks of the rows: for each row those of its K; for a
+/// transposed tile, those of every k for each group of as many rows as fit in 16 bytes.
 std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, const TileRows &rows) {
   const unsigned bytes = rows.elementBytes, perRow = rows.rowBytes / 16;
   std::vector<uint32_t> offsets(size_t(perRow) * rows.count);
@@ -166,7 +166,8 @@ void transposeChunks(const std::vector<uint8_t> &chunks, const TileRows &rows, u
                   &chunks[16 * i + j * bytes], bytes);
 }
 
-/// Of the 16 bytes that 16 elements take; kinds whose elements are all narrow pack them.
+/// Returns how many of the 16 bytes 16 elements take; kinds whose elements are all narrow pack
+/// them.
 unsigned usedBytes(hw::MmaKind kind, hw::MmaType type) {
   if (kind != hw::MmaKind::F8F6F4 && kind != hw::MmaKind::MXF8F6F4)
     return 16;

@@ -95,8 +95,8 @@ Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, un
                std::vector<uint8_t> &out);
 Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
                std::vector<uint8_t> &out);
-/// Which k the elements of a sparse A stand for, of one CTA's rows. `nonZero`: by row, a bit for
-/// each stored element.
+/// Gathers the k for which the elements of a sparse A stand, for one CTA's rows. `nonZero`: by row,
+/// a bit for each stored element.
 Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
                         unsigned member, std::span<const uint64_t> nonZero,
                         std::vector<SparseRow> &out);

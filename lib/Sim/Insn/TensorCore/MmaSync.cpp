@@ -246,7 +246,8 @@ Factor widen(Factor factor, unsigned fraction) {
   return factor;
 }
 
-/// Of every 2 `run` elements of rows of `rowLength` bytes the first `run` (part 0) or the others.
+/// Returns the first `run` of every 2 `run` elements of rows of `rowLength` bytes (part 0), or the
+/// last.
 std::vector<FactorRow> halvesOf(MmaType type, const std::vector<uint8_t> &bytes, unsigned rowLength,
                                 unsigned run, unsigned part) {
   std::vector<FactorRow> rows(bytes.size() / rowLength);

@@ -1,4 +1,4 @@
-//===- Tcgen05.cpp - What the tcgen05 handlers share ----------------------===//
+//===- Tcgen05.cpp - Functions that all tcgen05 handlers need -------------===//
 #include "Sim/Insn/TensorCore/Tcgen05.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-//===- Tcgen05.h - What the tcgen05 handlers share ------------------------===//
+//===- Tcgen05.h - Functions that all tcgen05 handlers need ---------------===//
 #pragma once
 
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -14,7 +14,7 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 /// (TicketQueue::acquire).
 void orderTcgen05(TicketQueue &queue, Ticket &ticket);
 
-/// A ticket reads a rectangle now. (What it writes was told when it was issued.)
+/// Tells observers that a ticket reads a rectangle now. (Its writes were told when it was issued.)
 void emitTmem(TicketQueue &queue, const Ticket &self, uint32_t rank, const TmemRange &range);
 
 } // namespace fp4::sim

@@ -213,7 +213,7 @@ Status checkLoad(TicketQueue &queue, const Transfer &t, const std::vector<TmemRa
   return {};
 }
 
-/// What lanes of untouched cells get: nothing that a kernel could take for a value.
+/// Fills the registers of untouched cells with a pattern that no kernel could take for a value.
 void spoil(const Transfer &t, const Operand &element, unsigned half) {
   if (element)
     std::fill_n(reinterpret_cast<uint32_t *>(t.registers + element.offset) + 16 * half, 16, ~0u);

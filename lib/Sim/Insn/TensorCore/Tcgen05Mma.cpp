@@ -156,7 +156,7 @@ Status decodeColumnMask(uint64_t bits, MmaRequest &mma) {
   return {};
 }
 
-/// What stands before and after the operand that says whether D is added to.
+/// Decodes the operands before and after the predicate that says if D is added to.
 Status decodeOptions(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
   const unsigned scale = unsigned(insn.u);
   mma.accumulate = cx.predicate(insn.op[scale]) >> lane & 1;

@@ -58,8 +58,8 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
   return {};
 }
 
-/// The same of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may end in the
-/// word of the next block.
+/// Gathers scales of K = 96: six bytes for each row, which begin at byte `id` of a row's word and
+/// may end in the word of the next block.
 Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
                        uint32_t address, unsigned rows, unsigned id, std::string_view name,
                        std::vector<uint8_t> &out) {
@@ -224,7 +224,8 @@ Status checkTarget(ExecContext &cx, const MmaRequest &mma) {
   return hw::requireFeature(*target, &hw::TargetModel::hasFp4K96, "product of K = 96");
 }
 
-/// Where the scales of so many rows are; those of K = 96 may reach into the next block.
+/// Returns the columns of the scales of so many rows; scales of K = 96 may reach into the next
+/// block.
 TmemRange scaleColumns(const MmaRequest &mma, uint32_t address, unsigned rows) {
   const unsigned blocks = mma.variant.k96 ? 2 : 1;
   return {0, hw::tmemLaneCount, hw::TmemAddress::unpack(address).column,

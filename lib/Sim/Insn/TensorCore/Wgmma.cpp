@@ -10,7 +10,7 @@
 //   D, 16-bit   two such columns in one register
 //   A           r = l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3 of the 32 of its row
 //
-// Of a sparse A (.sp) the stored half of K lies like that, and B has 64 bytes of K.
+// The stored half of K of a sparse A (.sp) lies like that, and B has 64 bytes of K.
 //
 // wgmma.fence: what it orders is checked for observers alone (Async/WgmmaRegisters.h).
 //
@@ -100,7 +100,7 @@ Status readA(TicketQueue &queue, const Ticket &self, const WarpMma &mma,
   return {};
 }
 
-/// Which k the elements of a sparse A stand for; nothing for a dense one.
+/// Returns the k for which the elements of a sparse A stand; nothing for a dense one.
 Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vector<uint8_t> &a) {
   std::vector<SparseRow> rows(mma.mode(kSparse) ? warpRows : 0);
   const SparseFormat format{containerBits(MmaType(mma.mode(kElement)))};
@@ -464,7 +464,7 @@ Outcome commitGroup(ExecContext &cx, const Insn &) {
   return Outcome::Next;
 }
 
-/// Blocks until all but the N newest groups are done. Those that were waited for stay, empty: their
+/// Waits until all but the N newest groups are done. Groups that were waited for stay, empty: their
 /// number counts.
 Outcome waitGroup(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())

@@ -1,8 +1,8 @@
 //===- Wmma.cpp - wmma: matrices of a warp in opaque fragments ------------===//
 //
-// PTX ISA, "wmma". Which lane holds which element is not specified, so the layout is ours: element
-// i of a matrix, row major, lies in lane i % 32, place i / 32 of its registers; fragments with room
-// for more repeat it. Elements below 8 bits count by bytes: a row of A and a column of B are
+// PTX ISA, "wmma". The lane of each element is not specified, so the layout is ours: element i of a
+// matrix, row major, lies in lane i % 32, place i / 32 of its registers; fragments with room for
+// more repeat it. Elements below 8 bits count by bytes: a row of A and a column of B are
 // contiguous. Arithmetic as in MmaSync.cpp; an fp16 result of an fp32 addend is rounded twice,
 // toward zero to fp32 and then to the nearest fp16, as ptxas has it done.
 //

@@ -117,7 +117,7 @@ bool convert(ExecContext &cx, int lane, ArgumentReader &arguments, const Convers
   return true;
 }
 
-/// What one lane prints. False after an error.
+/// Formats the text that one lane prints. False after an error.
 bool formatLane(ExecContext &cx, int lane, uint64_t formatAddress, uint64_t argumentAddress,
                 std::string &out) {
   std::string format;
