@@ -1,4 +1,4 @@
-//===- Explorer.cpp - Which order runs next -------------------------------===//
+//===- Explorer.cpp - Choice of the next order ----------------------------===//
 #include "Sim/Orders/Explorer.h"
 #include <algorithm>
 #include <cstdio>
@@ -26,9 +26,10 @@ static bool isAmong(const auto &sleepers, Process process) {
   return std::ranges::any_of(sleepers, [&](const auto &s) { return s.process == process; });
 }
 
-/// Who waits in a loop has looked in vain. A pass of the loop that finds nothing is no step,
-/// because an order without it ends in the same way. But it races with what hides from it what it
-/// waits for: it could have come earlier, and found it.
+/// Notes the processes that wait in a loop, which have looked in vain. A pass of the loop that
+/// finds nothing is no step, because an order without it ends in the same way. But the pass races
+/// with the step that keeps it from finding what it waits for: it could have come earlier, and
+/// found it.
 Status Explorer::noteWaiting(size_t depth) {
   if (!options.reduce)
     return {};
@@ -200,7 +201,7 @@ void Explorer::count(Ended ended, OrderReport &report) const {
   report.commuting = trace.unordered();
 }
 
-/// Of steps that were too coarse, or commute less than was assumed, nothing counts.
+/// Starts again if steps were too coarse, or commute less than was assumed: no order counts then.
 bool Explorer::beginsAgain(OrderReport &report) {
   const bool coarse = trace.isCoarse() && program.refine();
   const bool registers = (starved || trace.takesBeforeGiving()) && program.orderRegisters();

@@ -1,4 +1,4 @@
-//===- Explorer.h - Which order runs next ---------------------------------===//
+//===- Explorer.h - Choice of the next order ------------------------------===//
 //
 // Dynamic partial-order reduction with source sets and sleep sets (Abdulla, Aronsson, Jonsson and
 // Sagonas, "Source Sets: A Foundation for Optimal Dynamic Partial Order Reduction", 2017). An order
@@ -7,7 +7,7 @@
 // A process whose step has been tried at a place sleeps in what follows until a step is executed on
 // which it depends.
 //
-// What runs is behind an interface, so that the algorithm can be tested by itself.
+// The program is behind an interface, so that the algorithm can be tested by itself.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,7 +23,7 @@ namespace fp4::sim {
 class Stepped {
 public:
   virtual ~Stepped() = default;
-  /// Its steps will be in `trace`.
+  /// The steps of the program will be in `trace`.
   virtual void watch(Trace &trace) {}
   virtual Status begin() = 0;
   /// The processes that may be able to make a step, the preferred first.
@@ -36,7 +36,7 @@ public:
   /// and they make no step. Null: the next step of the process is one that gets on.
   virtual std::vector<Process> pollers() { return {}; }
   virtual Expected<const Footprint *> waits(Process process) { return nullptr; }
-  /// What the last step touched.
+  /// Bytes and objects that the last step touched.
   virtual const Footprint &footprint() const = 0;
   /// No process can make a step. False: all have ended.
   virtual Expected<bool> expire() = 0;
@@ -81,9 +81,8 @@ private:
     std::vector<Sleeper> asleep;
     std::vector<Sleeper> waiting; ///< in a loop, with what they look at
   };
-  /// How an order ended: as a whole; when all that could follow had run before; because what was
-  /// wanted next has to wait there.
-  /// And, of an order that only shows whether one is left: that it is.
+  /// The end of an order: as a whole; when all that could follow had run before; because the
+  /// process wanted next has to wait there; or, for an order that only shows if one is left, Left.
   enum class Ended : uint8_t { Whole, Pruned, Impossible, Left };
   enum class Chosen : uint8_t { Step, Pruned, Nobody };
 

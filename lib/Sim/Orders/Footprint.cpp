@@ -1,4 +1,4 @@
-//===- Footprint.cpp - What a step of an order touched --------------------===//
+//===- Footprint.cpp - Bytes and objects that a step of an order touched --===//
 #include "Sim/Orders/Footprint.h"
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-//===- Footprint.h - What a step of an order touched ----------------------===//
+//===- Footprint.h - Bytes and objects that a step of an order touched ----===//
 //
 // A step touches bytes (of global, shared and tensor memory, in one space of addresses) and
 // objects: barriers, allocators, the queue of clusters. Two steps are dependent if their order can
@@ -26,7 +26,7 @@ constexpr bool isTicket(Process process) {
   return process < kTimeLimit && (process & 0xFFFFFF) != 0;
 }
 
-/// How bytes are used. Uses of one kind from Read on commute, except Write.
+/// The use of bytes. Uses of one kind from Read on commute, except Write.
 enum class ByteUse : uint8_t {
   Poison, ///< an operation that will write them was issued: matters to accesses of warps
   Write,
@@ -56,7 +56,7 @@ constexpr uint64_t objectId(ObjectKind kind, uint64_t cluster, uint32_t index) {
   return uint64_t(kind) << 56 | cluster << 32 | index;
 }
 
-/// How an object is used. `phase` counts what it has completed so far.
+/// The use of an object. `phase` counts the phases that it has completed so far.
 enum class ObjectUse : uint8_t {
   Read,   ///< of its phase
   Arrive, ///< arrivals and transactions of one phase commute

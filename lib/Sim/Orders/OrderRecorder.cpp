@@ -1,4 +1,4 @@
-//===- OrderRecorder.cpp - What the step that executes touches ------------===//
+//===- OrderRecorder.cpp - Footprint of the step that executes ------------===//
 #include "Sim/Orders/OrderRecorder.h"
 #include "Sim/Async/TicketQueue.h"
 #include "Sim/Decode/OpcodeTable.h"
@@ -184,7 +184,7 @@ void OrderRecorder::touchBytes(const MemoryEvent &event, ByteUse use) {
   }
 }
 
-/// Told before it happens. Of memory that is not there, what follows is an error.
+/// Notes an atomic before it happens. For memory that does not exist, an error follows.
 void OrderRecorder::noteAtomic(const MemoryEvent &event) {
   const bool shared = isShared(event.space);
   const Cluster &own = cluster(event.actor.cluster);
@@ -399,7 +399,7 @@ void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Proc
         other.ctaGroup == event.ctaGroup && isSameGroup(other.thread.first, warp, event.ctaGroup) &&
         keepOrder(other.op, *op, /*textOnly=*/false))
       before.push_back(earlier);
-  // What all later ones follow stands for those that it follows itself.
+  // An operation that all later ones follow stands for those that it follows itself.
   const auto leads = [&](PipelinedOp::Kind kind) { return keepOrder(*op, {kind}, false); };
   if (leads(PipelinedOp::Mma) && leads(PipelinedOp::Copy) && leads(PipelinedOp::Shift))
     std::erase_if(pipeline.issued, [&](const auto &earlier) {
@@ -416,8 +416,8 @@ void OrderRecorder::publish(Process warp, uint32_t lane) {
         published.try_emplace(process, Published{op, key.first, key.second, trace->stepsOf(warp)});
 }
 
-/// What others published comes before all that the thread issues from here on, if their steps come
-/// before this one.
+/// Lets operations that others published come before all that the thread issues from here on, if
+/// their steps come before this one.
 void OrderRecorder::acquire(Process warp, uint32_t lane) {
   std::vector<Process> &operations = acquired[{warp, lane}];
   operations.clear();

@@ -1,8 +1,8 @@
-//===- OrderRecorder.h - What the step that executes touches --------------===//
+//===- OrderRecorder.h - Footprint of the step that executes --------------===//
 //
-// Listens to the events of a simulation, and to what only its policy is told, and gathers the
+// Listens to the events of a simulation, and to calls that only its policy gets, and gathers the
 // footprint of the step that executes: one or several instructions of a warp, or one stage of an
-// asynchronous operation. It also gives operations a name that is the same in every order.
+// asynchronous operation. An operation has a name that is the same in every order.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -46,9 +46,9 @@ public:
   }
 
   const Footprint &footprint() const { return step; }
-  /// What the last instruction did ends the step of a warp.
+  /// Returns true when the last instruction ends the step of a warp.
   bool visible() const { return ends; }
-  /// It looked at something, as a loop does that waits.
+  /// Returns true when the instruction looked at something, as a loop does that waits.
   bool looked() const { return looks; }
   /// The step had to wait for that ticket of its cluster.
   void await(uint64_t cluster, uint64_t ticket) {
@@ -120,7 +120,7 @@ private:
   std::array<size_t, kByteUses> rangesBefore{}, rangesEarlier{};
   uint32_t lanesReading = 0;  ///< in that instruction
 
-  /// What the bytes of an atomic held before it: one that changes nothing is a read.
+  /// The bytes of an atomic before it: one that changes nothing is a read.
   struct Atomic {
     ByteRange range;
     const std::byte *at;
@@ -133,7 +133,7 @@ private:
   std::map<Process, uint64_t> tickets;
   std::map<std::pair<Process, TicketKind>, std::vector<Process>> unwaited; ///< tcgen05.ld and .st
   std::map<ThreadKey, Groups> groups;
-  /// What a copy of threads reads and writes, and behind which copies an arrival comes.
+  /// The reads and writes of a copy of threads, and the copies behind which an arrival comes.
   struct ThreadCopy {
     Process warp = 0;
     uint32_t lanes = 0;

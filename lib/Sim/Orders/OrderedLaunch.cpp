@@ -12,7 +12,7 @@
 namespace fp4::sim {
 namespace {
 
-/// How an order begins whose steps end after every access.
+/// The first word of an order whose steps end after every access.
 constexpr std::string_view kEveryAccess = "accesses ";
 
 /// Instructions after which a step of a warp ends that nobody else can notice.
@@ -53,7 +53,7 @@ bool cancelsClusters(const Kernel &kernel) {
   });
 }
 
-/// Of everything that decides how a warp goes on while memory does not change.
+/// Returns a hash of everything that decides how a warp goes on while memory does not change.
 size_t stateOf(const Warp &warp, size_t registerBytes) {
   const auto hash = [](const std::byte *bytes, size_t size) {
     return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes), size});
@@ -403,9 +403,9 @@ Status OrderedLaunch::afterStep(Process process) {
   return {};
 }
 
-/// The first cluster that waits for a place starts with the step that ends another. Where requests
-/// cancel clusters, the launcher starts it later. Which clusters end first decides when those that
-/// wait start; of the others the order does not matter.
+/// The first cluster that waits for a place starts with the step that ends another cluster. If
+/// requests cancel clusters, the launcher starts it later. The clusters that end first decide when
+/// those that wait start; the order of the other clusters does not matter.
 Status OrderedLaunch::endClusters() {
   for (auto &[index, cluster] : running) {
     auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);

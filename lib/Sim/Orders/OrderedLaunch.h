@@ -61,7 +61,7 @@ private:
     Footprint reads;
     bool closed = false; ///< it has come back to one of them
   };
-  /// What an allocation holds before the launch, and after its first order.
+  /// The bytes of an allocation before the launch, and after its first order.
   struct Contents {
     const Allocation *allocation;
     std::vector<std::byte> before, after;

@@ -37,7 +37,7 @@ bool isPrivate(const Insn &insn) {
          (base == "ld" && Space(insn.m[kSpace]) == Space::Param);
 }
 
-/// How many operands, from the first, are destinations.
+/// Returns the number of operands, from the first, that are destinations.
 unsigned destinationsOf(const OpcodeRow &row) {
   static constexpr PatternKind kinds[] = {PatternKind::Dst, PatternKind::DstPred,
                                           PatternKind::DstPredPair, PatternKind::DstRegPred,

@@ -1,9 +1,9 @@
 //===- PollLoops.h - Loops that wait for a value in memory ----------------===//
 //
-// A loop of one load, of arithmetic on what it loads, and of branches that lead back to the load or
-// out of the loop. Where the loop begins nobody needs what an earlier pass has left in registers. A
-// pass that leads back to the load therefore has done nothing: an order with it ends as the same
-// order without it. So a warp in front of such a loop has to wait while the pass would lead back.
+// A loop of one load, of arithmetic on its value, and of branches that lead back to the load or out
+// of the loop. Registers that an earlier pass has set are not needed where the loop begins. A pass
+// that leads back to the load therefore has done nothing: an order with it ends as the same order
+// without it. So a warp in front of such a loop has to wait while the pass would lead back.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -97,7 +97,7 @@ void Trace::joinAwaited(Past &past, const AwaitedTicket &awaited) const {
     join(past, found->second[std::min<size_t>(awaited.stage, found->second.size() - 1)]);
 }
 
-/// What happens before a step of the process whatever it does.
+/// Returns the steps that happen before any next step of the process.
 Trace::Past Trace::beginOf(Process process) const {
   Past past(steps.size() / 64 + 1);
   if (const auto own = ofProcess.find(process); own != ofProcess.end())
@@ -132,15 +132,16 @@ bool Trace::isNeeded(uint32_t wait, const ObjectAccess &completing) const {
   return false;
 }
 
-/// How many accesses, from the first on, are in the past: those before `from` are.
+/// Returns the number of accesses, from the first on, that are in the past, which has those before
+/// `from`.
 size_t Trace::coveredBy(const Past &past, const std::vector<ObjectStep> &history, size_t from) {
   while (from < history.size() && has(past, history[from].step))
     ++from;
   return from;
 }
 
-/// What one's own past has happens before the step anyway: of an object that is used in turns, that
-/// is all but the last accesses.
+/// Adds an access to an object. Accesses in the process's own past happen before the step anyway:
+/// if an object is used in turns, that is all but the last accesses.
 void Trace::useObject(uint32_t step, const ObjectAccess &access, const Past &own, Past &past,
                       Past &waited, std::vector<Before> &before, bool kept) {
   auto &history = objects[access.object];
@@ -171,7 +172,7 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, const Past &own
     history.push_back({access, step, coveredBy(own, history, covered)});
 }
 
-/// Of the candidates, those that `own` does not order and that do not happen before another one.
+/// Returns the candidates that `own` does not order and that do not happen before another one.
 std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
                                      std::vector<Before> candidates, const Footprint &footprint) {
   std::erase_if(candidates, [&](const Before &b) {
@@ -234,7 +235,7 @@ std::vector<uint32_t> Trace::append(Process process, const Footprint &footprint,
   return races;
 }
 
-/// What later steps have to know of one, besides what it used.
+/// Notes facts of a step that later steps need, besides its uses.
 void Trace::note(uint32_t step) {
   const auto &[process, past, footprint] = steps[step];
   if (footprint->everything)

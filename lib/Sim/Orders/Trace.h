@@ -29,11 +29,11 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> larger;
 };
 
-/// Who used each byte last.
+/// The last users of each byte.
 class ByteHistory {
 public:
   /// Notes a use by `step`, which follows `previous` of its process, and adds the earlier steps on
-  /// which it depends to `before`. What is not `kept` has not happened for those that follow.
+  /// which it depends to `before`. Later steps do not see a use that is not `kept`.
   void use(uint32_t step, uint32_t previous, bool ticket, uint8_t use, const ByteRange &range,
            std::vector<uint32_t> &before, bool kept);
 
@@ -62,13 +62,13 @@ public:
   std::vector<uint32_t> add(Process process, const Footprint &footprint) {
     return append(process, footprint, /*kept=*/true);
   }
-  /// The same of a step that only reads and that no later one comes after: forgetLook() removes it.
+  /// Appends a step that only reads and that no later one comes after: forgetLook() removes it.
   std::vector<uint32_t> look(Process process, const Footprint &footprint) {
     return append(process, footprint, /*kept=*/false);
   }
   void forgetLook() { steps.pop_back(); }
   using Past = std::vector<uint64_t>; ///< a bit for each step
-  /// What happens before the step that the process makes, which has touched so much.
+  /// Returns the steps before the step that the process makes, which has touched `soFar`.
   Past pastOf(Process process, const Footprint &soFar);
   /// Returns true when the steps include number `ordinal` of the process.
   bool isIn(const Past &past, Process process, size_t ordinal) const;

@@ -43,7 +43,7 @@ public:
     std::memset(found.bytes(), 0, size);
     return found;
   }
-  /// What take(size) returned.
+  /// Gives back bytes that take(size) returned.
   void give(AlignedBytes bytes, size_t size) {
     const std::lock_guard guard(lock);
     if (size != sizeOfAll)

@@ -1,11 +1,10 @@
-//===- ClusterSizes.cpp - Which blocks of a launch form a cluster ---------===//
+//===- ClusterSizes.cpp - CTAs of a launch that form a cluster ------------===//
 //
-// A launch may prefer clusters that are larger than those it asks for. The device groups blocks
-// into preferred clusters as far as it can, and into regular ones elsewhere; it promises neither.
-// Here the grid is divided into places of the preferred size, and each is one preferred cluster or
-// as many regular ones as fit. Each size is enumerated as if all clusters had it, so that two
-// clusters may have the same %clusterid. CUDA driver API,
-// "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION".
+// A launch may prefer clusters that are larger than those it asks for. The device groups CTAs into
+// preferred clusters as far as it can, and into regular ones elsewhere; it promises neither. Here
+// the grid is divided into places of the preferred size, and each is one preferred cluster or as
+// many regular ones as fit. Each size is enumerated as if all clusters had it, so that two clusters
+// may have the same %clusterid. CUDA driver API, "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION".
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/State/ClusterSizes.h"
@@ -30,7 +29,7 @@ bool divides(const Extent3 &shape, const Extent3 &whole) {
   return whole[0] % shape[0] == 0 && whole[1] % shape[1] == 0 && whole[2] % shape[2] == 0;
 }
 
-/// What holds for clusters of either size.
+/// Checks the rules for clusters of either size.
 Status checkSize(const KernelInfo &kernel, const Extent3 &shape) {
   constexpr uint32_t architecture = 16;
   const uint32_t most =

@@ -1,4 +1,4 @@
-//===- ClusterSizes.h - Which blocks of a launch form a cluster -----------===//
+//===- ClusterSizes.h - CTAs of a launch that form a cluster --------------===//
 #pragma once
 
 #include "fp4/Sim/Simulator.h"

@@ -1,9 +1,9 @@
 //===- ConcurrentBytes.h - Bytes that several host threads access ---------===//
 //
-// Clusters run on several host threads and access the same global memory, as their program does.
-// What one lane reads or writes is an acquire load or a release store on the host: a flag that
-// publishes data in the program publishes them on the host too, however they were moved. Longer
-// moves (rows, bulk copies) are plain, since a program must not let them race.
+// Clusters run on several host threads and access the same global memory, as their program does. A
+// read or write of one lane is an acquire load or a release store on the host: a flag that
+// publishes data in the program publishes the data on the host too, however the data was moved.
+// Longer moves (rows, bulk copies) are plain, since a program must not let them race.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -163,7 +163,7 @@ Status GlobalMemory::fill(uint64_t address, uint8_t value, uint64_t bytes) {
 }
 
 //===----------------------------------------------------------------------===//
-// What was written
+// Bytes that were written
 //===----------------------------------------------------------------------===//
 
 /// Calls f(word, mask) for the words of `bytes` bits from `first` on, until it returns false.

@@ -52,7 +52,7 @@ struct Launch {
   /// %globaltimer at a cycle of this launch.
   uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
 
-  /// What a grid of such clusters has along each axis.
+  /// Returns the number of such clusters of a grid along each axis.
   Extent3 clustersOf(const Extent3 &shape) const;
   ClusterPlace placeOf(uint64_t cluster) const;
   const Extent3 &shapeOf(const ClusterPlace &place) const {
@@ -67,11 +67,11 @@ struct Launch {
   /// the shape of the one that asks. The caller owns its work from then on.
   bool cancelNextCluster(const Extent3 &shape, Extent3 &firstCta);
 
-  /// Of a launch of which a sample is timed: `sample` clusters of each `sampleOf` in a row. They run
-  /// first; 0: all run at once.
+  /// If a sample of the launch is timed: `sample` clusters of each `sampleOf` in a row, which run
+  /// first. 0: all run at once.
   uint64_t sample = 0, sampleOf = 0;
-  /// Where those begin goes on by the golden section, so that they are none with a property of their
-  /// own: the work of a block often depends on its index modulo something.
+  /// The begins of samples follow the golden section, so that sampled clusters have no property of
+  /// their own: the work of a CTA often depends on its index modulo something.
   bool isSample(uint64_t cluster) const {
     constexpr uint64_t golden = 0x9E3779B97F4A7C15; // of 2^64
     const uint64_t first = (cluster / sampleOf * golden >> 32) * sampleOf >> 32;
@@ -85,7 +85,7 @@ struct Launch {
     return nextCluster < totalClusters;
   }
 
-  /// It has begun before launches that it depends on have ended.
+  /// The launch has begun before launches that it depends on have ended.
   std::atomic<bool> early = false;
   mutable std::atomic<bool> awaited = false; ///< a thread has executed griddepcontrol.wait
 

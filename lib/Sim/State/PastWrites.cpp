@@ -1,4 +1,4 @@
-//===- PastWrites.cpp - What launches wrote that may still run ------------===//
+//===- PastWrites.cpp - Writes of launches that may still run -------------===//
 #include "PastWrites.h"
 #include <algorithm>
 #include <mutex>

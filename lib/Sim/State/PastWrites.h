@@ -1,9 +1,8 @@
-//===- PastWrites.h - What launches wrote that may still run --------------===//
+//===- PastWrites.h - Writes of launches that may still run ---------------===//
 //
 // A launch that may begin before others have ended (Dependence.h) is simulated behind them, and yet
-// finds memory as if they had not written: what they wrote is undone until it waits for them, or
-// gets no further. Where none of their bytes was changed in between, that is what a device may
-// show.
+// finds memory as if they had not written: their writes are undone until it waits for them, or gets
+// no further. If no other launch changed these bytes in between, a device may show the same.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +14,7 @@
 
 namespace fp4::sim {
 
-/// What one launch wrote.
+/// The writes of one launch.
 class WriteJournal {
 public:
   explicit WriteJournal(GlobalMemory &memory) : memory(memory) {}
@@ -45,7 +44,7 @@ using Journals = std::vector<std::shared_ptr<WriteJournal>>; ///< in the order o
 /// The journals of launches that later ones may depend on.
 class PastWrites {
 public:
-  /// Of what may run when a launch begins: what it waits for, and what it does not wait for.
+  /// Journals of launches that may run when a launch begins: those it waits for, and the rest.
   struct Beside {
     Journals waited, others;
     bool empty() const { return waited.empty() && others.empty(); }

@@ -1,4 +1,4 @@
-//===- Poison.cpp - Which bits of a warp's registers are poisoned ---------===//
+//===- Poison.cpp - Poisoned bits of a warp's registers -------------------===//
 #include "Sim/State/Poison.h"
 #include "Sim/Decode/ProgramImpl.h"
 #include <algorithm>

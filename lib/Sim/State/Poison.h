@@ -1,4 +1,4 @@
-//===- Poison.h - Which bits of a warp's registers are poisoned -----------===//
+//===- Poison.h - Poisoned bits of a warp's registers ---------------------===//
 //
 // A load of bytes that nobody wrote is no error: the bits become poisoned, and their use is one
 // (simulator.md, "Unwritten memory"). A poisoned bit is set in the *shadow* of its register.

@@ -1,4 +1,4 @@
-//===- Policy.h - What happens next, where PTX leaves the order open ------===//
+//===- Policy.h - Decisions about order that PTX leaves open --------------===//
 //
 // A policy says when a ticket completes, which of several does, and in which turns warps run. A
 // correct program gives the same result under every policy. Each cluster has a policy of its own,
@@ -51,7 +51,7 @@ public:
   virtual bool hasDue() const { return true; }
   /// Returns true when one more ready ticket completes in this round.
   virtual bool completesAnother() { return false; }
-  /// How many of the oldest ready tickets `choose` takes one of, at most.
+  /// The most ready tickets, from the oldest, among which `choose` decides.
   virtual size_t mostChoices() const { return 1; }
   /// One of `ready`, which are in the order of issue and not empty.
   virtual uint64_t choose(std::span<const uint64_t> ready) { return ready.front(); }
@@ -60,14 +60,14 @@ public:
 
   /// Warp instructions until another warp has its turn.
   virtual uint32_t quantum() { return 1024; }
-  /// Which of `count` CTAs or warps begins a round; the others follow it.
+  /// The CTA or warp, of `count`, that begins a round; the others follow it.
   virtual size_t first(size_t count) { return 0; }
   /// Returns true when the hardware now uses a freedom that it always has: a wait that ends before
   /// its phase, or a refused request for a cluster. A policy that uses the freedom does so once in
   /// `odds` times.
   virtual bool spurious(uint32_t odds) { return false; }
 
-  //===--- What no event tells, for a policy that orders steps -----------===//
+  //===--- Facts that no event tells, for a policy that orders steps -----===//
 
   /// State that warps share besides memory and barriers.
   enum class Shared : uint8_t {
@@ -91,7 +91,7 @@ private:
   uint64_t rounds = 0;
 };
 
-/// That of SimOptions::policy for the cluster with this index.
+/// Makes the policy that SimOptions::policy names, for the cluster with this index.
 std::unique_ptr<Policy> makePolicy(const SimOptions &options, uint64_t cluster);
 
 } // namespace fp4::sim

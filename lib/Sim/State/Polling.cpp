@@ -139,7 +139,8 @@ static LaneGroup *groupOf(Warp &warp, uint32_t lanes) {
   return nullptr;
 }
 
-/// Runs at most `quantum` instructions. Whether the warp is parked now; if not, its turn goes on.
+/// Runs at most `quantum` instructions. Returns true when the warp is parked; if not, its turn goes
+/// on.
 bool Scheduler::parks(Warp &warp, uint32_t quantum) {
   constexpr unsigned longest = 512, twice = 2;
   if (!parkable || cluster.launch->options->instructionLimit)
@@ -176,7 +177,7 @@ bool Scheduler::parks(Warp &warp, uint32_t quantum) {
 // Clusters
 //===----------------------------------------------------------------------===//
 
-/// Counts a round. Whether the cluster is to be examined after it.
+/// Counts a round. Returns true when the cluster is to be examined after it.
 bool Scheduler::parkIsDue() {
   const Quiet::Progress now{cluster.changes, cluster.tickets, cluster.liveThreads};
   if (quiet.progress != now)
@@ -186,8 +187,8 @@ bool Scheduler::parkIsDue() {
          ++quiet.rounds >= quiet.next;
 }
 
-/// Runs some rounds under a probe, where there were many before an eighth as many. Whether the
-/// cluster is parked now.
+/// Runs some rounds under a probe: an eighth as many as there were, if there were many. Returns
+/// true when the cluster is parked now.
 Expected<bool> Scheduler::parksAll() {
   constexpr uint64_t kLeastRounds = 96, kPart = 8;
   quiet.next = 2 * quiet.rounds;

@@ -1,10 +1,10 @@
 //===- Polling.h - Loops that read until something changes ----------------===//
 //
 // A warp that has used up its turn may be in a loop that reads a flag. After 1, 2, 4, ... such
-// turns in a row Scheduler::parks runs it under a probe. If it comes back to the same registers
-// twice, and has only read memory, or changed nothing by stores and atomics, each further turn
-// would be the same: the warp is parked. It waits until the bytes that it has read change, and the
-// loop goes on where it stood.
+// turns in a row Scheduler::parks runs it under a probe. If the warp comes back to the same
+// registers twice, and has only read memory, or changed nothing by stores and atomics, each further
+// turn would be the same: the warp is parked. A parked warp waits until the bytes that it has read
+// change, and the loop goes on where it stood.
 //
 // Warps that meet at barriers in each turn of such a loop cannot be parked one by one. After 16,
 // 32, 64, ... rounds of a cluster in which no warp exited and nothing asynchronous happened,
@@ -24,7 +24,7 @@
 
 namespace fp4::sim {
 
-/// What memory holds there, or null.
+/// Returns the bytes of memory at an address, or null.
 const std::byte *storageOf(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
 
 /// Bytes that a loop reads, and what it has found there.
@@ -35,7 +35,7 @@ struct PolledPlace {
   std::array<std::byte, 32> value;
 };
 
-/// What a loop has read so far.
+/// Places that a loop has read so far.
 class PolledPlaces {
 public:
   /// No loop reads more than `most` places.
@@ -62,7 +62,7 @@ public:
   void onTicket(const TicketEvent &event) override;
   void onLife(const LifeEvent &event) override;
 
-  /// It did more than look, or what it reads changes.
+  /// Returns true when the warp did more than look, or when what it reads changes.
   bool acts() const { return busy; }
   /// Asked after the loop was run through twice: whatever an atomic changes has been seen then.
   std::vector<PolledPlace> places() const { return seen.list(); }

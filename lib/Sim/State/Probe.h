@@ -1,4 +1,4 @@
-//===- Probe.h - What looks at warps while they run -------------*- C++ -*-===//
+//===- Probe.h - Observers of warps that run --------------------*- C++ -*-===//
 #pragma once
 
 #include "Sim/State/Cluster.h"

@@ -340,7 +340,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   return true;
 }
 
-/// What the outcome of its last instruction makes of the group; false when it did nothing but poll.
+/// Updates the group after its last instruction; returns false when the instruction only polled.
 bool Scheduler::finish(Warp &warp, size_t groupIndex, Outcome outcome) {
   switch (outcome) {
   case Outcome::Jump:

@@ -30,7 +30,7 @@ public:
 
   //===--- For those who give each instruction its time (lib/Sim/Time) ---===//
 
-  /// What `stepOne` did.
+  /// The outcome of `stepOne`.
   struct Step {
     uint32_t pc = 0;
     uint32_t lanes = 0; ///< that executed; 0: all were switched off
@@ -58,7 +58,8 @@ private:
   bool round();
   /// One turn of `warp`; false when it did nothing but poll, except in the turn that parks it.
   bool turn(Warp &warp, uint32_t quantum);
-  /// Parks a warp that only repeats what it reads (Polling.h). It may run up to a quantum for that.
+  /// Parks a warp that only repeats what it reads (Polling.h), after at most a quantum of
+  /// instructions.
   bool parks(Warp &warp, uint32_t quantum);
   bool parkIsDue();
   /// Parks the cluster if all its warps together only repeat what they read.
@@ -82,7 +83,7 @@ private:
   void exitLanes(Warp &warp, size_t groupIndex);
   bool expireWaits();
 
-  // Whether it gets anywhere: see Spinning.h.
+  // The progress of the cluster: see Spinning.h.
   enum class Motion : uint8_t { Changes, Repeats, Unclear };
   Expected<State> pause();
   Expected<State> idle(bool still);

@@ -21,7 +21,7 @@ inline constexpr uint32_t kSharedBase = 0x400;
 inline constexpr uint32_t kSharedRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = (1u << kSharedRankShift) - 1;
 
-/// Where a poisoned value comes from: a load, and the unwritten byte that it read.
+/// The origin of a poisoned value: a load, and the unwritten byte that it read.
 struct PoisonOrigin {
   uint32_t pc = 0;      ///< of the load
   uint32_t address = 0; ///< shared::cluster address of the byte
@@ -48,7 +48,7 @@ public:
 
   /// Returns true when every byte of the range is valid. Fast.
   bool valid(uint32_t offset, uint32_t bytes) const;
-  /// The same for a naturally aligned access of 1, 2, 4, 8, 16 or 32 bytes.
+  /// `valid` for a naturally aligned access of 1, 2, 4, 8, 16 or 32 bytes.
   bool validAligned(uint32_t offset, uint32_t bytes) const {
     uint32_t index = offset - kSharedBase;
     uint64_t mask = (bytes == 64 ? ~0ull : (1ull << bytes) - 1) << (index % 64);

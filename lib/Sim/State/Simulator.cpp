@@ -70,7 +70,7 @@ static Status checkRegisters(const Kernel &kernel, uint64_t threads,
       fmt::format("warps get registers by fours: {} threads count as {}", threads, counted));
 }
 
-/// What a launch must satisfy before the first instruction; errors are the launcher's.
+/// Checks the rules of a launch before the first instruction; errors are the launcher's.
 static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
                           const hw::TargetModel &target, size_t paramBytes, uint64_t sharedBytes) {
   const KernelInfo &kernel = code.info;
@@ -294,7 +294,7 @@ Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
 
 } // namespace
 
-/// How many CTAs of this kernel a multiprocessor has room for, registers not counted.
+/// Returns how many CTAs of this kernel an SM has room for, registers not counted.
 static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &config,
                              uint64_t sharedBytes) {
   constexpr uint64_t kMostThreads = 2048, kMostCtas = 32;

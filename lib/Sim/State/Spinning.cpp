@@ -128,7 +128,7 @@ bool Recurrence::complete(bool together) {
 
 namespace {
 
-/// What several warps of a CTA do alike.
+/// A loop that several warps of a CTA execute alike.
 struct Loop {
   const Cta *cta;
   std::vector<uint32_t> warps;
@@ -172,7 +172,7 @@ std::string sourceAt(const Launch &launch, uint32_t line) {
   return std::string(launch.program->sourceLine(line));
 }
 
-/// What each line of the loop reads, for the first of its warps.
+/// Describes the read of each line of the loop, for the first of its warps.
 std::string describeReads(const Cluster &cluster, const LoopTrace &trace, const Loop &loop) {
   std::string text;
   for (const auto &[reader, read] : trace.reads)

@@ -87,8 +87,8 @@ private:
 class Recurrence {
 public:
   explicit Recurrence(const Cluster &cluster);
-  /// After a round. Whether everything has come back twice: each warp by itself, or, where they
-  /// synchronize, all of them at once.
+  /// Counts a round. Returns true when everything has come back twice: each warp by itself or, with
+  /// `together`, all warps at once, since they synchronize.
   bool complete(bool together);
 
 private:

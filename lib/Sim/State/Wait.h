@@ -1,4 +1,4 @@
-//===- Wait.h - What a blocked group of lanes waits for -------------------===//
+//===- Wait.h - Conditions on which groups of lanes wait ------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-//===- Watchdog.cpp - Whether a cluster gets anywhere ---------------------===//
+//===- Watchdog.cpp - Progress of a cluster -------------------------------===//
 //
 // A cluster that gives up its turn is examined from time to time, less often the longer it has run.
-// This does not slow down instructions.
+// Instructions do not become slower by that.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Deadlock.h"
@@ -17,11 +17,11 @@ using namespace fp4::sim;
 
 /// Instructions between two looks: an eighth of what has run, within these.
 static constexpr uint64_t kNextLook = 1 << 20, kLastLook = 1 << 22;
-/// What a look takes at most: rounds, and instructions beyond the first of them, since warps that
-/// meet at barriers do little in a round. Steps of a trace.
+/// The limits of a look: rounds, instructions beyond the first of them, since warps that meet at
+/// barriers do little in a round, and steps of a trace.
 static constexpr unsigned kLookRounds = 4096, kFirstRounds = 256, kTraceSteps = 4096;
 static constexpr uint64_t kLookInstructions = 1 << 18;
-/// How much longer a cluster may go on that does change memory.
+/// The factor by which a cluster that does change memory may go on longer.
 static constexpr uint64_t kChanging = 16;
 
 /// Returns true when a cluster that goes on has not been looked at for long.

@@ -1,4 +1,4 @@
-//===- Account.cpp - Where the time of a timed launch went ----------------===//
+//===- Account.cpp - Activities that took the time of a timed launch ------===//
 #include "Sim/Time/Account.h"
 #include <fmt/format.h>
 #include <iterator>
@@ -34,7 +34,7 @@ uint32_t maskOf(std::initializer_list<Unit> units) {
   return mask;
 }
 
-/// What tells roles apart; arithmetic does not.
+/// Returns the units that tell roles apart; arithmetic does not.
 uint32_t telling(uint32_t units) {
   return units & maskOf({Unit::Copy, Unit::Wgmma, Unit::MmaSync, Unit::Async, Unit::TmemMove,
                          Unit::TmemAlloc});

@@ -1,4 +1,4 @@
-//===- Account.h - Where the time of a timed launch went ------------------===//
+//===- Account.h - Activities that took the time of a timed launch --------===//
 #pragma once
 
 #include "Sim/Time/Machine.h"
@@ -6,7 +6,7 @@
 
 namespace fp4::sim {
 
-/// Of one warp.
+/// The account of one warp.
 struct WarpAccount {
   std::array<double, kActivities> cycles{};
   double instructions = 0;
@@ -28,7 +28,7 @@ private:
   std::vector<Place> places;
 };
 
-/// How busy each resource was in `cycles`, the busiest first; of multiprocessors, the first
+/// Returns how busy each resource was in `cycles`, the busiest first; for SMs, those of the first
 /// `processors`.
 std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles, size_t processors);
 

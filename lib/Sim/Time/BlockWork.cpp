@@ -1,4 +1,4 @@
-//===- BlockWork.cpp - Whether blocks of a launch do the same -------------===//
+//===- BlockWork.cpp - Equality of the work of CTAs of a launch -----------===//
 #include "Sim/Time/BlockWork.h"
 #include "Sim/Time/RegisterFlow.h"
 #include <algorithm>
@@ -10,7 +10,8 @@ constexpr unsigned kSpace = 0, kOrder = 1, kScope = 2; // of Insn::m of ld, in M
 
 std::string_view baseOf(const Insn &insn) { return opcodeTable()[insn.row].base; }
 
-/// It brings what memory holds, which nobody knows here; parameters are those of the launch.
+/// Returns true for a load from memory whose contents are not known here; parameters are those of
+/// the launch.
 bool loads(const TimedInsn &timed, const Insn &insn) {
   const std::string_view base = baseOf(insn);
   if (timed.unit != Unit::Memory || !timed.writes)

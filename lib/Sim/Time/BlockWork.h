@@ -1,8 +1,8 @@
-//===- BlockWork.h - Whether blocks of a launch do the same ---------------===//
+//===- BlockWork.h - Equality of the work of CTAs of a launch -------------===//
 //
-// A part of a launch stands for the rest if blocks do about the same, each by itself. The text says
-// where that may be otherwise: loops that go on for as long as the index of the block or data in
-// memory says, and instructions by which a block learns from global memory what others have done.
+// A part of a launch stands for the rest if CTAs do about the same, each by itself. The text shows
+// exceptions: loops that go on for as long as the index of the CTA or data in memory says, and
+// instructions by which a CTA learns from global memory what others have done.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

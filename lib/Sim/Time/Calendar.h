@@ -7,7 +7,7 @@
 
 namespace fp4::sim {
 
-/// What an event is that is none of a warp: the turn of a scheduler, the end of a stage of an
+/// Numbers of events that belong to no warp: the turn of a scheduler, the end of a stage of an
 /// asynchronous operation.
 inline constexpr uint32_t kTurn = ~1u, kTicket = ~0u;
 
@@ -23,8 +23,8 @@ struct TimedEvent {
   }
 };
 
-/// A heap. What take() returned leaves its place open for the next push, because an event mostly
-/// has one that follows it, soon: a warp's next instruction.
+/// A heap. The place of an event that take() returned stays open for the next push, because an
+/// event mostly has one that follows it, soon: a warp's next instruction.
 class Calendar {
 public:
   bool empty() const { return heap.size() == (open ? 1 : 0); }
@@ -32,7 +32,7 @@ public:
     close();
     return heap.front();
   }
-  /// Of about the first `count` events, in no order.
+  /// Calls `f` for about the first `count` events, in no order.
   template <typename F> void forFirst(size_t count, F &&f) const {
     for (size_t at = open ? 1 : 0; at < count && at < heap.size(); ++at)
       f(heap[at]);

@@ -1,11 +1,11 @@
-//===- IdleCode.cpp - What --time-only need not execute -------------------===//
+//===- IdleCode.cpp - Instructions that --time-only leaves out ------------===//
 //
-// --time-only multiplies nothing, so that what a kernel with products computes from them means
-// nothing. Arithmetic that only feeds products, or results that follow from them, is idle too: no
-// address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
+// --time-only multiplies nothing, so that values which a kernel with products computes from them
+// mean nothing. Arithmetic that only feeds products, or results that follow from them, is idle too:
+// no address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
 // depend on data that copies bring, unless an instruction that is not idle loads it.
 //
-// What is idle takes its time all the same. A kernel without products is executed as it is.
+// Idle instructions take their time all the same. A kernel without products is executed as it is.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/State/SharedMemory.h"
@@ -31,7 +31,7 @@ bool mayIdle(const TimedInsn &insn, const Insn &code) {
   return !exchanges && isPlain(insn.unit);
 }
 
-/// What an operand that is read is for.
+/// The purpose of an operand that is read.
 enum class Use : uint8_t {
   Always, ///< an address, a predicate, a descriptor
   Factor, ///< of an asynchronous product
@@ -59,7 +59,8 @@ public:
       for (uint32_t r : code.writes(code[pc]))
         definitions[r] = definitions[r] == none ? pc : several;
   }
-  /// What operand `index` of an instruction is, with its displacement.
+  /// Returns the constant value of operand `index` of an instruction, with its displacement, if it
+  /// has one.
   std::optional<uint64_t> operand(uint32_t pc, unsigned index, unsigned depth = 0) const {
     constexpr unsigned deepest = 8;
     const Operand &o = kernel.code[pc].op[index];
@@ -108,7 +109,7 @@ public:
   Needs(const TimedCode &code, const Kernel &kernel, std::vector<uint8_t> ofProducts)
       : code(code), kernel(kernel), constants(code, kernel), ofProducts(std::move(ofProducts)) {}
 
-  /// Of each instruction whether it is needed. Repeated while loads turn out to be.
+  /// Returns for each instruction if it is needed. Repeated while loads turn out to be needed.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
     for (bool again = true; again;) {
       const std::array before{loadsShared, loadsAnywhere, loadsTensor, loadsGlobal};
@@ -126,7 +127,7 @@ public:
   std::vector<SharedRange> loaded;               ///< what it needs of shared memory otherwise
 
 private:
-  /// What is wanted before an instruction.
+  /// Updates the registers that are wanted before an instruction.
   void visit(uint32_t pc, RegisterSet &wanted) {
     const TimedInsn &insn = code[pc];
     const Insn &instruction = kernel.code[pc];

@@ -65,7 +65,7 @@ private:
   std::vector<Entry> waiting; ///< a heap
 };
 
-/// What accumulators that come from the registers leave of their ports.
+/// The use of register ports that accumulators in registers leave to other pipes.
 struct Beside {
   double interval = 0; ///< the least of the pipes that read several registers
   double wide = 0;     ///< ... and of integer products of which the upper half is wanted
@@ -108,7 +108,7 @@ struct Multiprocessor {
   double lastStart = -1e9; ///< of a block
 };
 
-/// What all of a launch share.
+/// The state that all clusters of a launch share.
 struct Machine {
   Machine(const Rates &rates, double gigahertz, uint64_t l2Bytes)
       : rates(rates), memory(rates, gigahertz, l2Bytes) {}

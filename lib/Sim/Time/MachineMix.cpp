@@ -1,4 +1,4 @@
-//===- MachineMix.cpp - What ptxas makes of each PTX instruction ----------===//
+//===- MachineMix.cpp - Machine instructions of each PTX instruction ------===//
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/RegisterReads.h"
 #include "fp4/Support/InputFile.h"
@@ -23,7 +23,8 @@ constexpr MachineRow machineRows[] = {
 #include "Sim/Time/MachineUnits.def"
 };
 
-/// What there is one of for each of its PTX: ptxas copies these only where it unrolls.
+/// Machine instructions of which each PTX instruction has one: ptxas copies these only where it
+/// unrolls.
 constexpr std::string_view anchorPrefixes[] = {
     "LD",   "ST",    "ATOM",    "RED",   "BAR",       "SYNCS",  "UTMA",
     "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
@@ -135,7 +136,7 @@ private:
       return;
     ++place;
     add(name, line.substr(0, line.find(';')));
-    // What lies between a branch and its target within one line of PTX is a slow path.
+    // Instructions between a branch and its target within one line of PTX are a slow path.
     if (name.starts_with("CALL"))
       dropSlowPath();
     if (name == "BRA" && guarded)

@@ -1,4 +1,4 @@
-//===- MachineMix.h - What ptxas makes of each PTX instruction ------------===//
+//===- MachineMix.h - Machine instructions of each PTX instruction --------===//
 //
 // Assembles a module with a .loc directive for each line, disassembles it, and counts machine
 // instructions by the line of PTX that they came from. Instructions that only a slow path executes
@@ -33,13 +33,14 @@ struct MachineKernel {
   uint32_t registers = 0;                 ///< of a thread
 };
 
-/// Of one kernel; null where it is not known, and `note` says why.
+/// Machine code of one kernel; null where it is not known, and `note` says why.
 struct MachineCode {
   std::shared_ptr<const MachineKernel> kernel;
   std::string note;
 };
 
-/// What ptxas makes of `kernel` for `target`. Each module is assembled once in a process.
+/// Returns the code that ptxas makes of `kernel` for `target`. Each module is assembled once in a
+/// process.
 MachineCode findMachineCode(const ProgramImpl &program, const std::string &kernel,
                             const std::string &target);
 
@@ -48,7 +49,7 @@ MachineCode findMachineCode(const ProgramImpl &program, const std::string &kerne
 Expected<std::map<std::string, MachineKernel>>
 assembleMix(const std::string &ptx, const std::vector<uint32_t> &lines, const std::string &target);
 
-/// What nvdisasm prints of a cubin, counted.
+/// Counts the machine instructions in nvdisasm's listing of a cubin.
 std::map<std::string, MachineKernel> countMachineCode(std::string_view listing);
 
 } // namespace fp4::sim

@@ -1,10 +1,10 @@
 //===- MachineOrder.cpp - Instructions in the order of the machine code ---===//
 //
-// ptxas moves the instructions of a basic block: what another needs late comes late, and chains
-// that do not depend on each other run beside each other. Where the listing tells where the machine
-// instructions of a line are, the block is simulated in that order. What an instruction needs still
-// comes before it, and what others may see keeps its order: loads move between stores, barriers and
-// exchanges, and nothing else that touches more than registers moves.
+// ptxas moves the instructions of a basic block: a value that is needed late comes late, and chains
+// that do not depend on each other run beside each other. If the listing tells where the machine
+// instructions of a line are, the block is simulated in that order. An instruction still comes
+// behind those that it needs, and effects that others may see keep their order: loads move between
+// stores, barriers and exchanges, and nothing else that touches more than registers moves.
 //
 // A wgmma uses its registers until a wait: arithmetic moves around it, and not around the waits and
 // fences of wgmma if it has one of these registers. Blocks with products of tensor memory or
@@ -134,7 +134,7 @@ private:
       }
   }
 
-  /// What ptxas made nothing of comes just before the first that needs it.
+  /// Places instructions of which ptxas made nothing just before the first that needs them.
   void placeTheRest() {
     for (size_t g = groups.size(); g-- > 0;) {
       const double place = groups[g].place < 0 ? groups[g].needed : groups[g].place;
@@ -189,7 +189,7 @@ bool staysAsWritten(const TimedCode &code, uint32_t begin, uint32_t end) {
 
 } // namespace
 
-/// That a wgmma of the kernel reads or writes.
+/// Returns the registers that a wgmma of the kernel reads or writes.
 std::vector<uint32_t> TimedCode::registersOfProducts() const {
   std::vector<uint32_t> all;
   for (const auto &[pc, accumulated] : accumulators) {

@@ -31,8 +31,8 @@ double SharedServer::busyUntil(double end) const {
   return busy - behind;
 }
 
-/// Drops the gaps before `present`. They are erased when they are half of all, so that a request
-/// moves a gap once on average.
+/// Drops the gaps before `present`. Gaps are erased when those to drop are half of all, so that a
+/// request moves a gap once on average.
 void SharedServer::forget(double present) {
   while (past < gaps.size() && gaps[past].end <= present)
     ++past;
@@ -116,8 +116,8 @@ static uint64_t mixed(uint64_t bits) {
   return bits ^ bits >> 31;
 }
 
-/// Where any line goes for one that comes, a line is there for a time whose distribution is
-/// exponential. What the line and its step are decides how long, so that a run repeats. The
+/// Returns how long a line stays in L2 when any line goes for one that comes: the distribution is
+/// exponential. The number of the line and its step decide the time, so that a run repeats. The
 /// logarithm of a double would need a newer libm than our wheels may.
 static double lifetimeOf(uint64_t line, uint32_t step) {
   const uint64_t bits = mixed(line << 32 ^ line >> 32 ^ step);
@@ -189,7 +189,7 @@ void MemorySystem::sample(double part, unsigned others) {
   }
 }
 
-/// What comes from device memory for `sectors` where `present` ones are there.
+/// Returns the sectors that come from device memory for `sectors` when `present` ones are there.
 uint32_t MemorySystem::fetched(uint32_t sectors, uint32_t present, bool write) const {
   constexpr uint32_t first = 0b0101; // of a pair
   const uint32_t missing = sectors & ~present;
@@ -252,8 +252,8 @@ void MemorySystem::touch(const LineAccess &access, const Port &port, double now,
   line.by = &port;
 }
 
-/// The end of a request. Those of companions come one after the other, so that they do not form a
-/// block in front of the next request of the member.
+/// Returns the end of a request. Requests of companions come one after the other, so that they do
+/// not form a block in front of the next request of the member.
 double MemorySystem::serve(SharedServer &server, double now, double duration) const {
   constexpr double apart = 223; // cycles
   const double end = server.serve(now, duration, present);
@@ -262,9 +262,10 @@ double MemorySystem::serve(SharedServer &server, double now, double duration) co
   return end;
 }
 
-/// What device memory loses by turning from reads to writes and back, where `writes` of the bytes
-/// are written, of what it loses where a half is. Nothing where all are reads or all are writes;
-/// most where reads are rare among writes, which wait for them (H200, micro: mixes).
+/// Returns the loss of device memory by turning from reads to writes and back, where `writes` of
+/// the bytes are written, relative to the loss where a half is. Nothing is lost where all are reads
+/// or all are writes; most is where reads are rare among writes, which wait for them (H200, micro:
+/// mixes).
 static double turnsAt(double writes) {
   using Row = std::pair<double, double>;
   static constexpr Row rows[] = {{0, 0},       {0.125, 0},   {0.25, 0.1},  {0.375, 0.8}, {0.5, 1},
@@ -275,8 +276,8 @@ static double turnsAt(double writes) {
   return std::lerp(least, above->second, (writes - low) / (above->first - low));
 }
 
-/// What device memory gains where blocks follow each other, so that all of them together read it in
-/// its order, of what it gains where nothing is written (H200, micro: ladder).
+/// Returns the gain of device memory where CTAs follow each other, so that all together read it in
+/// its order, relative to the gain where nothing is written (H200, micro: ladder).
 static double gainAt(double writes) { return std::max(0.0, 1 - 3 * writes); }
 
 /// When the last of the bytes is through every queue on its way, latency not counted.
@@ -389,7 +390,8 @@ void MemorySystem::forgetTurns() {
   manyTurns = std::max(few, 2 * atomics.size());
 }
 
-/// Of the sample's misses some are hits, so that the mean is right.
+/// Returns the latency of L2 for a touch: some of the sample's misses count as hits, so that the
+/// mean is right.
 double MemorySystem::latencyOf(const Touched &touched) const {
   return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
@@ -475,7 +477,8 @@ double MemorySystem::fill(Port &port, double now, std::span<const LineAccess> li
   return arrive(std::max(own, touched.there));
 }
 
-/// What is written goes to device memory some time, as what was written before does now.
+/// Returns the end of a write. The data goes to device memory later, as data that was written
+/// before does now.
 double MemorySystem::write(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   return pass(port, now, lines, /*write=*/true, touched) + l2Latency;

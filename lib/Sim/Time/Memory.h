@@ -29,12 +29,12 @@ struct Server {
     busy += duration;
     return free;
   }
-  /// Of `busy`, what comes before `end`, at which something may still be under way.
+  /// Returns the part of `busy` before `end`, at which something may still be under way.
   double busyUntil(double end) const { return std::max(0.0, busy - std::max(0.0, free - end)); }
 };
 
-/// A server that is asked for times in any order. What is idle before a request that comes later
-/// stays for those that come earlier: a copy that waits for its turn holds nobody up.
+/// A server that is asked for times in any order. Idle time before a request that comes later stays
+/// for those that come earlier: a copy that waits for its turn holds nobody up.
 class SharedServer {
 public:
   double busy = 0;
@@ -42,9 +42,9 @@ public:
   /// The end of the service of a request that comes at `now`. Nobody will ask for a time before
   /// `present`.
   double serve(double now, double duration, double present);
-  /// Of the last service.
+  /// The end of the last service.
   double end() const { return free; }
-  /// Of `busy`, what comes before `end`, which is no earlier than anything that was `present`.
+  /// Returns the part of `busy` before `end`, which is no earlier than any `present` so far.
   double busyUntil(double end) const;
   /// Nothing before `present` counts any more.
   bool isFree(double present) const { return free <= present; }
@@ -130,9 +130,9 @@ private:
   size_t sets = 0;
 };
 
-/// Which lines L2 has. Either it gives up the line that was touched longest ago, or any line for
-/// each that comes. Time goes in steps of some bytes that were touched, or that came, and a line
-/// knows the step of its last touch, or of its coming.
+/// The lines that L2 has. L2 gives up the line that was touched longest ago, or any line for each
+/// that comes. Time goes in steps of some bytes that were touched, or that came, and a line knows
+/// the step of its last touch, or of its coming.
 class PresentLines {
 public:
   static constexpr double stepBytes = 1 << 16;
@@ -161,15 +161,15 @@ private:
 };
 
 /// L2 and device memory. From sample() on, only the members of the sample ask for data, and have
-/// their part of the rates. What other multiprocessors would have brought into L2 for them is then
-/// known by its share of the traffic so far.
+/// their part of the rates. The lines that other SMs would have brought into L2 for them are then
+/// known by their share of the traffic so far.
 class MemorySystem {
 public:
   MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Bytes);
 
   /// Requests of which ports may go on as a sample.
   void setMembers(const void *begin, const void *end) { members = {begin, end}; }
-  /// What a sample assumes is counted from now on.
+  /// Counts the shares that a sample assumes from now on.
   void forgetTraffic() { traffic[0] = traffic[1] = {}; }
   /// The members go on alone; they are `share` of the machine. Each has `companions` that are not
   /// simulated and ask for what it asks for, some time later: those who meet in the queues are many
@@ -198,11 +198,11 @@ public:
   void prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs);
   /// When L2 has taken what is stored from `now` on.
   double write(Port &port, double now, std::span<const GlobalRun> runs);
-  /// The cycle at which the copy engine has filled rows of a box outside of its tensor. One that
-  /// does so alone loses nothing; why many are in each other's way is not known. Those of a box that
-  /// is outside `whole` count half (H200, micro: outside).
+  /// The cycle at which the copy engine has filled rows of a box outside of its tensor. A single
+  /// engine that does so loses nothing; the reason why many delay each other is not known. Rows of
+  /// a box that is outside `whole` count half (H200, micro: outside).
   double fillOutside(double now, double rows, bool whole);
-  /// What a multicast brings to another destination; the cycle at which L2 is done with it.
+  /// Brings a multicast to another destination; returns the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
   /// When L2 comes to an atomic operation on these lines that comes through `port`.
   double turnOf(const Port &port, std::span<const LineAccess> lines, double now);
@@ -236,7 +236,7 @@ private:
     double there = 0;   ///< when what others have asked device memory for has come
     bool stays = false; ///< in L2: nobody gets it now
   };
-  /// Of all requests, and of those of members as if they were alone.
+  /// Traffic of all requests, and of requests of members as if they were alone.
   struct Traffic {
     double bytes = 0, shared = 0, foreign = 0, missing = 0, memberBytes = 0, memberMissing = 0;
     void add(const Touched &touched) {

@@ -1,4 +1,4 @@
-//===- PlacesInText.h - What observers of a kernel in another order see ---===//
+//===- PlacesInText.h - Observers see the order of the text ---------------===//
 #pragma once
 
 #include "fp4/Sim/Events.h"

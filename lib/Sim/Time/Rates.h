@@ -10,8 +10,8 @@ namespace fp4::sim {
 
 using hw::TimingRate;
 
-/// A rate that nobody knows is noted: whoever predicts must then say so instead. It reads as 1, with
-/// which a simulation goes on, since rates are divided by too.
+/// A rate that nobody knows is noted: the prediction must then say so instead. Its value reads as
+/// 1, with which a simulation goes on, since rates are divided by too.
 class Rates {
 public:
   /// The rates of `target`, and in their place those that the table has for the product `gpu`. The
@@ -34,7 +34,8 @@ public:
   }
   const std::set<TimingRate> &missing() const { return missed; }
 
-  /// Of a kernel whose products run on the tensor cores: some targets have a clock of their own.
+  /// Sets the clock of a kernel whose products run on the tensor cores: some targets have their
+  /// own.
   void setTensorClock() {
     const double clock = at(TimingRate::TensorGigahertz);
     if (clock > 0) // not where nobody knows it

@@ -52,7 +52,8 @@ private:
     return operand.starts_with('P') || operand.starts_with("UP");
   }
 
-  /// Of "-R7.H0_H0" or "|R14|"; nothing for RZ, an immediate, or a uniform register.
+  /// Returns the register of "-R7.H0_H0" or "|R14|"; nothing for RZ, an immediate, or a uniform
+  /// register.
   static std::optional<uint32_t> registerOf(std::string_view operand) {
     operand.remove_prefix(std::min(operand.find_first_not_of(" -~|!"), operand.size()));
     uint32_t number = 0;

@@ -1,4 +1,4 @@
-//===- TimedCode.cpp - What the instructions of a kernel cost -------------===//
+//===- TimedCode.cpp - Costs of the instructions of a kernel --------------===//
 #include "Sim/Time/TimedCode.h"
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Insn/Handlers.h"
@@ -109,7 +109,7 @@ void addProduct(const std::string &opcode, TimedInsn &timed) {
                                  : hw::TimingRate::HalfFlops;
 }
 
-/// What else the opcode says.
+/// Adds properties that the opcode shows.
 void addDetails(const std::string &opcode, TimedInsn &timed) {
   timed.mayWake = wakesOthers(timed.unit) && !wakesNobody(timed.unit, opcode);
   timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
@@ -263,7 +263,7 @@ bool isConstant(Special special) {
   }
 }
 
-/// It says which block or cluster of the grid a thread is in.
+/// Returns true when a special register says which CTA or cluster of the grid a thread is in.
 bool isIndex(Special special) {
   switch (special) {
   case Special::CtaidX:
@@ -279,7 +279,7 @@ bool isIndex(Special special) {
   }
 }
 
-/// How many operands of the row's pattern, from the first, are destinations.
+/// Returns the number of operands of the row's pattern, from the first, that are destinations.
 unsigned destinations(const OpcodeRow &row) {
   unsigned number = 0;
   for (const PatternItem &item : row.pattern) {
@@ -340,7 +340,7 @@ void TimedCode::listRegisters(const Kernel &kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// What ptxas made
+// Machine code of ptxas
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -363,8 +363,9 @@ bool isAnchor(Unit unit) {
   }
 }
 
-/// How often ptxas wrote the products of a block. It gives some that it unrolls the lines of what it
-/// puts between them, so that only all of the block tell. 1 where they do not.
+/// Returns how many copies ptxas wrote of the products of a basic block. Instructions between
+/// products that ptxas unrolls have the lines of products too, so only all of the block tell. 1
+/// where they do not.
 uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
                           std::span<const MachineCount *const> counts) {
   uint32_t written = 0, made = 0;
@@ -375,8 +376,8 @@ uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
   return written && made && made % written == 0 ? made / written : 1;
 }
 
-/// How often ptxas wrote the instructions of a block: the fewest copies of any that it cannot make
-/// up. Where nothing tells, that of its products.
+/// Returns how many copies ptxas wrote of the instructions of a basic block: the fewest copies of
+/// any that it cannot make up. If none tells, the copies of the block's products.
 uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount *const> counts) {
   uint32_t copies = ~0u;
   for (size_t i = 0; i < insns.size(); ++i)
@@ -391,8 +392,8 @@ uint8_t share(uint32_t count, uint32_t copies) {
 
 } // namespace
 
-/// Instructions of one line of PTX belong to the first that begins there. What has an effect has an
-/// instruction, although ptxas may have merged it with another.
+/// Instructions of one line of PTX belong to the first that begins there. An instruction with an
+/// effect counts, although ptxas may have merged it with another.
 void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machine) {
   std::vector<const MachineCount *> counts(insns.size());
   uint32_t last = 0;
@@ -429,7 +430,7 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
 }
 
 //===----------------------------------------------------------------------===//
-// What ptxas combines, where its code is not known
+// Combinations by ptxas, where its code is not known
 //===----------------------------------------------------------------------===//
 
 /// The immediate that an operand is; nothing for a register.
@@ -541,7 +542,7 @@ private:
 
 } // namespace
 
-/// Where basic blocks begin, and the end of the code.
+/// Returns the places where basic blocks begin, and the end of the code.
 std::vector<uint32_t> TimedCode::blockStarts(const Kernel &kernel) const {
   const uint32_t size = uint32_t(insns.size());
   std::vector<uint32_t> starts{0, size};

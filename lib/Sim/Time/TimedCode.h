@@ -1,4 +1,4 @@
-//===- TimedCode.h - What the instructions of a kernel cost ---------------===//
+//===- TimedCode.h - Costs of the instructions of a kernel ----------------===//
 //
 // Static facts about each instruction of a kernel, once per launch: the unit that executes it, how
 // many machine instructions ptxas is expected to make of it, and the registers that it waits for
@@ -30,7 +30,7 @@ inline constexpr unsigned kBanks = 2;
 inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1, kBankReads = kPipes + 2;
 using PipeCounts = std::array<uint8_t, kBankReads + kBanks>;
 
-/// What executes an instruction, or how it is timed.
+/// The unit that executes an instruction, or the way in which it is timed.
 enum class Unit : uint8_t {
   Unknown, ///< Units.def has no pattern for it
   Free,    ///< ptxas makes nothing of it
@@ -66,7 +66,7 @@ enum class Unit : uint8_t {
   TmemMove,
 };
 
-/// It reads and writes registers, in a pipe of its scheduler.
+/// Returns true for instructions that read and write registers, in a pipe of their scheduler.
 constexpr bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Unit::Double; }
 
 /// ... or costs nothing.
@@ -95,7 +95,7 @@ struct TimedInsn {
   uint16_t reads = 0, writes = 0;
 };
 
-/// What a simulation that computes no results leaves out.
+/// Code and data that a simulation without results leaves out.
 struct IdleCode {
   std::vector<uint8_t> insns;      ///< of each instruction whether it is; empty: none is
   uint32_t tickets = 0;            ///< mask of the kinds (TicketKind) that move no data
@@ -124,25 +124,25 @@ public:
     return {registers.data() + insn.first + insn.reads, insn.writes};
   }
   uint32_t registerCount() const { return count; }
-  /// Of those, special registers that an instruction reads.
+  /// Special registers that an instruction of the kernel reads.
   std::span<const uint32_t> specialRegisters() const { return specials; }
   /// ... that say which block or cluster of the grid it is.
   std::span<const uint32_t> indexRegisters() const { return indices; }
-  /// Where basic blocks begin, and the end of the code.
+  /// Returns the places where basic blocks begin, and the end of the code.
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
   uint32_t registersNeeded() const { return needed; }
-  /// Where its machine instructions begin, counted from the kernel's first.
+  /// Returns the place of its machine instructions, counted from the kernel's first.
   uint32_t placeOf(uint32_t pc) const { return places[pc]; }
   /// Machine instructions of the kernel.
   uint32_t size() const { return places.back(); }
-  /// They are those of the cubin.
+  /// Returns true when registers are those of the cubin.
   bool registersKnown() const { return exact; }
-  /// What occupies the pipes where machine instructions are known; null: the unit says it.
+  /// Returns the use of the pipes where machine instructions are known; null: the unit says it.
   const PipeCounts *pipesOf(uint32_t pc) const {
     return machinePipes.empty() ? nullptr : &machinePipes[pc];
   }
-  /// What --time-only need not execute.
+  /// Returns the code that --time-only need not execute.
   IdleCode idleCode(const Kernel &kernel) const;
   /// Puts the instructions of each block into the order of the machine code (MachineOrder.cpp).
   /// `kernel` is the one that this is the code of. Returns the place that each had.

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double lead = 64; ///< cycles by which one slot may run ahead of another
 
-/// What ptxas gives a thread: what is alive, within what the kernel asks for.
+/// Returns the registers that ptxas gives a thread: those alive, within the limits that the kernel
+/// asks for.
 uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::TargetModel &target,
                      uint64_t threads) {
   constexpr uint32_t granularity = 8;
@@ -24,7 +25,7 @@ uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::
       {code.registersNeeded(), share / granularity * granularity, target.maxRegistersPerThread}));
 }
 
-/// What ptxas makes of the kernel, if it is asked for.
+/// Returns the code that ptxas makes of the kernel, if it is asked for.
 MachineCode machineCodeOf(const Launch &launch, InstructionMix mix) {
   if (mix == InstructionMix::Ptx)
     return {};
@@ -450,8 +451,8 @@ Status TimedLaunch::checkProgress(Running &running) {
   return {};
 }
 
-/// Returns true when the warp has to wait for its data, its instruction or a unit with a queue. It
-/// has a new event then.
+/// Returns true when the warp has to wait for its data, its instruction or a unit with a queue, and
+/// gives it a new event then.
 bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
                          const TimedEvent &event) {
   Activity reason = warp.reason;

@@ -99,7 +99,7 @@ private:
   bool predicts() const {
     return phase < Phase::Probe && rates.missing().empty() && code.unknown().empty();
   }
-  /// Of the events of what happens at `cycle`.
+  /// Sets the clock of events that happen at `cycle`.
   void setClock(double cycle) {
     nanoseconds = predicts() ? cycle / launch.gigahertz : std::numeric_limits<double>::quiet_NaN();
   }
@@ -205,7 +205,7 @@ private:
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   uint64_t canceledBefore = 0;                                ///< ... clusters that others took
   bool waits = false; ///< the sample waits for blocks that are not in it
-  /// What blocks have to do with each other, and whether they do the same.
+  /// Dependences between CTAs, and the equality of their work.
   struct Blocks {
     std::optional<BlockWork> work; ///< by the text
     Spread spread;                 ///< of the instructions of clusters that have ended

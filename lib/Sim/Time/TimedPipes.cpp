@@ -4,17 +4,18 @@
 
 namespace fp4::sim {
 
-/// What a wgmma leaves of the registers' ports; nothing where there is none.
+/// Returns the use of the registers' ports that a wgmma leaves to others; nothing where there is
+/// none.
 static Beside besideOf(const Multiprocessor &sm, unsigned scheduler, double now) {
   return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : Beside();
 }
 
-/// Of products of which the upper half is wanted.
+/// Returns the interval of products of which the upper half is wanted.
 static double wideInterval(const Beside &beside, const Rates &rates) {
   return std::max(rates[TimingRate::WideInterval], beside.wide);
 }
 
-/// They keep the other pipes from what comes to them, and delay a wgmma.
+/// Lets products of which the upper half is wanted delay other pipes and a wgmma.
 static void holdOthers(std::array<Server, kPipes> &pipes, const Beside &beside, const Rates &rates,
                        double now, unsigned count) {
   const double rest = rates[TimingRate::WideInterval] - rates[TimingRate::WideHold];
@@ -37,7 +38,7 @@ static double registersFree(const Multiprocessor &sm, unsigned scheduler,
   return when;
 }
 
-/// How long machine instructions of a line of PTX take each pipe that has no queue.
+/// Returns how long machine instructions of a line of PTX take each pipe that has no queue.
 std::array<double, kPipes> TimedLaunch::pipeTimes(const Multiprocessor &sm, unsigned scheduler,
                                                   const PipeCounts &counts, double now) const {
   constexpr std::pair<Pipe, TimingRate> intervals[] = {{PipeAlu, TimingRate::AluInterval},
@@ -81,7 +82,8 @@ bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const Pip
   return true;
 }
 
-/// Where the integer pipe and that of products are both busy, an instruction delays the product.
+/// Delays a product of the tensor core by an instruction, if the integer pipe and that of products
+/// are both busy.
 static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
   if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
     pipes[PipeTensor].free += delay;

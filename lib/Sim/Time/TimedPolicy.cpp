@@ -89,10 +89,10 @@ double TimedPolicy::startOf(Multiprocessor &sm, double fill) const {
   return sm.copies.serve(begin, fill) - fill;
 }
 
-/// How long the rows of a load take that take `fill` alone. Its requests and what is stored take
-/// the same way to L2, a cycle for a row and four for one that is stored. Where both wait, a
-/// quarter of the way is of loads (micro: store-beside: 31.9 bytes a clock are loaded and 23.9
-/// stored).
+/// Returns how long the rows of a load take that take `fill` alone. The requests of the load and
+/// stored data take the same way to L2, a cycle for a row and four for one that is stored. If both
+/// wait, a quarter of the way is for loads (micro: store-beside: 31.9 bytes a clock are loaded and
+/// 23.9 stored).
 double TimedPolicy::besideStores(Multiprocessor &sm, double fill) const {
   constexpr double part = 0.25;
   const double begin = std::max(now, sm.copies.free);
@@ -274,15 +274,15 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
-/// Those of the columns that exist: an address beyond them is an error of the copy or the product.
+/// Returns the columns that exist: an address beyond them is an error of the copy or the product.
 static std::span<double> columnsOf(Multiprocessor &sm, const TmemRange &range) {
   const size_t first = std::min<size_t>(range.column, sm.copied.size());
   return std::span(sm.copied).subspan(first,
                                       std::min<size_t>(range.columns, sm.copied.size() - first));
 }
 
-/// What a thread copies to tensor memory and what it multiplies begin in the order of its issue. A
-/// product waits for the copies of its scales alone, whoever issued them.
+/// Begins a copy to tensor memory: a thread's copies and products begin in the order of their
+/// issue. A product waits for the copies of its scales alone, whoever issued them.
 double TimedPolicy::tmemCopy(const Ticket &ticket) {
   const double latency = rates[TimingRate::ScaleCopyLatency];
   const double begin = std::max(now, starts[ticket.issuer]);

@@ -1,15 +1,16 @@
 //===- TimedSample.cpp - Large launches by a sample -----------------------===//
 //
-// All slots run until enough instructions were executed to know what they do to each other: which
-// part of the lines that one asks for others have brought into L2, and which they ask for at the
-// same time, both in the later half of that time. Then the first slots go on alone, to the end of
-// the launch, with their part of L2 and device memory and with these shares. They have as many
-// clusters as any slot has: of a persistent grid their own, of others those whose index they would
-// have got.
+// All slots run until enough instructions were executed to know what they do to each other: the
+// part of the lines that one asks for and others have brought into L2, and the part that they ask
+// for at the same time, both in the later half of that time. Then the first slots go on alone, to
+// the end of the launch, with their part of L2 and device memory and with these shares. The members
+// have as many clusters as any slot has: in a persistent grid their own, in other grids those whose
+// index they would have got.
 //
-// What the whole machine computes and moves is what the members do, as often as there is work for
-// the others: clusters that had not begun, or, in a persistent grid, what is left to the slots.
-// Those with a higher index have a tile less there, so that a few of them finish as probes.
+// The computation and traffic of the whole machine are those of the members, as often as there is
+// work for the others: clusters that had not begun or, in a persistent grid, the work that is left
+// to the slots. Slots with a higher index have a tile less there, so that a few of them finish as
+// probes.
 //
 // The other slots stand still. If anybody wants results, they finish what they have begun after the
 // sample, without a time, and what has not begun runs without a clock.
@@ -30,13 +31,14 @@ uint32_t TimedLaunch::membersOf() const {
   return uint32_t(std::min(slotsOfAll, std::max(clusters, enough)));
 }
 
-/// Of a member, so that eight multiprocessors meet in L2.
+/// Returns the companions of a member, so that eight SMs meet in L2.
 static unsigned companionsOf(uint64_t processors) {
   constexpr uint64_t together = 8;
   return processors < together ? unsigned(together / processors) - 1 : 0;
 }
 
-/// What L2 does not have at first says nothing of the rest of a launch that asks for it again.
+/// Resets the traffic: lines that L2 does not have at first say nothing of the rest of a launch
+/// that asks for them again.
 void TimedLaunch::settle() {
   if (settled || executed < predictor.sampleAfter / 2)
     return;
@@ -44,8 +46,8 @@ void TimedLaunch::settle() {
   machine.memory.forgetTraffic();
 }
 
-/// Where the others have to finish all the same, standing still saves nothing. A grid that
-/// synchronizes is never sampled.
+/// Returns true when a sample saves time: if the other slots have to finish all the same, standing
+/// still saves nothing. A grid that synchronizes is never sampled.
 bool TimedLaunch::maySample() {
   const uint64_t after = predictor.sampleAfter;
   if (!after || executed < after || launch.config.gridWorkspace || members >= slots.size() ||
@@ -58,7 +60,7 @@ bool TimedLaunch::maySample() {
 
 /// Returns true when CTAs of a sample do what the other CTAs do. Persistent CTAs, and CTAs that
 /// take the work of clusters that have not begun, must do the same by the text, up to the number of
-/// turns of an outermost loop, which probes find. Where the text does not say so of other CTAs, one
+/// turns of an outermost loop, which probes find. If the text does not say so of other CTAs, one
 /// for each SM has ended: their ends are seen too.
 bool TimedLaunch::standsForRest(uint64_t notBegun) {
   constexpr double most = 0.02;
@@ -82,7 +84,7 @@ bool TimedLaunch::standsForRest(uint64_t notBegun) {
   return blocks.whole.empty();
 }
 
-/// A block has learned what others did. Those that are not in the sample do nothing.
+/// Notes that a CTA has learned what others did. CTAs that are not in the sample do nothing.
 void TimedLaunch::noteTalk(uint32_t pc) {
   blocks.talk = launch.kernel->code[pc].line;
   if (phase != Phase::Sample)
@@ -93,7 +95,7 @@ void TimedLaunch::noteTalk(uint32_t pc) {
                                blocks.talk);
 }
 
-/// The clusters of the sample have ended. They are too few where they differ much.
+/// Checks a sample whose clusters have ended: they are too few if they differ much.
 void TimedLaunch::checkSpread() {
   constexpr double most = 0.05;
   if (phase == Phase::Sample && launch.totalClusters > left && !launch.canceledClusters &&
@@ -161,8 +163,8 @@ Status TimedLaunch::probe(Slot &slot) {
   return {};
 }
 
-/// The work of the slots from `first` to `last`, both of which are done. Where those two did the
-/// same, so did those between them, and where they are neighbours there is nobody between them.
+/// Returns the work of the slots from `first` to `last`, both of which are done. If these two did
+/// the same, so did those between them; between neighbours there is none.
 Expected<double> TimedLaunch::workBetween(uint32_t first, uint32_t last) {
   constexpr double same = 0.01;
   const double a = slots[first].work(), b = slots[last].work();
@@ -190,8 +192,9 @@ void TimedLaunch::checkWork() {
                                  ofOthers / ofMembers);
 }
 
-/// How often the machine does what the members did since the sample began. A cluster that ran then
-/// was half done. Members may also have taken clusters that had not begun (cluster launch control).
+/// Returns how often the machine does what the members did since the sample began. A cluster that
+/// ran then was half done. Members may also have taken clusters that had not begun (cluster launch
+/// control).
 Expected<double> TimedLaunch::machinesOfSample() {
   const double plain = double(slots.size()) / double(members);
   const uint64_t notBegun = launch.totalClusters - left;
@@ -218,7 +221,7 @@ Expected<double> TimedLaunch::machinesOfSample() {
   return waited || ofMembers <= 0 ? plain : (work + others - before) / ofMembers;
 }
 
-/// Of the prediction: what the whole machine computed and moved.
+/// Scales the prediction to the computation and traffic of the whole machine.
 Status TimedLaunch::scaleSample() {
   if (waits)
     return {};

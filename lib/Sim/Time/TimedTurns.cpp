@@ -1,8 +1,8 @@
-//===- TimedTurns.cpp - Which of its warps a scheduler issues -------------===//
+//===- TimedTurns.cpp - The warp that a scheduler issues ------------------===//
 //
-// Of the warps that could go on, the one that began first does, as long as it can. So what a new
-// block does before it asks for memory waits until those before it have computed, and the latency
-// of that memory is then hidden by nobody (H200, micro: streams, order).
+// A scheduler issues the warp that began first, as long as it can go on. So instructions of a new
+// CTA before its first load wait until earlier CTAs have computed, and nothing hides the latency of
+// that load then (H200, micro: streams, order).
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Time/TimedLaunch.h"
@@ -10,14 +10,14 @@
 
 namespace fp4::sim {
 
-/// Those that an event of a turn is for.
+/// Returns the turns of the scheduler that an event of a turn names.
 const Turns &TimedLaunch::turnsOf(const Slot &slot, const TimedEvent &event) const {
   const size_t first = size_t(slot.index) * clusterSize;
   return machine.processors[first + event.running / kSchedulers].turns[event.running % kSchedulers];
 }
 
-/// Makes an event for the next time at which a scheduler may issue one of the warps that wait. It
-/// comes behind what else happens at that time, so that a warp that goes on then takes part.
+/// Makes an event for the next time at which a scheduler may issue one of the warps that wait. The
+/// event comes behind others of that time, so that a warp that goes on then takes part.
 void TimedLaunch::announceTurn(Slot &slot, Multiprocessor &sm, unsigned scheduler, double now) {
   constexpr uint64_t last = uint64_t(1) << 63;
   Turns &turns = sm.turns[scheduler];

@@ -4,8 +4,8 @@
 
 namespace fp4::sim {
 
-/// When a warp has its next instruction, which is ready at `now`. What the nearest cache does not
-/// have comes line by line, each behind the one before; a warp that waits for something else does
+/// When a warp has its next instruction, which is ready at `now`. Lines that the nearest cache does
+/// not have come one by one, each behind the one before; a warp that waits for something else does
 /// not notice. Code that fits is there, since the same launch ran before.
 double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   if (!insn.count || code.size() <= rates[TimingRate::FetchInstructions])
@@ -20,9 +20,9 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   return std::max(now, warp.fetched);
 }
 
-/// When a warp has what it asked device memory for, that would have it at `now` if requests were
-/// served in their order. They are not: some that came behind it go before. What the first blocks
-/// read, all multiprocessors ask for at once, so that a part of all that is behind goes before.
+/// When a warp has the data that it asked device memory for, which would come at `now` if requests
+/// were served in their order. Some requests that came behind it go before. The data that the first
+/// CTAs read, all SMs ask for at once, so that a part of all that is behind goes before.
 double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   constexpr double rounding = 1; // times of registers are floats
   if ((!warp.early && warp.late <= 0) || warp.reason != Activity::Global || warp.arrival <= 0 ||
@@ -64,7 +64,7 @@ double TimedLaunch::latencyOf(const TimedInsn &insn) const {
   }
 }
 
-/// What issuing a wgmma takes its warp, by where A is.
+/// Returns the time that issuing a wgmma takes its warp, by the place of A.
 static TimingRate wgmmaIssue(const Insn &insn) {
   return insn.op[1].kind == OperandKind::Vector ? TimingRate::WgmmaIssueRegisters
                                                 : TimingRate::WgmmaIssue;
@@ -134,7 +134,7 @@ double TimedLaunch::synchronize(TimedWarp &warp, Running &running, const TimedIn
   }
 }
 
-/// When the result of an instruction that issues now is there. What holds the warp itself moves
+/// When the result of an instruction that issues now is there. Waits of the warp itself move
 /// nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                              Activity &because) {

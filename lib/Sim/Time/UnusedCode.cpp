@@ -1,4 +1,4 @@
-//===- UnusedCode.cpp - What ptxas leaves out because nobody uses it ------===//
+//===- UnusedCode.cpp - Code that ptxas leaves out since nothing uses it --===//
 //
 // ptxas removes what has no effect: arithmetic, loads and products. A kernel whose tile has more
 // rows than the problem multiplies rows that it never stores, and ptxas leaves those products out,
@@ -45,7 +45,7 @@ public:
     const auto found = accumulators.find(pc);
     return found == accumulators.end() ? std::span<const uint32_t>() : std::span(found->second);
   }
-  /// Whether each instruction has an effect.
+  /// Returns for each instruction if it has an effect.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
     flowBackward(code, kernel, starts, RegisterSet(code.registerCount()),
                  [&](uint32_t pc, RegisterSet &wanted) { before(pc, wanted); });

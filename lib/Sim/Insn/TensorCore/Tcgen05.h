@@ -14,7 +14,7 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 /// (TicketQueue::acquire).
 void orderTcgen05(TicketQueue &queue, Ticket &ticket);
 
-/// Tells observers that a ticket reads a rectangle now. (Its writes were told when it was issued.)
+/// Tells observers that a ticket reads a rectangle now. (The issue told its writes.)
 void emitTmem(TicketQueue &queue, const Ticket &self, uint32_t rank, const TmemRange &range);
 
 } // namespace fp4::sim
