@@ -105,7 +105,7 @@ public:
   }
 
 private:
-  /// Its one multiprocessor has 1500 MHz, whatever condition() says.
+  /// The one SM of the device has 1500 MHz, whatever condition() says.
   Status noteClock(rt::DevicePtr words) {
     const uint64_t nanoseconds = 1 + uint64_t(now_ * 1e6),
                    note[] = {nanoseconds * 3 / 2, nanoseconds};
@@ -387,7 +387,7 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 128 * 512 + 128 * 64);
   EXPECT_EQ(traffic[1]->bytes, 128u * 1024 * 2 + 1024 * 64 + 1024 * 8);
   EXPECT_EQ(traffic[2]->bytes, traffic[1]->bytes);
-  // Where warps transform there is no such kernel, and one makes both orientations.
+  // If warps transform there is no such kernel, and one makes both orientations.
   kernels = {"linear_quantize_0", "linear_quantize_1"};
   const uint64_t columnwise = traffic[1]->bytes, rowwise = traffic[0]->bytes;
   traffic = launchTraffic(function, arguments, kernels);

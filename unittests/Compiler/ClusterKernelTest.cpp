@@ -1,11 +1,11 @@
-//===- ClusterKernelTest.cpp - Products of several blocks, bit by bit ------===//
+//===- ClusterKernelTest.cpp - Products of several CTAs, bit by bit -------===//
 //
 // The hand-written kernels of cluster-products.mlir, overlapped-product.mlir,
 // preferred-product.mlir and two-consumers.mlir in test/Dialect/Pipe, launched with fewer clusters
-// than they have tiles, so that every ring wraps: pairs of blocks, clusters that load operands
-// together, accumulators with common columns, and stages that two roles use. They equal the model
-// of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard checker
-// has nothing to report by the letter of the PTX text.
+// than they have tiles, so that every ring wraps: pairs of CTAs, clusters that load operands
+// together, accumulators with common columns, and stages that two roles use. Results equal the
+// model of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard
+// checker has nothing to report by the letter of the PTX text.
 //
 //===----------------------------------------------------------------------===//
 #include "../Numerics/TestData.h"
@@ -30,7 +30,7 @@ constexpr uint64_t kRows = 512, kDepth = 1024; ///< of B; columns of A and B
 constexpr float kAlpha = 0.37f;
 constexpr uint16_t kUntouched = 0xEEEE;
 
-/// What the host passes to a kernel.
+/// Arguments that the host passes to a kernel.
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> grid;

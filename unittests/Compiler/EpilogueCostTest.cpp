@@ -1,4 +1,4 @@
-//===- EpilogueCostTest.cpp - What epilogues cost by the model of plans ---===//
+//===- EpilogueCostTest.cpp - Costs of epilogues by the model of plans ----===//
 #include "CostModel.h"
 #include "gtest/gtest.h"
 

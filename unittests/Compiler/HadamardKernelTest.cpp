@@ -48,7 +48,7 @@ struct Case {
                        size, dimension, mask, exact ? "tensor_core" : "butterfly");
   }
   std::string type() const { return fmt::format("tensor<{}x{}xbf16>", rows, columns); }
-  /// What a thread holds: 16 elements, times the columns of an access down the columns.
+  /// The pieces of work of threads: 16 elements, times the columns of an access down the columns.
   int32_t pieces() const {
     uint64_t width = dimension == 1 ? 1 : std::gcd(columns, uint64_t(8));
     return static_cast<int32_t>(rows * columns / 16 / width);

@@ -73,7 +73,7 @@ public:
     launchWith(module, blocks, params);
   }
 
-  /// The same for buffers and, at the end, a number of rows where the kernel takes one.
+  /// Launches with buffers and, at the end, a number of rows where the kernel takes one.
   void launchBuffers(const std::string &module, uint32_t blocks, std::vector<Buffer> buffers,
                      std::optional<int32_t> rows) {
     std::vector<void *> params;

@@ -1,4 +1,4 @@
-//===- ManifestWriterTest.cpp - What manifests say of functions and kernels ===//
+//===- ManifestWriterTest.cpp - Functions and kernels in manifests --------===//
 
 #include "../../lib/Compiler/ManifestWriter.h"
 

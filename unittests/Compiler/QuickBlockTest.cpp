@@ -1,5 +1,5 @@
-// What lib/Conversion/KernelArithmetic/QuickBlock.h and QuickDivisions.cpp rest on, tried on every
-// significand there is; exponents only scale.
+// Facts on which lib/Conversion/KernelArithmetic/QuickBlock.h and QuickDivisions.cpp rest, tried on
+// every significand there is; exponents only scale.
 #include "Conversion/KernelArithmetic/E2M1Steps.h"
 
 #include "fp4/Numerics/E2M1.h"

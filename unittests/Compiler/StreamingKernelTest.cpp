@@ -417,7 +417,7 @@ TEST(MatmulAlpha, IsTransformerEngines) {
   }
 }
 
-/// Of each formula, one recipe; the amaxes of rows make an alpha each.
+/// One recipe of each formula; the amaxes of rows make an alpha each.
 TEST(MatmulAlpha, IsTheRecipes) {
   for (const char *name : {"modelopt", "vllm", "compressed_tensors"}) {
     const std::string type = fmt::format("#fp4.recipe<{}>", name);
@@ -443,7 +443,7 @@ TEST(MatmulAlpha, IsTheRecipes) {
   }
 }
 
-/// Of each formula, one recipe.
+/// One recipe of each formula.
 TEST(Dequantize, EveryCodeAndScale) {
   for (const char *name : {"transformer_engine", "torchao", "torchao_cuda", "flashinfer", "vllm",
                            "ocp_floor", "mxfp4_flashinfer"})

@@ -1,6 +1,6 @@
 //===- TargetsTest.cpp - Every row of the table of targets ----------------===//
 //
-// What a row claims, asked of those who know: the compiler builds every example and benchmark for
+// Claims of a row, checked by those who know: the compiler builds every example and benchmark for
 // it, and ptxas assembles what it has and nothing else. A new row is tested without an edit here.
 //
 //===----------------------------------------------------------------------===//

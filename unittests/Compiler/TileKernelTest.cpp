@@ -237,7 +237,7 @@ TEST(TileKernel, MXFP4) {
                  {{128, 128}, {160, 96}});
 }
 
-/// What square blocks combine over threads: NaN that stays, and each way to add errors.
+/// Square blocks combine values over threads: NaN that stays, and each way to add errors.
 TEST(TileKernel, SquareRecipes) {
   for (const char *recipe : {"torchao", "torchao_1level", "four_over_six", "four_over_six_squared",
                              "four_over_six_largest"})
@@ -254,7 +254,7 @@ TEST(TileKernel, WithoutConversionInstructions) {
 // Transforms, random bits
 //===----------------------------------------------------------------------===//
 
-/// What TransformerEngine trains with: activations and gradients.
+/// TransformerEngine's training: activations and gradients.
 TEST(TileKernel, TrainingRecipes) {
   for (const char *target : {"sm_100a", "sm_90a"}) {
     expectShapes({.tiled = true, .columnwiseHadamard = 16, .ownAmax = true, .target = target},

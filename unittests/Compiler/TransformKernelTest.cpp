@@ -172,7 +172,7 @@ Result run(const Case &c, const std::string &ptx, const std::vector<uint16_t> &x
   return result;
 }
 
-/// What lib/Numerics says: rows of m / 2 bytes, scales in the case's layout.
+/// The result by lib/Numerics: rows of m / 2 bytes, scales in the case's layout.
 numerics::QuantizedSide reference(const Case &c, const std::vector<float> &values, float amax,
                                   numerics::HadamardArithmetic arithmetic) {
   numerics::QuantizeOptions options;

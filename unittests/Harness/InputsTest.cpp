@@ -77,7 +77,7 @@ TEST(Inputs, ExactHasASixInEveryBlock) {
     }
 }
 
-// What tells recipes apart: few significant bits under an amax that is no power of two.
+// Inputs tell recipes apart: few significant bits under an amax that is no power of two.
 TEST(Inputs, Bf16HasEightBitsAndAnAmaxThatIsNoPowerOfTwo) {
   for (uint64_t seed = 0; seed < 70; ++seed) {
     Tensor tensor = input({{4, 64}, ElementType::F32, Layout::Linear}, "bf16", seed);

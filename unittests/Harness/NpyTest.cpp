@@ -95,7 +95,7 @@ TEST(Npy, MalformedFilesAreLocatedErrors) {
               HasSubstr("more elements than a file can hold"));
 }
 
-// What cannot get its name is an error, and leaves nothing beside it.
+// A file that cannot get its name is an error, and leaves nothing beside it.
 TEST(Npy, ATargetThatCannotBeReplaced) {
   const std::string folder = testing::TempDir() + "fp4_npy_target", path = folder + "/y.npy";
   std::filesystem::remove_all(folder);
@@ -257,7 +257,7 @@ TEST(TensorNpy, HalvesAndBf16AreExactInFp32) {
             (std::vector<float>{1, -2.5f}));
 }
 
-/// What ml_dtypes 0.6 writes: '<V1', one element per byte, a code of 4 bits in the low nibble.
+/// Files of ml_dtypes 0.6: '<V1', one element per byte, a code of 4 bits in the low nibble.
 TEST(TensorNpy, BytesOfMlDtypes) {
   for (const char *descr : {"<V1", "|V1"}) {
     const NpyArray codes{descr,

@@ -131,7 +131,7 @@ TEST(Runner, WrongOptionsAreErrorsThatNameThem) {
   EXPECT_EQ(errorOf(options), "--shape has K = 32, but argument 'x' is ?x64xbf16");
   options.shape = {INT32_MAX};
   EXPECT_THAT(errorOf(options), HasSubstr("argument 'x', 2147483647x64xbf16, must fit half of"));
-  // What fits alone may not fit with its copies.
+  // A tensor that fits alone may not fit with its copies.
   options.shape = {int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / 128 / 3};
   EXPECT_THAT(errorOf(options), HasSubstr("what is between them must fit this machine's"));
   options = function("amax");

@@ -217,7 +217,7 @@ TEST(TensorMap, blackwellsTypesAndAtoms) {
 }
 
 //===----------------------------------------------------------------------===//
-// What an H200 and its driver did
+// Observations of an H200 and its driver
 //===----------------------------------------------------------------------===//
 
 /// The numbers behind `kind` of each line of the file that begins with it.
@@ -327,7 +327,7 @@ TEST(TensorMap, fieldsHaveLimits) {
   }
 }
 
-/// Of a map for im2col the bits of the other box dimensions are corners.
+/// In a map for im2col the bits of the other box dimensions are corners.
 TEST(TensorMap, columnsHaveOneBoxDimension) {
   auto bytes = columns().pack();
   const auto map = std::span(bytes).first<TensorMap::usedBytes>();

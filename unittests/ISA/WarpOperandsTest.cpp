@@ -6,8 +6,8 @@
 namespace fp4::hw {
 namespace {
 
-/// Where the four bytes of a register come from: ldmatrix gives lane l of register i four bytes of the
-/// line that lane 8 i + l / 4 names.
+/// The origin of the four bytes of a register: ldmatrix gives lane l of register i four bytes of
+/// the line that lane 8 i + l / 4 names.
 template <typename LineOf> MatrixLine<unsigned> sourceOf(LineOf lineOf, unsigned lane, unsigned i) {
   MatrixLine<unsigned> line = lineOf(8 * i + lane / 4);
   return {line.row, line.byte + 4 * (lane % 4)};

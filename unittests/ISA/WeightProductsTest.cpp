@@ -1,4 +1,4 @@
-// Which targets multiply activations without scales by weights of 4 bits, and how.
+// Targets that multiply activations without scales by weights of 4 bits, and their ways.
 #include "fp4/ISA/WeightProducts.h"
 #include <gtest/gtest.h>
 

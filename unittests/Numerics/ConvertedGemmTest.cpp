@@ -58,7 +58,7 @@ TEST(ConvertElement, BF16HoldsWhatIsBesideFloats) {
     }
 }
 
-/// What a thread computes with fused multiply-adds of bf16: all its operands are numbers of bf16.
+/// The fused multiply-adds of bf16 of a thread: all operands are numbers of bf16.
 TEST(ConvertElement, MXFP4IsOneFusedMultiplyAdd) {
   const auto isBF16 = [](double x) { return decodeBF16(encodeBF16(float(x))) == x; };
   for (unsigned scale = 0; scale < 255; ++scale) {

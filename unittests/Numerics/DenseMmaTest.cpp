@@ -279,7 +279,7 @@ TEST(DenseMma, DifficultSumsEqualTheDefinition) {
   }
 }
 
-/// What one element of C and a few of a product can do to the choice of emax: every exponent of
+/// Effects of one element of C and a few of a product on the choice of emax: every exponent of
 /// both, also those whose products fp32 cannot hold, beside zeros.
 TEST(DenseMma, EveryExponentEqualsTheDefinition) {
   constexpr unsigned k = 16, n = 256;

@@ -276,7 +276,7 @@ TEST(Elementwise, EveryOperation) {
   EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {0, 5, 6}), 6.f);
 }
 
-/// Of a program of integers that has one instruction.
+/// Returns the result of a program of integers that has one instruction.
 uint32_t integer(const std::string &op, std::initializer_list<uint32_t> inputs) {
   std::vector<float> values;
   std::string text = std::to_string(inputs.size()) + ": " + op + " f32";

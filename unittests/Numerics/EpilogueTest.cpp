@@ -50,7 +50,7 @@ TEST(Epilogue, RoundsLast) {
   EXPECT_EQ(evaluate(EpilogueProgram(true, {}, FloatType::F32), 1.001f), 1.001f);
 }
 
-/// Of a sum within its bound, the element is within the bound of the element.
+/// The element of a sum within its bound is within the bound of the element.
 TEST(Epilogue, BoundsHold) {
   for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16, FloatType::E4M3})
     for (bool relu : {false, true})

@@ -43,7 +43,7 @@ struct Operands {
   }
 };
 
-/// How the random cases are drawn.
+/// The distribution of the random cases.
 enum class Spread { Ordinary, AnyBits, Extremes };
 
 uint8_t randomScale(test::Random &random, ScaleType type, Spread spread) {

@@ -1,4 +1,4 @@
-// What published packages gave for numbered blocks (data/packages_golden.json, captured by
+// Results of published packages for numbered blocks (data/packages_golden.json, captured by
 // integration_test/foreign/numerics/compare.py) against the recipes that are named after them.
 #include "TestData.h"
 #include "fp4/Numerics/Quantize.h"

@@ -80,7 +80,7 @@ TEST(PackedWeights, TheBitsOfTwoWordsAreAllTaken) {
   EXPECT_EQ(taken, 64u);
 }
 
-/// What prmt does with two words.
+/// Computes prmt of two words.
 uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
   const uint64_t both = uint64_t(high) << 32 | low;
   uint32_t result = 0;
@@ -89,7 +89,8 @@ uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
   return result;
 }
 
-/// What a product of bf16 does with two words (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
+/// One product of bf16 takes a pair of elements from two words
+/// (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
 TEST(PackedWeights, OneMaskTakesAPair) {
   const Weights weights(BlockFormat::MXFP4);
   const auto tiles = packWeights(BlockFormat::MXFP4, weights.codes, weights.scales, rows, columns);

@@ -1,5 +1,5 @@
-// The recipes as programs: well formed, hoisted, and as the documentation prints them. That they
-// compute the right bits is RecipeTest's and QuantizeTest's matter.
+// The recipes as programs: well formed, hoisted, and as the documentation prints them. RecipeTest
+// and QuantizeTest check that they compute the right bits.
 #include "fp4/Numerics/RecipeProgram.h"
 #include <gtest/gtest.h>
 #include <set>

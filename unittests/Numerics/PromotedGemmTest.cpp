@@ -51,7 +51,7 @@ struct Problem {
   }
 
   float element(unsigned row, unsigned column) const { return element(row, column, 0, blocks); }
-  /// Of the blocks of K in [begin, end).
+  /// The sum of the blocks of K in [begin, end).
   float element(unsigned row, unsigned column, unsigned begin, unsigned end) const {
     float acc = 0;
     for (unsigned block = begin; block < end; ++block) {

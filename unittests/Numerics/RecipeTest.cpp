@@ -45,9 +45,9 @@ std::string quantizeToText(const Recipe &recipe, const std::vector<std::vector<f
   return text;
 }
 
-/// A code of NaN is 7 here (cvt.rn.satfinite.e2m1). Where the vector was made on a platform or by a
-/// library with another one, it says so: 'N' is any of a library's NaN codes, `nanAs` the one code
-/// that stands for NaN in blocks whose scale is NaN (0xff).
+/// A code of NaN is 7 here (cvt.rn.satfinite.e2m1). A vector that was made on a platform or by a
+/// library with another one says so: 'N' is any of a library's NaN codes, `nanAs` the one code that
+/// stands for NaN in blocks whose scale is NaN (0xff).
 std::string withOurNaN(std::string expected, bool mxfp4) {
   for (size_t i = 0; i < expected.size(); ++i)
     if (expected[i] == 'N')

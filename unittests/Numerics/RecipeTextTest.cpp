@@ -34,7 +34,7 @@ TEST(RecipeText, overridesAreSpelledInOneOrderAndOnlyWhereTheyDiffer) {
   EXPECT_EQ(canonical("mslk, scale_floor = 1.0e-05"), "mslk, scale_floor = 1.0e-05");
 }
 
-/// Which name a text starts with is no decision: the nearest is written, the first of several.
+/// The name that a text starts with is no decision: the nearest is written, the first of several.
 TEST(RecipeText, equalDecisionsHaveOneText) {
   EXPECT_EQ(canonical("ocp_floor, exponent = ceil"), "ocp_ceil");
   EXPECT_EQ(canonical("ocp_floor, exponent = ceil, nan_element = zero"),

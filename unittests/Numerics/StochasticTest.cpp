@@ -16,7 +16,7 @@ namespace {
 constexpr auto truncate = StochasticArithmetic::Truncate;
 constexpr auto fusedAdd = StochasticArithmetic::FusedAdd;
 
-/// How many of the 256 bytes give `code`.
+/// Counts the bytes, of 256, that give `code`.
 int countOf(float x, uint8_t code, StochasticArithmetic arithmetic) {
   int count = 0;
   for (unsigned r = 0; r < 256; ++r)

@@ -160,7 +160,7 @@ struct Tiles {
   uint32_t cell(unsigned row, unsigned column) const {
     return d[column / 8 * 4 + row / 8 * 2 + column % 2][row % 8 * 4 + column % 8 / 2];
   }
-  /// Of wgmma, whose fp8 is no f16.
+  /// The result of wgmma, whose fp8 is no f16.
   uint32_t expected(MmaType aType, MmaType bType, unsigned row, unsigned column) const {
     const unsigned k = isNarrow(aType) ? 32 : 16;
     FactorRow ofA, ofB;

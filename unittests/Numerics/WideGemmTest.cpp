@@ -212,7 +212,7 @@ TEST(WideGemm, NaNOfAScaleOrAnElementMakesNaN) {
 
 //===--- Converted to bf16 -----------------------------------------------===//
 
-/// What instruction `i` of the k tile from `first` on multiplies of a row.
+/// Returns the factors of a row that instruction `i` of the k tile from `first` on multiplies.
 FactorRow convertedFactors(const Side &side, unsigned row, unsigned first, unsigned i) {
   uint16_t elements[16] = {};
   for (unsigned n = 0; n < 16; ++n) {

@@ -42,7 +42,7 @@ protected:
     Status status = checkLoadable(std::as_bytes(std::span(bytes)));
     return status ? "none" : status.error().message;
   }
-  /// Where the dynamic section has an entry with this tag.
+  /// Returns the place of the dynamic section's entry with this tag.
   uint64_t entry(int64_t tag) const {
     for (uint64_t at = dynamic.p_offset; at < dynamic.p_offset + dynamic.p_filesz;
          at += sizeof(Elf64_Dyn)) {
@@ -119,8 +119,8 @@ int signalOfLoading(const std::string &bytes, const std::string &path) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-// What is accepted, dlopen survives: one damaged byte anywhere in the headers, the dynamic section
-// and the tables. Which function an initialiser is, nobody can check.
+// dlopen survives a file that is accepted: one damaged byte anywhere in the headers, the dynamic
+// section and the tables. Nobody can check that an initialiser is the right function.
 TEST_F(LoadableElf, WhatIsAcceptedLoads) {
   const std::string path = testing::TempDir() + "fp4-damaged-" + std::to_string(getpid()) + ".so";
   const uint64_t tables = headersEnd(), calls = entry(DT_INIT), last = entry(DT_FINI);

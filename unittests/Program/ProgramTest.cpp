@@ -90,7 +90,7 @@ TEST_F(LoadedProgramTest, PaddedRowsArePacked) {
   EXPECT_EQ(results[0].bytes, 192u);
 }
 
-// What has no element needs no memory, and its caller gets none to free.
+// A tensor without elements needs no memory, and its caller gets none to free.
 TEST_F(LoadedProgramTest, ThereMayBeNoRow) {
   const Type none{{0, 48}, ElementType::BF16, Layout::Linear};
   std::vector<Buffer> arguments{{none, 0, 0}}, results(1);

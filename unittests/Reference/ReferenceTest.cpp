@@ -1,7 +1,7 @@
 //===- ReferenceTest.cpp - The quantization family, interpreted -----------===//
 //
-// The operations of a manifest against lib/Numerics called directly: that every attribute arrives,
-// and that results have the sizes their operations give them. What lib/Numerics computes has tests
+// The operations of a manifest against lib/Numerics called directly: every attribute arrives, and
+// results have the sizes that their operations give them. The arithmetic of lib/Numerics has tests
 // of its own.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- ViewsTest.cpp - What moves elements and computes nothing -----------===//
+//===- ViewsTest.cpp - Operations that only move elements -----------------===//
 
 #include "fp4/Reference/Reference.h"
 

@@ -22,12 +22,12 @@ template <> struct Descriptor<0> {
   int64_t offset = 0;
 };
 
-/// Where `entry` made its results.
+/// The places where `entry` made its results.
 struct {
   void *copy, *first;
 } made;
 
-/// What compiled code does: checks its argument, and returns a copy of it and its first element.
+/// Stands for compiled code: checks its argument, and returns a copy of it and its first element.
 int32_t entry(void **arguments) {
   auto &x = *static_cast<Descriptor<2> *>(arguments[1]);
   fp4rt_expect_size("argument 'x' dimension 0", x.sizes[0], 1, 4, "pass fewer rows");
@@ -63,7 +63,7 @@ struct Buffers {
   }
 };
 
-/// The same in host memory, with a session of the simulator.
+/// The call in host memory, with a session of the simulator.
 struct HostCall : Buffers {
   std::unique_ptr<Device> device = simulator();
   Session session{*device};

@@ -7,7 +7,7 @@
 namespace fp4::rt {
 namespace {
 
-/// What fp4rt_counters gives a session of its own.
+/// Returns the counters that fp4rt_counters gives a session of its own.
 DevicePtr countersOf(Device &device, ModuleCache &cache, StreamHandle stream, uint64_t bytes,
                      bool fails = false) {
   Session session(device, {.stream = stream, .cache = &cache});

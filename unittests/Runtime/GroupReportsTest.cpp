@@ -1,4 +1,4 @@
-//===- GroupReportsTest.cpp - What kernels find wrong with groups ---------===//
+//===- GroupReportsTest.cpp - Errors of groups that kernels find ----------===//
 
 #include "SimulatorDevice.h"
 

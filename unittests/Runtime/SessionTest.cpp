@@ -176,7 +176,7 @@ TEST(Session, MemsetWritesItsByte) {
   EXPECT_THAT(bytes, testing::ElementsAre(0x11, 0x11, 0xAB, 0xAB, 0xAB, 0x11, 0x11, 0x11));
 }
 
-// What the device says of a free is heard.
+// An error of the device in a free is kept.
 TEST(Session, ErrorsOfFreeAreKept) {
   auto device = simulator();
   Session session(*device);
@@ -409,7 +409,7 @@ TEST(Session, EveryLaunchHasItsTime) {
   EXPECT_EQ(session.launches()[1].milliseconds, 23);
 }
 
-// Those of the caller are gone when the recording is played.
+// The caller's parameters are gone when the recording is played.
 TEST(Session, RecordedLaunchesKeepTheirParameters) {
   LateDevice device;
   Session session(device);
@@ -495,7 +495,7 @@ TEST(Session, TensorMapsMayBeEmpty) {
 }
 
 //===----------------------------------------------------------------------===//
-// What an embedder brings
+// Parts that an embedder brings
 //===----------------------------------------------------------------------===//
 
 TEST(Session, AllWorkGoesToTheStreamOfTheCaller) {

@@ -1,4 +1,4 @@
-//===- TensorMapRequestTest.cpp - What tensor maps are encoded with -------===//
+//===- TensorMapRequestTest.cpp - Encoding of tensor maps -----------------===//
 
 #include "SimulatorDevice.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kBytes = 0; // CU_TENSOR_MAP_DATA_TYPE_UINT8
 
-/// Of the map of 8 x 128 bytes in lines of `line` bytes.
+/// Returns the promotion of the map of 8 x 128 bytes in lines of `line` bytes.
 hw::TensorMapL2Promotion promotionOf(hw::SwizzleMode swizzle, uint32_t line) {
   std::unique_ptr<Device> device = simulator();
   const std::array<uint64_t, 2> dims = {128, 8};

@@ -257,7 +257,7 @@ DONE:)";
               HasSubstr("index 4 is not below the 4 targets of brx.idx"));
 }
 
-/// What `body` prints, with two local variables of 8 bytes for the arguments.
+/// Returns the text that `body` prints, with two local variables of 8 bytes for the arguments.
 std::string printed(const std::string &format, const std::string &arguments) {
   std::string bytes;
   for (char c : format)

@@ -374,7 +374,7 @@ TEST(Integer, Mad24Saturates) {
 
 } // namespace
 
-// What GPUs give: all ones and the dividend.
+// Results of GPUs: all ones and the dividend.
 TEST(Integer, DivisionByZero) {
   EXPECT_EQ(perThread("mov.u32 %r1, 0;\nadd.u32 %r2, %lane, 7;\ndiv.u32 %r3, %r2, %r1;\n"
                       "rem.u32 %r4, %r2, %r1;\nsub.u32 %r4, %r4, %r2;\nadd.u32 %r0, %r3, %r4;"),

@@ -34,7 +34,7 @@ st.global.b32 [%rd63], %r0;
 )";
 constexpr const char *kNone = "no error";
 
-/// What a kernel of one warp that ends with a store of %r0 is told.
+/// Returns the error of a kernel of one warp that ends with a store of %r0.
 std::string told(const std::string &body) { return failure(kPrelude + body + kStore); }
 
 struct Case {

@@ -1,4 +1,4 @@
-//===- ProgramTest.cpp - What PTX is accepted, and how errors are located --===//
+//===- ProgramTest.cpp - PTX that is accepted, and places of errors -------===//
 #include "SimFixture.h"
 #include <fmt/format.h>
 
@@ -144,7 +144,7 @@ TEST(Program, AModuleSaysWhatItIsOf) {
   EXPECT_EQ(parseError(".version 8.7\n.target sm_100a\n"), "no error");
 }
 
-/// What nvcc -rdc=true leaves, one file behind the other.
+/// Output of nvcc -rdc=true, one file behind the other.
 TEST(Program, SeveralModulesInOneText) {
   const std::string inlined = ".weak .func (.param .b32 r) same() { st.param.b32 [r], 1; ret; }\n";
   const std::string first = header() +

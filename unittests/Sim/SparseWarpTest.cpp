@@ -1,7 +1,7 @@
 //===- SparseWarpTest.cpp - mma.sp, and mma.sync of small and of double types ===//
 //
-// Factors are small integers, so that every type and every sum is exact. Where an element of A, B,
-// C and D and its metadata lie is computed here from the PTX ISA's formulas by element, row and
+// Factors are small integers, so that every type and every sum is exact. The places of elements of
+// A, B, C and D and of metadata are computed here from the PTX ISA's formulas by element, row and
 // column; the simulator goes by bytes.
 //
 //===----------------------------------------------------------------------===//

@@ -182,8 +182,8 @@ TEST(Spin, PollingIsNotRepeated) {
     }
 }
 
-/// What it waits for comes after long: from a warp of its own CTA, through shared memory, or from
-/// an asynchronous copy.
+/// The value that a parked warp waits for comes after long: from a warp of its own CTA, through
+/// shared memory, or from an asynchronous copy.
 TEST(Spin, AParkedWarpGoesOn) {
   const std::string body = R"(
 .shared .align 4 .b32 flag;
@@ -351,7 +351,7 @@ $end:)";
 // Blocks that poll together
 //===----------------------------------------------------------------------===//
 
-/// How the warps of a block learn in %r3 what its first thread, %pr1, has read at [%rd1].
+/// Ways in which the warps of a CTA learn in %r3 what its first thread, %pr1, has read at [%rd1].
 struct Poll {
   const char *name, *text;
 };
@@ -466,7 +466,7 @@ setp.lt.u32 %pr2, %r3, )";
   EXPECT_THAT(errorOf(body + "101;\n@%pr2 bra $turn;", blocks(32, 100)), HasSubstr("livelock"));
 }
 
-/// What ends the loop comes from another block, after long work.
+/// The write that ends the loop comes from another CTA, after long work.
 TEST(Spin, AParkedBlockGoesOn) {
   const std::string body = R"(
 mov.u32 %r2, %ctaid.x;
@@ -512,7 +512,7 @@ $end:)";
     EXPECT_EQ(errorOf(body, blocks(64), withPolicy(policy)), "");
 }
 
-/// What counts is in local memory, and each turn begins with the same registers.
+/// The counter is in local memory, and each turn begins with the same registers.
 TEST(Spin, ACounterInLocalMemoryIsProgress) {
   EXPECT_EQ(errorOf(R"(
 .local .align 4 .b32 counter;

@@ -65,7 +65,7 @@ int orderedNodes() {
   return 0;
 }
 
-/// What is refused, by its name.
+/// Prints the calls that are refused, by their names.
 int refusals() {
   const auto say = [](const char *what, int code) {
     std::printf("%s: %s\n", what, cudaGetErrorName(code));

@@ -104,7 +104,7 @@ TEST(Overlap, UnknownAttributesAreNamedOnce) {
   EXPECT_THAT(result.output, Not(HasSubstr("Priority")));
 }
 
-/// What the simulator knows of launches that have ended does not grow with each wait.
+/// The simulator's memory of launches that have ended does not grow with each wait.
 TEST(Overlap, WaitsOfTheHostAreCounted) {
   const Outcome result = run("waited-for", "right");
   EXPECT_EQ(result.code, 0) << result.output;

@@ -278,7 +278,7 @@ int captured() {
   return racy();
 }
 
-/// The same in a program that closes what it did not open.
+/// A racy program that closes files that it did not open.
 int closed() {
   for (int file = 3; file < 1024; ++file)
     close(file);

@@ -1,4 +1,4 @@
-//===- Program.h - What the parts of the test program share ---------------===//
+//===- Program.h - Declarations for all parts of the test program ---------===//
 #pragma once
 
 #include "CudaApi.h"

@@ -435,7 +435,7 @@ TEST(Run, HandlesOfNothingAreErrors) {
   EXPECT_THAT(result.output, HasSubstr("must be the handle of a live object"));
 }
 
-/// Each limit with what just reaches it. Of memory it is the chip that has no more, not the host.
+/// Each limit with a value that just reaches it. A limit of memory is the chip's, not the host's.
 TEST(Run, LimitsOfTheDevice) {
   Outcome result = run("limits");
   EXPECT_EQ(result.code, 0) << result.output;

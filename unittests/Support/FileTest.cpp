@@ -22,7 +22,7 @@ namespace {
 /// An empty folder for each test.
 class Files : public testing::Test {
 protected:
-  /// Who runs the tests may ignore some signals, as nohup does; then nothing would end by them.
+  /// The parent process may ignore some signals, as nohup does; then nothing would end by them.
   static void SetUpTestSuite() {
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
       std::signal(signal, SIG_DFL);
@@ -174,7 +174,7 @@ TEST_F(Files, SayWhyTheyCannotBeWritten) {
   EXPECT_TRUE(names().empty());
 }
 
-/// What is renamed to must still be a file: here it became a folder meanwhile.
+/// The target of a rename must still be a file: here it became a folder meanwhile.
 TEST_F(Files, AreRemovedWhenTheyCannotBeRenamed) {
   auto file = OutputFile::open(in("a"));
   ASSERT_TRUE(file);

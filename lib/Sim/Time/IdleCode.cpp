@@ -165,7 +165,7 @@ private:
     else
       loadsAnywhere = true;
   }
-  /// Returns true when the data of a store, which is in register `r`, may be needed. Where shared
+  /// Returns true when the data of a store, which is in register `r`, may be needed. If shared
   /// memory is loaded at unknown places, results and needed data cannot be told apart.
   bool needsStored(const TimedInsn &insn, uint32_t r) const {
     return (insn.shared && loadsAnywhere) ||

@@ -10,8 +10,8 @@ namespace fp4::sim {
 
 using hw::TimingRate;
 
-/// A rate that nobody knows is noted: the prediction must then say so instead. Its value reads as
-/// 1, with which a simulation goes on, since rates are divided by too.
+/// A rate that nobody knows is noted: the prediction must then say so instead. The rate reads as 1,
+/// with which a simulation goes on, since rates are divided by too.
 class Rates {
 public:
   /// The rates of `target`, and in their place those that the table has for the product `gpu`. The

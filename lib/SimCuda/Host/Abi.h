@@ -1,7 +1,7 @@
 //===- Abi.h - The binary interface of CUDA's host libraries --------------===//
 //
 // Layouts and numbers that programs were compiled with. CUDA's headers are not needed to build the
-// stand-ins. Where they are present, integration_test/sim/abi.cpp compares every layout with them.
+// stand-ins. If they are present, integration_test/sim/abi.cpp compares every layout with them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -86,7 +86,7 @@ struct EdgeData { // cudaGraphEdgeData
   uint8_t reserved[5] = {};
   bool operator==(const EdgeData &) const = default;
 };
-/// What comes after a kernel node begins when this has happened in all its blocks.
+/// The event, in all CTAs of a kernel node, after which a dependent node begins.
 enum KernelNodePort : uint8_t { PortEnd, PortTrigger, PortBegin };
 constexpr uint8_t programmaticEdge = 1;
 

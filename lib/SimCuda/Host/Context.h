@@ -120,7 +120,7 @@ public:
 
   // --- Memory ---------------------------------------------------------------------------------
   Code allocate(const char *function, uint64_t &address, uint64_t bytes);
-  /// What allocate once gave, again.
+  /// Allocates an address again that allocate once gave.
   Code allocateAt(const char *function, uint64_t address, uint64_t bytes);
   Code release(const char *function, uint64_t address);
   bool isDevice(const void *pointer) const;
@@ -138,10 +138,10 @@ public:
   Code lend(const char *function, void *pointer, uint64_t bytes, bool written);
   /// The host has written to such memory.
   Code markWritten(const char *function, const void *pointer, uint64_t bytes);
-  /// Of cudaFreeHost and cudaHostUnregister: the kind that they expect.
+  /// Implements cudaFreeHost and cudaHostUnregister, which expect a `kind` each.
   Code releaseHost(const char *function, void *pointer, HostMemory kind);
-  /// What kind of host memory `pointer` points into; none: device memory, lent memory too, or not
-  /// known here.
+  /// Returns the kind of host memory that `pointer` points into; none: device memory, lent memory
+  /// too, or not known here.
   std::optional<HostMemory> hostMemory(const void *pointer) const;
   uint64_t bytesInUse() const { return simulator->memory().bytesInUse(); }
 

@@ -50,8 +50,8 @@ bool Context::isLoaded(const Module *module) const {
   return std::ranges::any_of(modules, [&](const auto &entry) { return entry.get() == module; });
 }
 
-/// What nvcc -rdc=true left of the object file that has `origin`: the PTX of each source file, one
-/// behind the other. Empty when there is none.
+/// Returns the PTX that nvcc -rdc=true left in the object file that has `origin`: that of each
+/// source file, one behind the other. Empty when there is none.
 static Expected<std::string> relocatablePtx(const void *origin, std::string_view target) {
   Dl_info object{};
   if (!origin || !dladdr(origin, &object) || !object.dli_fname)

@@ -193,7 +193,7 @@ FP4_ENTRY int cuFuncIsLoaded(int *state, Function *) {
   return Success;
 }
 
-/// Where parameter `index` lies in the block of all.
+/// Returns the offset of parameter `index` among all, and its size.
 FP4_ENTRY int cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *bytes) {
   FP4_REQUIRE(function && offset);
   FP4_REQUIRE_LIVE(function);

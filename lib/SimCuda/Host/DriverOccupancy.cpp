@@ -1,4 +1,4 @@
-//===- DriverOccupancy.cpp - How many CTAs fit --------------------------===//
+//===- DriverOccupancy.cpp - CTAs that an SM has room for -----------------===//
 #include "EntryPoint.h"
 #include "HostImage.h"
 #include <algorithm>

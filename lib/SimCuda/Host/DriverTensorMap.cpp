@@ -11,7 +11,7 @@ using namespace fp4::simcuda;
 
 namespace {
 
-/// What maps of tiles and of columns of pixels have in common.
+/// Fields that maps of tiles and of columns of pixels have in common.
 struct TensorDescription {
   int type, interleave, swizzle, promotion, fill;
   unsigned rank;

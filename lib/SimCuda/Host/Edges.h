@@ -1,4 +1,4 @@
-//===- Edges.h - What a node of a graph comes after -----------------------===//
+//===- Edges.h - Edges to a node of a graph -------------------------------===//
 #pragma once
 
 #include "Abi.h"

@@ -1,4 +1,4 @@
-//===- EntryPoint.h - How the C functions of both libraries are written ---===//
+//===- EntryPoint.h - Macros for the C functions of both libraries --------===//
 #pragma once
 
 #include "Context.h"

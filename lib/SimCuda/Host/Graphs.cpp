@@ -112,8 +112,8 @@ private:
   std::unordered_map<const GraphNode *, sim::LaunchRef> marks;
 };
 
-/// What has ended when `node` begins: all in front of what it waits for, and what had ended when
-/// those began beside which it may run.
+/// Finds the nodes that have ended when `node` begins: all in front of those it waits for, and all
+/// that had ended when those began beside which it may run.
 void findEnded(const GraphNode &node, std::set<const GraphNode *> &ended,
                std::set<const GraphNode *> &begun) {
   std::vector<const GraphNode *> open;

@@ -82,7 +82,7 @@ struct CaptureInfo {
   size_t *count = nullptr;
 };
 FP4_HOST_API Code captureInfo(const char *function, StreamHandle stream, const CaptureInfo &info);
-/// The capture mode of the thread: sets it and hands back the one before. It changes nothing.
+/// Sets the capture mode of the thread and hands back the one before. The mode has no effect.
 FP4_HOST_API void exchangeCaptureMode(int &mode);
 
 FP4_HOST_API Code recordIn(const char *function, StreamHandle stream, EventHandle event);

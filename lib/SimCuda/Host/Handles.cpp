@@ -1,4 +1,4 @@
-//===- Handles.cpp - Which handles are those of live objects --------------===//
+//===- Handles.cpp - Handles of live objects ------------------------------===//
 #include "Handles.h"
 #include "Context.h"
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-//===- Handles.h - Which handles are those of live objects ----------------===//
+//===- Handles.h - Handles of live objects --------------------------------===//
 //
 // Programs hold streams, events, graphs and nodes by their addresses. A handle that was destroyed,
 // or that nobody gave, is an error of the call, and no memory to look into. Modules and functions
@@ -40,7 +40,7 @@ FP4_HOST_API bool isLive(const GraphNode *node);
 FP4_HOST_API bool isLive(const Module *module);
 FP4_HOST_API bool isLive(const Function *function);
 
-/// What the driver's documentation has for a handle of this kind.
+/// Returns the code that the driver's documentation has for a dead handle of this kind.
 inline Code codeOf(const GraphHandle *) { return InvalidValue; }
 inline Code codeOf(const GraphNode *) { return InvalidValue; }
 template <typename T> Code codeOf(const T *) { return InvalidResourceHandle; }
@@ -51,7 +51,7 @@ FP4_HOST_API Code refuseDead(const char *function, Code code, const void *handle
 template <typename T> Code checkLive(const char *function, const T *handle) {
   return isLive(handle) ? Success : refuseDead(function, codeOf(handle), handle);
 }
-/// Of several handles, the first that is not live.
+/// Checks several handles: returns the code of the first that is not live.
 template <typename T, typename... More>
 Code checkLive(const char *function, const T *handle, const More *...more) {
   const Code code = checkLive(function, handle);

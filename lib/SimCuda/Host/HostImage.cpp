@@ -1,4 +1,4 @@
-//===- HostImage.cpp - What the runtime and the driver API do alike -------===//
+//===- HostImage.cpp - Code of both the runtime and the driver API --------===//
 #include "HostImage.h"
 #include "Graphs.h"
 #include "fp4/ISA/TimingRates.h"

@@ -1,4 +1,4 @@
-//===- HostImage.h - What the runtime and the driver API do alike ---------===//
+//===- HostImage.h - Code of both the runtime and the driver API ----------===//
 #pragma once
 
 #include "LaunchAttributes.h"
@@ -49,7 +49,7 @@ FP4_HOST_API Code availableShared(const char *function, Function &kernel, int bl
 /// CTAs of `threads` threads that one multiprocessor can hold; 0 after an error.
 FP4_HOST_API Code residentBlocks(const char *function, Function &kernel, int threads, size_t shared,
                                  int &blocks);
-/// Where parameter `index` lies in the block of all; `bytes` may be null.
+/// Returns the offset of parameter `index` among all, and its size; `bytes` may be null.
 FP4_HOST_API Code parameterOf(const char *function, Function &kernel, size_t index, size_t &offset,
                               size_t *bytes);
 FP4_HOST_API int largestCluster(const Function &kernel);

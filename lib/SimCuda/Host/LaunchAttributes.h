@@ -13,7 +13,7 @@ FP4_HOST_API bool isKnownAttribute(int id);
 /// Says once that the simulator does without an attribute.
 FP4_HOST_API void warnOfAttribute(const char *function, int id, bool driver);
 
-/// What a launch may be given, and a node of a graph: that gets its dependences as edges.
+/// The owner of an attribute: a launch, or a node of a graph, which gets its dependences as edges.
 enum class AttributeOf : uint8_t { Launch, Node };
 
 /// Sets what the attribute asks for. One that has no effect here although it should is told once.

@@ -1,7 +1,7 @@
 //===- Missing.cpp - The functions that we do not have --------------------===//
 //
 // A weak definition of every name of the library, so that programs load and the call of a missing
-// function says which one it was. Those that are written elsewhere take precedence.
+// function says which one it was. Definitions that are written elsewhere take precedence.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"

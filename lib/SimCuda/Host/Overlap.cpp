@@ -1,4 +1,4 @@
-//===- Overlap.cpp - Which launches may run beside which ------------------===//
+//===- Overlap.cpp - Launches that may run beside others ------------------===//
 #include "Overlap.h"
 #include "LaunchAttributes.h"
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- Overlap.h - Which launches may run beside which --------------------===//
+//===- Overlap.h - Launches that may run beside others --------------------===//
 //
 // Programmatic dependent launch. All work happens in the order of the calls; here is known what has
 // ended on a device when a launch begins, and what may still run: the launch before it in its
@@ -16,7 +16,7 @@ namespace fp4::simcuda {
 
 struct Event;
 
-/// What a launch says of programmatic dependence.
+/// The programmatic dependence that a launch asks for.
 struct Overlap {
   bool serialized = false; ///< it may begin before the launch before it in the stream has ended
   Event *event = nullptr;  ///< that is recorded when it triggers or begins
@@ -32,7 +32,7 @@ struct Running {
 
 using LaunchList = std::vector<std::weak_ptr<const sim::LaunchMark>>;
 
-/// What is known when an event has happened.
+/// The launches that have ended, and those that may still run, when an event has happened.
 struct Moment {
   LaunchList ended;
   std::vector<Running> running;

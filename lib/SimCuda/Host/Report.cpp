@@ -1,4 +1,4 @@
-//===- Report.cpp - What went wrong, for people and for fp4-sim -----------===//
+//===- Report.cpp - Errors, for people and for fp4-sim --------------------===//
 #include "Report.h"
 #include <algorithm>
 #include <cerrno>

@@ -1,8 +1,9 @@
-//===- Report.h - What went wrong, for people and for fp4-sim -------------===//
+//===- Report.h - Errors, for people and for fp4-sim ----------------------===//
 //
 // Errors go at once to the stderr of fp4-sim, which passes it on as FP4_SIM_STDERR (number, device,
-// inode) because a program may redirect descriptor 2, as pytest does. What decides the exit code of
-// `fp4-sim run` also goes to the file FP4_SIM_REPORT, a line each, so a crash does not lose it:
+// inode) because a program may redirect descriptor 2, as pytest does. Facts that decide the exit
+// code of `fp4-sim run` also go to the file FP4_SIM_REPORT, a line each, so a crash does not lose
+// them:
 //
 //   fault                 a kernel failed: the simulated program is wrong
 //   hazard JSON           a report of the hazard checker

@@ -1,7 +1,7 @@
 //===- Streams.h - Streams and events -------------------------------------===//
 //
 // All work happens in the order of the calls, so a stream is only a name and an event is a time.
-// Which launches could run beside each other is known all the same (Overlap.h). A stream may be
+// Launches that could run beside each other are known all the same (Overlap.h). A stream may be
 // captured (Graphs.h).
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- Work.h - What a stream or a graph can be asked to do ---------------===//
+//===- Work.h - Work of a stream or a graph -------------------------------===//
 #pragma once
 
 #include "Abi.h"
@@ -15,7 +15,7 @@ struct Event;
 struct Function;
 struct Graph;
 
-/// What the attributes of a launch ask for.
+/// The requests that the attributes of a launch make.
 struct LaunchAttributes {
   Dim3 cluster{0, 0, 0}, preferredCluster{0, 0, 0};
   bool cooperative = false;

@@ -1,8 +1,9 @@
 """Lets the CuTe DSL run in the simulator.
 
-Its runtime library has the CUDA runtime inside. It exports a function _F for each function F that
-compiled programs call; most of them are one jump to the F inside, and it is there that we put a
-jump to ours. Its compiler writes PTX besides machine code, and a compiled program gets the PTX.
+The DSL's runtime library has the CUDA runtime inside. The library exports a function _F for each
+function F that compiled programs call; most of them are one jump to the F inside, which we replace
+by a jump to ours. The DSL's compiler writes PTX besides machine code, and a compiled program gets
+the PTX.
 """
 import ctypes
 import glob
@@ -20,8 +21,8 @@ MODULES = ("cutlass.base_dsl.env_manager", "cutlass.base_dsl.compiler")
 OURS = {"_cudaLaunchKernelEx": "cudaLaunchKernelExC",
         "_cudaGetDeviceProperties": "cudaGetDeviceProperties_v2",
         "cuda_dialect_get_error_name": "cudaGetErrorName"}
-#: Functions with a body of their own, which takes what F takes. That of _cuTensorMapEncodeTiled
-#: also changes the map for drivers before 13.1.
+#: Functions with a body of their own, which takes what F takes. The body of
+#: _cuTensorMapEncodeTiled also changes the map for drivers before 13.1.
 WHOLE = ("_cuDeviceGet", "_cuKernelGetAttribute", "_cuTensorMapEncodeTiled", "_cuLibraryGetGlobal",
          "_cuLibraryGetKernel", "_cuLibraryGetKernelCount", "_cuLibraryGetManaged",
          "_cuLibraryGetModule", "_cuLibraryGetUnifiedFunction", "_cuLibraryLoadData",
@@ -79,7 +80,7 @@ def compile_to_ptx(compile):
 
 
 def files_of(prefix, suffix):
-    """What the compiler wrote for a function: PREFIX.ARCHITECTURE.SUFFIX."""
+    """The files that the compiler wrote for a function: PREFIX.ARCHITECTURE.SUFFIX."""
     folder, name = os.path.split(prefix)
     return list(pathlib.Path(folder).glob(f"{glob.escape(name)}.*.{suffix}"))
 

@@ -33,6 +33,6 @@ def write_jump(begin, to):
 
 
 def address_of(library, name):
-    """Where a library has a function, or None."""
+    """The address of a function in a library, or None."""
     function = getattr(library, name, None)
     return function and ctypes.cast(function, ctypes.c_void_p).value

@@ -42,7 +42,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def load_our_runtimes():
-    """What is loaded for all libraries first is what they call, whichever of that name comes later."""
+    """Loads our runtimes for all libraries: the first of a name is called, whichever comes later."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in sorted(os.listdir(folder)):
         if name.startswith("libcudart.so."):

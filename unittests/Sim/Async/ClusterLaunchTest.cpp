@@ -87,7 +87,7 @@ TEST(ClusterLaunch, TheIndexOfAFailedRequestIsNone) {
     const RunResult result = runText(text, options, clusters(5), 5);
     ASSERT_EQ(result.error, "") << describe(options);
     EXPECT_EQ(result.out, std::vector<uint32_t>(5, 1));
-    // Who does not look whether it succeeded asks again.
+    // A program that does not look whether a request succeeded asks again.
     EXPECT_THAT(runText(persistentKernel(""), options, clusters(2), 2).error,
                 HasSubstr("a request after one that failed"));
   }

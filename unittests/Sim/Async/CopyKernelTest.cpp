@@ -53,7 +53,8 @@ hw::TensorMap makeMap(uint64_t address, unsigned rank, hw::SwizzleMode swizzle) 
 
 constexpr size_t tensorBytes = 208 * 360;
 
-/// What shared memory must hold after the load, from readBox and swizzleInto (tested on their own).
+/// Returns the bytes of shared memory after the load, from readBox and swizzleInto (tested on their
+/// own).
 std::vector<std::byte> expectedImage(Device &device, const hw::TensorMap &map,
                                      const Coordinates &at, size_t dump) {
   auto data = readBox(

@@ -202,7 +202,7 @@ TEST(Gather, NeedsABoxOfOneRow) {
               HasSubstr("expects a tensor map with a box of one row, but got 4"));
 }
 
-/// They check what loads check, of modes and of offsets; the gather behind them wants other maps.
+/// Prefetches check modes and offsets as loads do; the gather behind them wants other maps.
 TEST(Gather, Prefetches) {
   const auto error = [&](const std::string &operands, const hw::TensorMap &map) {
     return run(".reg .b16 %h<2>; mov.b16 %h0, 300; mov.b16 %h1, 2;\n"

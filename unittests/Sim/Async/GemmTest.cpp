@@ -126,7 +126,7 @@ TEST(NvFp4Gemm, SeveralTilesAndPhases) {
   }
 }
 
-/// Of the operations in one pipeline the later ones wait, although only the earlier ones are late.
+/// Later operations in a pipeline wait, although only the earlier ones are late.
 TEST(NvFp4Gemm, DelaysKeepTheOrderOfAPipeline) {
   const auto program = parse(readFile(path), path);
   ASSERT_TRUE(program);

@@ -66,7 +66,7 @@ TEST_F(MbarrierTest, ArrivalBeyondTheCountIsAnError) {
   EXPECT_EQ(*table.arrive(b, 2, who), 1u);
 }
 
-/// What counts is what is left of the phase, not what it began with.
+/// Arrivals are compared with what is left of the phase, not with the count at its beginning.
 TEST_F(MbarrierTest, ArrivalBeyondWhatIsPendingIsAnError) {
   Mbarrier &b = make(4);
   EXPECT_EQ(*table.arrive(b, 3, who), 0u);

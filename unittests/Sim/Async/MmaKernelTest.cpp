@@ -74,8 +74,8 @@ struct Problem {
                       : hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, start);
   }
 
-  /// Where byte `byte` of row `row` of an operand lies behind the operand's start. By the swizzle's
-  /// definition, not by lib/ISA's operand addresses.
+  /// Returns the offset of byte `byte` of row `row` of an operand from the operand's start, by the
+  /// swizzle's definition and not by lib/ISA's operand addresses.
   unsigned offset(unsigned row, unsigned byte) const {
     if (!transposed)
       return tileOffset(row, byte);
@@ -116,7 +116,8 @@ struct Problem {
   }
 };
 
-/// Whether thread 32 issues the MMA behind the copies of thread 0, and with the tcgen05 fences.
+/// The thread that issues the MMA behind the copies of thread 0: the same, or thread 32, with and
+/// without the tcgen05 fences.
 enum class Issue { OneThread, TwoThreads, TwoThreadsNoFences };
 
 /// Thread 0 has issued the copies: thread 32 takes over, or thread 0 goes on.

@@ -1,9 +1,9 @@
 //===- MmaVariants.h - One tcgen05.mma and its plain reference ------------===//
 //
-// A case, images of shared and tensor memory for it, the kernel that runs it and what D must hold
-// then. Factors are small integers, so that every sum is exact and the reference is plain
-// arithmetic on matrices. Where elements and metadata lie is computed here, from the layouts of
-// CUTLASS' fragments (mma_traits_sm100_frag.hpp) and not by lib/ISA.
+// A case, images of shared and tensor memory for it, the kernel that runs it and the D that it must
+// give. Factors are small integers, so that every sum is exact and the reference is plain
+// arithmetic on matrices. The places of elements and metadata are computed here, from the layouts
+// of CUTLASS' fragments (mma_traits_sm100_frag.hpp) and not by lib/ISA.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -18,13 +18,13 @@ LaunchConfig launchOf(std::array<uint32_t, 3> preferred = {2, 2, 1}) {
   return config;
 }
 
-/// What a block says of itself.
+/// The report of a CTA on its own place.
 struct Seen {
   uint32_t width, height, rank, clusterX, clusterY, clustersX, clustersY, neighbour;
 };
 constexpr size_t kWords = sizeof(Seen) / 4;
 
-/// One thread per CTA. It sends its place in the grid to the next CTA of its cluster.
+/// One thread per CTA, which sends its place in the grid to the next CTA of its cluster.
 std::string lookAround(const std::string &arrive = "  barrier.cluster.arrive;\n") {
   std::string text = "  mov.u32 %r1, %ctaid.x;\n  mov.u32 %r2, %ctaid.y;\n"
                      "  mov.u32 %r3, %nctaid.x;\n  mad.lo.u32 %r1, %r2, %r3, %r1;\n"

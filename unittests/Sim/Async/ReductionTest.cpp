@@ -10,7 +10,7 @@ using namespace fp4::sim;
 
 namespace {
 
-/// What is left in memory that has `before` when `operand` is reduced into it.
+/// Returns the value of memory that has `before` when `operand` is reduced into it.
 template <typename T> T reduced(std::string_view op, Type type, T before, T operand) {
   ReduceFn function = reduction(reductionFromText(op), type);
   if (!function) {

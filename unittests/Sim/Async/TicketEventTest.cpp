@@ -1,4 +1,4 @@
-// What the events of asynchronous operations say: kind, engine, bytes and operations.
+// Fields of the events of asynchronous operations: kind, engine, bytes and operations.
 #include "fp4/Sim/Events/TicketEvent.h"
 #include "KernelHarness.h"
 #include "fp4/Sim/Observer.h"

@@ -325,7 +325,7 @@ TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
   ASSERT_EQ(least.error, "");
   for (unsigned lane = 0; lane < 128; ++lane)
     EXPECT_EQ(least.out[lane], lane % 32 < 16 ? lane : ~0u) << lane;
-  // What is not there has no halves.
+  // A column that does not exist has no halves.
   for (const char *column : {"64", "4096", "60000"})
     EXPECT_THAT(run(("  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11+" + std::string(column) +
                      "];\n").c_str(),
@@ -444,8 +444,8 @@ TEST(TmemKernels, AllocationBlocksUntilColumnsAreFree) {
               HasSubstr("512 free columns of tensor memory"));
 }
 
-/// What a reduction of columns of tensor memory gives in lane 1: columns hold 1000 + column, the
-/// first of them `first`.
+/// Expects a reduction of columns of tensor memory to give `want` in lane 1: columns hold 1000 +
+/// column, the first of them `first`.
 std::string reduced(const std::string &op, const std::string &first, uint32_t want) {
   const RunResult run = runText(
       tmemKernel("  mov.b32 %v0, " + first +

@@ -104,7 +104,7 @@ TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
     }
 }
 
-/// What the hazard checker says of a body, or the error of the run.
+/// Returns the hazard checker's reports on a body, or the error of the run.
 std::string judge(const std::string &text, Judgement judgement = Judgement::Letter) {
   SimOptions options = schedules(0)[1];
   const auto instruments =

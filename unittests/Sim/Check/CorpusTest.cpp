@@ -154,7 +154,7 @@ TEST(Corpus, EveryBugIsFoundUnderEveryPolicy) {
       }
 }
 
-/// What strict mode alone reports, the default accepts.
+/// The default accepts programs that strict mode alone reports.
 TEST(Corpus, TheDefaultAcceptsWhatOnlyStrictReports) {
   for (const auto &path : files())
     for (const auto &[name, bug] : load(path).bugs)

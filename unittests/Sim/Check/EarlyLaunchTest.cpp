@@ -97,7 +97,7 @@ TEST_P(EarlyLaunches, WaitForTheOneBeforeAlone) {
     EXPECT_TRUE(isZero(1) && isZero(2));
 }
 
-/// What launches write beside the end of others stays, where the others write other bytes.
+/// Writes of launches beside the end of others stay, if the others write other bytes.
 TEST_P(EarlyLaunches, KeepTheirOwnWrites) {
   const std::string half = "and.b32 %r5, %lane, 1;\nsetp.eq.u32 %pr3, %r5, 0;\n"
                            "add.u32 %r3, %r2, 1;\n";

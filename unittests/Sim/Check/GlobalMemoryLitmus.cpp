@@ -136,7 +136,7 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
   const std::string byTwoLanes =
       litmus("  setp.eq.u32 %p2, %t, 1;\n  @%p2 st.global.b64 [%out+8], 7;\n"
              "  bar.warp.sync -1;\n  @%p0 st.release.sys.global.b64 [%out], 2;\n");
-  // Of the bytes that it fills, a copy reads as many as it says.
+  // A copy reads as many of the bytes that it fills as it says.
   const std::string nothing =
       litmus("  @%p1 st.global.b32 [%out], %t;\n  @%p1 bra END;\n"
              "  cp.async.ca.shared.global [%r0], [%out], 4, 0;\n  cp.async.wait_all;\nEND:\n");

@@ -1,4 +1,4 @@
-// What the hazard checker reports, and how. LitmusTest.cpp has the rules.
+// Reports of the hazard checker. LitmusTest.cpp has the rules.
 #include "Litmus.h"
 #include "Sim/Decode/ProgramImpl.h"
 
@@ -95,7 +95,7 @@ TEST(Hazards, AMissingWgmmaFenceNamesTheRegister) {
   EXPECT_THAT(words("a product without a fence"), HasSubstr("has executed no wgmma.fence before"));
 }
 
-/// What is overwritten by another write is not called read.
+/// Bytes that another write overwrites are not called read.
 TEST(Hazards, WritesOverWritesAreNoReads) {
   const Litmus test = litmusNamed("a copy over a copy in flight");
   for (const SimOptions &options : schedules(3))
@@ -149,7 +149,7 @@ TEST(Hazards, UninitializedGlobalMemory) {
   }
 }
 
-/// What an earlier launch had, or what there was no room to describe, is found all the same.
+/// A hazard is found although an earlier launch had it, or there was no room to describe it.
 TEST(Hazards, EveryLaunchIsJudged) {
   auto program = parse(kernelText("  ld.global.b32 %v0, [%out+8];\n"));
   for (const size_t room : {0u, 64u}) {
@@ -242,7 +242,7 @@ TEST(Hazards, APlainReadBesideAtomics) {
     }
 }
 
-/// What compilers do and the default accepts: strict mode reports it.
+/// Strict mode reports practices of compilers that the default accepts.
 TEST(Hazards, StrictTakesNoPracticeForGranted) {
   const struct {
     std::string text;
@@ -365,7 +365,7 @@ TEST(Hazards, InitializationsOfMbarriersOfOtherCtas) {
   }
 }
 
-/// Of four warps that wait and multiply one says that the stage is free: wgmma.wait_group told it
+/// One of four warps that wait and multiply says that the stage is free: wgmma.wait_group told it
 /// that the others have come as far. The text of PTX does not say so.
 TEST(Hazards, AProductIsOneOperationOfFourWarps) {
   const std::string wait = "  wgmma.wait_group.sync.aligned 0;\n";
@@ -532,7 +532,8 @@ END:
   }
 }
 
-/// Who waits until all have counted has seen each count: their order is that of one place.
+/// A thread that waits until all have counted has seen each count: their order is that of one
+/// place.
 TEST(Hazards, ARelaxedCountOfAllIsClean) {
   const std::string text = litmus(R"(
   @!%p0 bra END;

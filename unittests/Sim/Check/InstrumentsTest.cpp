@@ -1,4 +1,4 @@
-// What SimulationOptions mean, for everything that simulates.
+// Meanings of SimulationOptions, for everything that simulates.
 #include "fp4/Sim/Instruments.h"
 
 #include <filesystem>

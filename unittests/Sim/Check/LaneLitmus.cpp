@@ -1,4 +1,4 @@
-// What lanes of one warp do for each other: releases and acquires of one lane.
+// Lanes of one warp that synchronize: releases and acquires of one lane.
 #include "Litmus.h"
 
 using namespace fp4::sim;

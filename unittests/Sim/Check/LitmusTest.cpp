@@ -115,8 +115,8 @@ TEST(Litmus, RacingTwinsAreReported) {
       }
 }
 
-/// The second order of a launch is no launch of its own, and what is before it stays before it. What
-/// an atomic operation returns is used, so that its order makes a difference.
+/// The second order of a launch is no launch of its own, and work before it stays before it. The
+/// result of the atomic operation is used, so that its order makes a difference.
 TEST(Litmus, ADependentLaunchFollowsTheSameLaunchInEveryOrder) {
   const auto reading = [](unsigned at) {
     return litmus(fmt::format("  ld.global.b32 %v0, [%out+{}];\n  griddepcontrol.wait;\n"

@@ -1,6 +1,5 @@
-// What fences and strong operations order, by the letter of PTX ISA, "Memory Consistency Model":
-// the tests of herd (MP, SB, LB, WRC, ISA2, IRIW, 2+2W) with each strength and scope, in both
-// modes.
+// Order by fences and strong operations, by the letter of PTX ISA, "Memory Consistency Model": the
+// tests of herd (MP, SB, LB, WRC, ISA2, IRIW, 2+2W) with each strength and scope, in both modes.
 #include "Litmus.h"
 
 using namespace fp4::sim;
@@ -280,8 +279,8 @@ TEST(MemoryOrder, AProxyFenceOnTheWay) {
   }
 }
 
-/// Thread 32 adds or stores, and thread 0 arrives for the block without knowing of it. What is read
-/// behind the arrivals need not have it.
+/// Thread 32 adds or stores, and thread 0 arrives for the CTA without knowing of it. A read behind
+/// the arrivals need not see the contribution.
 TEST(MemoryOrder, AnArrivalThatPublishesNothing) {
   const auto text = [](const std::string &contribution, const std::string &meet) {
     return litmus("  mov.u32 %r5, %ctaid.x;\n  setp.eq.u32 %p2, %t, 32;\n"
@@ -309,7 +308,7 @@ TEST(MemoryOrder, AnArrivalThatPublishesNothing) {
       }
 }
 
-/// Of two blocks that add, the last one reads: what it added itself hides nothing. A value that its
+/// The last of two CTAs that add reads the sum: its own addition hides nothing. A value that its
 /// own atomic operation returns has what the other one added, so it may clear the sum.
 TEST(MemoryOrder, TheLastOfTwoThatAdd) {
   const auto text = [](const std::string &add, const std::string &then) {

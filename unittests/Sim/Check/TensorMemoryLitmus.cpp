@@ -64,8 +64,8 @@ std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
       "  @!%p1 bra FILL;\n" + store + "  tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%r11];\n" +
       drained + fenceBefore + "FILL:\n  bar.sync 0;\n" +
       byThread0(fenceAfter + copy + commit("%r2") + done));
-  // PTX ISA, "canonical synchronization patterns": with the fences .relaxed is enough. What follows
-  // is known by other ways before the CTA ends.
+  // PTX ISA, "canonical synchronization patterns": with the fences .relaxed is enough. Later
+  // accesses are known by other ways before the CTA ends.
   const auto relaxed = [](const std::string &text) {
     return replaced(text, "try_wait.parity", "try_wait.parity.relaxed.cluster");
   };

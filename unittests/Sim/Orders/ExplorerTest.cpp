@@ -77,8 +77,8 @@ public:
   }
 
   std::set<std::vector<uint64_t>> states;
-  /// Of each order: for each step, by process and number, the steps that it depends on and that came
-  /// before it.
+  /// For each order and each step, by process and number: the steps that it depends on and that
+  /// came before it.
   std::set<std::vector<uint64_t>> traces;
   uint64_t orders = 0;
   uint32_t visible = 1; ///< instructions of each step
@@ -244,7 +244,7 @@ TEST(Explorer, WhoWaitsInALoopMakesNoStepUntilItFindsSomething) {
   EXPECT_EQ(odd.error, "");
   // 3, 6: who is too late waits for ever.
   EXPECT_EQ(explore({{{Op::Add, 0}, {Op::Add, 0}}, {{Op::Poll, 0}}}, true).error, "deadlock");
-  // What another process writes hides the value, and shows it again.
+  // A write of another process hides the value, and shows it again.
   EXPECT_EQ(explore({{{Op::Add, 0}}, {{Op::Add, 0}}, {{Op::Add, 0}}, {{Op::Poll, 0}}}, true)
                 .report.orders,
             4u);
@@ -273,7 +273,7 @@ TEST(Explorer, LeavesOutOnlyPassesThatFindNothing) {
   EXPECT_GT(stuck, 30u);
 }
 
-/// Its first steps are too long; an order of the short ones is a hazard.
+/// A machine whose first steps are too long; an order of the short ones is a hazard.
 class Refined final : public Machine {
 public:
   Refined(Code code, uint64_t bad) : Machine(std::move(code)), bad(bad) { visible = 2; }

@@ -136,7 +136,7 @@ TEST(Orders, ALoopThatWaitsForAFlagEnds) {
   EXPECT_THAT(explore(oneLane(wait), {.warps = 2}).run.error, HasSubstr("livelock"));
 }
 
-//===--- What fails in one order ------------------------------------------===//
+//===--- Failures in one order --------------------------------------------===//
 
 TEST(Orders, AResultThatDependsOnTheOrder) {
   const std::string text = oneLane("  atom.global.exch.b32 %r2, [%out], %r1;\n");
@@ -204,9 +204,9 @@ TEST(Orders, ABugInOneOrderOfThousands) {
     }
 }
 
-/// How a kernel begins whose warp 4 multiplies tiles of 128 x 256 into accumulators that have 96
-/// columns in common, from column 160 (%r11) on, while warps 0 to 3 read them (%r12). Rows of B are
-/// 2 in these columns of the first tile and 1 elsewhere, and A is 1.
+/// The beginning of a kernel whose warp 4 multiplies tiles of 128 x 256 into accumulators that have
+/// 96 columns in common, from column 160 (%r11) on, while warps 0 to 3 read them (%r12). Rows of B
+/// are 2 in these columns of the first tile and 1 elsewhere, and A is 1.
 std::string beginOverlap() {
   return "  mov.u32 %r3, rows;\n  mov.u32 %r4, bar;\n  mov.u32 %r9, slot;\n  mov.u32 %r5, %t;\n"
          "FILL:\n  shl.b32 %r6, %r5, 4;\n  add.u32 %r6, %r6, %r3;\n  setp.ge.u32 %p1, %r5, 320;\n"
@@ -338,7 +338,7 @@ TEST(Orders, ARingWithoutItsReleaseFails) {
             OrderReport::Failure::None);
 }
 
-//===--- What happens before what -----------------------------------------===//
+//===--- Happens-before ---------------------------------------------------===//
 
 TEST(Orders, AClusterThatTheLauncherStartedMayBeFirst) {
   // Each cluster takes a number, and then asks for the work of another.
@@ -541,7 +541,7 @@ TEST(Orders, AnOrderOfAnotherKernelIsAnError) {
   EXPECT_EQ(explore(addKernel(true), {.warps = 2, .replay = "test: 0.0.1"}).run.error, "");
 }
 
-//===--- What is left out -------------------------------------------------===//
+//===--- Orders that are left out -----------------------------------------===//
 
 /// Random instructions of two or three warps on three words of global memory.
 std::string randomKernel(std::mt19937 &random, uint32_t warps) {

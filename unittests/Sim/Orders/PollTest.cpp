@@ -103,7 +103,7 @@ TEST(Polls, ALoopMaySleepAndLeaveInTheMiddle) {
   EXPECT_EQ(found.report.orders, 1u);
 }
 
-/// What a pass computes is used behind the loop: then each of them is a step.
+/// A loop whose computed value is used behind it: each pass is a step.
 TEST(Polls, ALoopThatKeepsSomethingIsNoWait) {
   const std::string change = "  xor.b32 %r6, %r6, %r7;\n";
   const auto text = [&](const std::string &inside) {
@@ -172,7 +172,7 @@ TEST(Polls, ALoopThatMayNotReadIsAnError) {
   EXPECT_THAT(found.report.order, HasSubstr("0.0.0"));
 }
 
-//===--- What is left out -------------------------------------------------===//
+//===--- Orders that are left out -----------------------------------------===//
 
 /// Random instructions of two or three warps on two words, of which loops wait for odd values.
 std::string randomKernel(std::mt19937 &random, uint32_t warps) {

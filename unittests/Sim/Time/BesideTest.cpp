@@ -1,4 +1,4 @@
-//===- BesideTest.cpp - What warps do while others multiply or copy -------===//
+//===- BesideTest.cpp - Warps beside others that multiply or copy ---------===//
 #include "TimeHarness.h"
 #include <algorithm>
 

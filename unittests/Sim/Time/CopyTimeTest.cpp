@@ -205,8 +205,8 @@ TEST(CopyTime, ABlockThatExitsLeavesStoresOfOthersOnTheirWay) {
   EXPECT_NEAR(cycles(exits + "  exit;\nSTORE:\n"), cycles(""), 100);
 }
 
-/// What a multiprocessor loads and what it stores share the way to L2. Rows of a load take a cycle
-/// each, and four while a store waits: a load that comes behind many stores is not held up by all.
+/// Loads and stores of an SM share the way to L2. Rows of a load take a cycle each, and four while
+/// a store waits: a load that comes behind many stores is not held up by all.
 TEST(CopyTime, StoresLeaveLoadsAQuarterOfTheWayToL2) {
   constexpr unsigned piece = 32768, rows = piece / 128, stored = 16384;
   const std::string load = fmt::format(

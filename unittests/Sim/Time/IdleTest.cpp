@@ -1,4 +1,4 @@
-//===- IdleTest.cpp - What --time-only leaves out, and the calendar -------===//
+//===- IdleTest.cpp - Code that --time-only leaves out; the calendar ------===//
 #include "../Async/KernelHarness.h"
 #include "Sim/Time/Calendar.h"
 #include "fp4/Sim/Predictor.h"

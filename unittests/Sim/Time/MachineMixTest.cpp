@@ -66,7 +66,8 @@ TEST(MachineMix, CountsCopiesByWhatPtxasDoesNotAdd) {
   EXPECT_EQ(kernels.at("kernel").lines.at(4).anchors, 1u);
 }
 
-/// What the module's functions do counts where their lines are, what ptxas calls does not.
+/// Instructions of the module's functions count where their lines are, those of ptxas' own
+/// functions do not.
 TEST(MachineMix, CountsTheFunctionsThatAKernelCalls) {
   const std::string listing = std::string(kListing) + R"(
 $kernel$helper:
@@ -137,8 +138,8 @@ TEST(MachineOrder, CarriesReachWhoAddsThem) {
   EXPECT_EQ(sorted(body("", ""), {1, 4, 2, 5, 3, 6}), "ACEBDF");
 }
 
-/// They are no memory accesses and cost as much as arithmetic, but lanes, or the stack, know where
-/// they are.
+/// These instructions are no memory accesses and cost as much as arithmetic, but lanes, or the
+/// stack, know where they are.
 TEST(MachineOrder, WhatIsMoreThanArithmeticStays) {
   const auto between = [](const std::string &line) {
     return "  st.global.b32 [%out], %t;\n" + line + "  st.global.b32 [%out+4], %t;\n";
@@ -155,7 +156,7 @@ TEST(MachineOrder, ABranchEndsItsBlock) {
   EXPECT_EQ(sorted(kMoves + jump, {5, 6, 7, 8, 9, 10, 11, 1}), "ABCDEFGH");
 }
 
-/// It has its registers in use until the wait; A is the fence, B the product, D the wait.
+/// A product has its registers in use until the wait; A is the fence, B the product, D the wait.
 TEST(MachineOrder, ArithmeticMovesAroundAProductThatDoesNotUseIt) {
   const auto product = [](const char *before, const char *behind) {
     return fmt::format("  wgmma.fence.sync.aligned;\n"
@@ -195,7 +196,7 @@ TEST(MachineMix, ChecksOfDivisionsTakeThePipeOfReciprocals) {
   EXPECT_EQ(kernels.at("test").lines.at(4).rejoins, 0u);
 }
 
-/// Of even registers and of odd ones.
+/// Returns the reads of even registers and of odd ones.
 std::array<uint32_t, kBanks> readsOf(const std::string &instructions) {
   const std::string text = "//--- .text.test ---\n//## File \"ptx\", line 4\n";
   return countMachineCode(text + instructions).at("test").lines.at(4).reads;
@@ -249,8 +250,8 @@ TEST(MachineMix, AssemblesTheModuleWithLinesOfItsOwn) {
   EXPECT_EQ(kernels->at("test").lines.at(6).issue, 3u);
 }
 
-/// What is predicted of two chains with a store between them that races, with a listing that has
-/// them so or instruction by instruction. `checked`: the reports come with it.
+/// The prediction for two chains with a store between them that races, with a listing that has them
+/// so or instruction by instruction. `checked`: the reports come with it.
 struct Listed {
   double cycles = 0;
   std::vector<HazardReport> reports;

@@ -1,7 +1,7 @@
-//===- MemoryTest.cpp - When requests of memory are served ----------------===//
+//===- MemoryTest.cpp - Times of requests of memory -----------------------===//
 //
-// What L2 holds, how long device memory is busy, and when a request's last byte arrives, without
-// kernels.
+// The lines that L2 holds, the time that device memory is busy, and the arrival of a request's last
+// byte, without kernels.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Time/Memory.h"
@@ -75,7 +75,7 @@ TEST(MemorySystem, L2GivesUpTheLineThatWasTouchedLongestAgo) {
   EXPECT_EQ(missesOf({80 * mib, 0.375, true}), 1);
 }
 
-/// Where any line goes for one that comes, the part x of a sweep that stays is exp((x - 1) bytes /
+/// If any line goes for one that comes, the part x of a sweep that stays is exp((x - 1) bytes /
 /// room) in the end. Room is half of L2 here.
 TEST(MemorySystem, AnL2ThatGivesUpAnyLineKeepsAPartOfALargeSweep) {
   constexpr uint64_t mib = 1 << 20;
@@ -146,8 +146,8 @@ TEST(MemorySystem, L2ReadsALineForEachOfItsFirstReaders) {
   EXPECT_LT(cyclesOfReaders(64), 0.4 * alone);
 }
 
-/// How long device memory is busy with lines of which `writes` of 32 are written, of what it takes
-/// to read them.
+/// Returns how long device memory is busy with lines of which `writes` of 32 are written, relative
+/// to the time to read them.
 double busyWith(unsigned writes) {
   const Rates rates("sm_90a");
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
@@ -172,8 +172,8 @@ TEST(MemorySystem, ReadsAndWritesInTurnTakeLongerThanEitherAlone) {
   EXPECT_NEAR(busyWith(32), 1, 0.01);
 }
 
-/// Lines that hit are touched too, and others go before them. What misses alone once counted, so
-/// that 20 MiB were there while 30 MiB were asked for again and again.
+/// Lines that hit are touched too, and others go before them. A model that counts misses alone has
+/// 20 MiB in L2 while 30 MiB are asked for again and again.
 TEST(MemorySystem, LinesThatHitTakeRoomToo) {
   const Rates rates("sm_90a");
   const auto missesOf = [&](int times) {
@@ -368,7 +368,7 @@ TEST(MemorySystem, AtomicOperationsOnOneLineComeInTurn) {
   EXPECT_EQ(turnOf(0, other, 2000), 2000);
 }
 
-/// Those who are not simulated ask for a counter, and not for the lines of one multiprocessor.
+/// Slots that are not simulated ask for a counter, and not for the lines of one SM.
 TEST(MemorySystem, AtomicOperationsOfASampleWaitForOthersOnLinesOfSeveral) {
   constexpr double part = 0.25;
   const Rates rates("sm_90a");

@@ -100,7 +100,7 @@ TEST(Sample, ProbesFindBlocksThatDoMoreThanTheSample) {
   EXPECT_THAT(predicted("0").missing, IsEmpty());
 }
 
-/// What a block does, by its index.
+/// A kernel whose CTAs do work by their index.
 std::string byIndex(const std::string &turns) {
   return "  mov.u32 %r2, %ctaid.x;\n" + turns + work;
 }

@@ -181,7 +181,7 @@ TEST(Time, ATargetWithoutRatesNamesThemAndStillComputes) {
       << text(result.time);
 }
 
-/// What an observer may take for the time of each access of global memory.
+/// The times that an observer may take for accesses of global memory.
 struct AccessTimes final : Observer {
   void onLaunch(const LaunchEvent &event) override { clock = event.nanoseconds; }
   void onMemory(const MemoryEvent &) override { times.push_back(*clock); }
@@ -297,7 +297,7 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
   EXPECT_LT(std::count(sample.out.begin(), sample.out.end(), 1u), ptrdiff_t(words / 2));
 }
 
-/// They have a clock of their own on an H200, unless another is asked for.
+/// Products have a clock of their own on an H200, unless another is asked for.
 TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
   const auto clockOf = [](const std::string &body, double asked) {
     return runTimed(operands(128) + body,
