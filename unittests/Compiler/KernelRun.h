@@ -103,7 +103,7 @@ private:
     check(device->synchronize());
   }
 
-  /// Threads of a block, which the plan chose and the kernel requires.
+  /// Threads of a CTA, which the plan chose and the kernel requires.
   static uint32_t threadsOf(std::string_view ptx) {
     constexpr std::string_view directive = ".reqntid ";
     size_t place = ptx.find(directive);

@@ -1,8 +1,7 @@
 //===- TransformKernelTest.cpp - Transform and quantization on tensor cores ===//
 //
 // The kernels of a columnwise fp4.quantize with a transform of arithmetic tensor_core: of tcgen05,
-// launched with fewer blocks than it has strips, so that every ring wraps, and of mma.sync
-// (sm_90a):
+// launched with fewer CTAs than it has strips, so that every ring wraps, and of mma.sync (sm_90a):
 //  - equals lib/Numerics bit for bit, whenever asynchronous operations complete; padding is zero
 //    and what is behind the outputs untouched; the hazard checker has nothing to report;
 //  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor
@@ -111,7 +110,7 @@ struct Result {
 
 constexpr uint64_t kSeed = 0x123456789abcdef, kOffset = 42;
 
-/// Launches `ptx` with `grid` blocks, or where warps transform, with one for each tile.
+/// Launches `ptx` with `grid` CTAs, or where warps transform, with one for each tile.
 Result run(const Case &c, const std::string &ptx, const std::vector<uint16_t> &x, float amax,
            uint32_t grid, const SimOptions &options) {
   auto program = sim::Program::parse(ptx, "transform.ptx");
@@ -235,7 +234,7 @@ void expectEqual(const Case &c, uint32_t grid, unsigned seeds = 2) {
 }
 
 TEST(TransformKernel, EqualsTheReferenceUnderEverySchedule) {
-  expectEqual({.m = 832, .k = 136}, 1); // 26 tiles in one block: each ring of 8 wraps thrice
+  expectEqual({.m = 832, .k = 136}, 1); // 26 tiles in one CTA: each ring of 8 wraps thrice
   expectEqual({.m = 832, .k = 136, .tiled = false}, 3);
   expectEqual({.m = 16, .k = 8}, 1);
   expectEqual({.m = 112, .k = 256}, 2);

@@ -1,4 +1,4 @@
-// Ranks and masks of clusters, spelled out block by block.
+// Ranks and masks of clusters, spelled out CTA by CTA.
 #include "fp4/ISA/Cluster.h"
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr ClusterShape shapes[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 2}, {2, 4}, {4, 4}, {16, 1}};
 
-/// The mask of all blocks (x, y) that `isMember` names.
+/// The mask of all CTAs (x, y) that `isMember` names.
 template <typename Predicate> uint32_t maskOf(ClusterShape shape, Predicate isMember) {
   uint32_t mask = 0;
   for (uint32_t y = 0; y < shape.n; ++y)

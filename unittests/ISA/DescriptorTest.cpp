@@ -47,7 +47,7 @@ TEST(SmemDescriptor, oneFieldAtATime) {
 }
 
 TEST(SmemDescriptor, startOfATileInACluster) {
-  // The rank of a block lies above the 18 bits of its shared addresses.
+  // The rank of a CTA lies above the 18 bits of its shared addresses.
   for (uint32_t address : {0u, 0x400u, 0x3FFF0u, 0x7000400u, 0x1040010u}) {
     SmemDescriptor d;
     d.startAddress = address;

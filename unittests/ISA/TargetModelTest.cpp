@@ -19,7 +19,7 @@ TEST(TargetModel, defaultIsB200) {
 }
 
 // CUDA C++ Programming Guide, technical specifications by compute capability; the data sheets of
-// H200, B200, B300, RTX 5090 and GB10 for multiprocessors and L2.
+// H200, B200, B300, RTX 5090 and GB10 for SMs and L2.
 TEST(TargetModel, capacities) {
   const struct {
     const char *name;

@@ -41,7 +41,7 @@ TEST(Registers, WhatIsGivenBackCanBeTaken) {
   EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 2", 40, 216)), "");
 }
 
-// `ptxas -v` 13.0: two blocks of 256 threads have 128 registers of a thread, two of 288 have 96, and
+// `ptxas -v` 13.0: two CTAs of 256 threads have 128 registers of a thread, two of 288 have 96, and
 // one of 256 with an increase to 248 has as many. Without .minnctapersm it ignores setmaxnreg.
 TEST(Registers, PtxasGivesTheShareOfABlockAndNoMoreThanTheLargestIncrease) {
   EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 1", 40, 248)), "");
@@ -93,7 +93,7 @@ TEST(Registers, WithoutALaunchNothingIsCounted) {
   EXPECT_EQ(outcome(exchange("", 40, 256)), "");
 }
 
-// Blocks that begin get the storage of blocks that have ended.
+// CTAs that begin get the storage of CTAs that have ended.
 TEST(Registers, StorageThatIsTakenAgainIsZero) {
   constexpr size_t size = 64;
   SpareBytes spare;

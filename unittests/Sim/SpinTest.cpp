@@ -150,7 +150,7 @@ TEST(Spin, AnotherClusterMayOverwriteWhatALoopStores) {
   }
 }
 
-/// 148 multiprocessors, which have room for several CTAs each.
+/// 148 SMs, which have room for several CTAs each.
 TEST(Spin, SoMayAClusterThatHasNotStarted) {
   EXPECT_EQ(errorOf(waitForFlag("%r1, 159"), blocks(32, 160)), "");
   EXPECT_THAT(errorOf(waitForFlag("%r1, 160"), blocks(32, 160)), HasSubstr("livelock"));
@@ -348,7 +348,7 @@ $end:)";
 }
 
 //===----------------------------------------------------------------------===//
-// Blocks that poll together
+// CTAs that poll together
 //===----------------------------------------------------------------------===//
 
 /// Ways in which the warps of a CTA learn in %r3 what its first thread, %pr1, has read at [%rd1].
@@ -399,7 +399,7 @@ setp.lt.u32 %pr3, %r5, )" +
          std::to_string(rounds) + ";\n@%pr3 bra $round;";
 }
 
-/// A block was executed for a million instructions before another had its turn.
+/// A CTA was executed for a million instructions before another had its turn.
 TEST(Spin, BlocksThatPollTogetherAreParked) {
   constexpr uint32_t blocksOfGrid = 40, rounds = 4;
   for (const Poll &poll : kPolls)
@@ -431,7 +431,7 @@ TEST(Spin, BlocksThatPollTogetherForNothingAreALivelock) {
     }
 }
 
-/// The blocks of a cluster meet at its barrier in each turn.
+/// The CTAs of a cluster meet at its barrier in each turn.
 TEST(Spin, ClustersThatPollTogetherAreParked) {
   const std::string poll = "@%pr1 ld.acquire.gpu.global.u32 %r3, [%rd1];\n"
                            "@%pr1 st.shared.b32 [%r4], %r3;\nbarrier.cluster.arrive;\n"

@@ -40,7 +40,7 @@ static void activeClusters() {
   }
 }
 
-/// Blocks of threads that are no whole warps, and more memory than there is.
+/// CTAs of threads that are no whole warps, and more memory than there is.
 int limits() {
   launches();
   activeClusters();

@@ -449,7 +449,7 @@ TEST(Run, LimitsOfTheDevice) {
   EXPECT_THAT(result.output, HasSubstr("two for each multiprocessor: cudaSuccess"));
   EXPECT_THAT(result.output, HasSubstr("a cooperative grid of 297 CTAs, but 296 fit at once"));
   EXPECT_THAT(result.output, HasSubstr("one more: cudaErrorCooperativeLaunchTooLarge"));
-  // on 148 multiprocessors, and on 132 of them, two blocks on each
+  // on 148 SMs, and on 132 of them, two CTAs on each
   EXPECT_THAT(result.output, HasSubstr("clusters of 2: 148\nclusters of 4: 66\n"));
   EXPECT_THAT(result.output, HasSubstr("blocks of 64 threads: 32, of 65: 21\n"));
   EXPECT_THAT(result.output, HasSubstr("more than the memory: cudaErrorMemoryAllocation"));

@@ -1,7 +1,7 @@
 //===- TensorMemory.h - Tensor memory of one CTA --------------------------===//
 //
 // PTX ISA, "Tensor Memory": 128 lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
-// units of 32 columns. Each CTA has one to itself, as if it were alone on its multiprocessor.
+// units of 32 columns. Each CTA has one to itself, as if it were alone on its SM.
 //
 // Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule
 // of one column and 16 lanes, the smallest piece any tcgen05 operation but cp.4x256b writes whole:

@@ -62,7 +62,7 @@ enum class ObjectUse : uint8_t {
   Arrive, ///< arrivals and transactions of one phase commute
   Expect, ///< may keep a phase from completing: commutes with nothing
   Await,  ///< of a phase that all who arrived in it have completed; fails two phases later
-  Give,   ///< registers, to the block
+  Give,   ///< registers, to the CTA
   Take,   ///< ... that are free: commutes with others and with Give (Trace::takesBeforeGiving)
   Write
 };

@@ -119,7 +119,7 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
 }
 
 /// Registers per thread at the launch: what the kernel says, or what ptxas 13.0 gives a kernel with
-/// setmaxnreg that says its number of threads and of blocks. 0 if it does not: ptxas ignores
+/// setmaxnreg that says its number of threads and of CTAs. 0 if it does not: ptxas ignores
 /// setmaxnreg then. No more than the largest increase, and warps count by fours.
 static uint32_t launchRegisters(const KernelInfo &kernel) {
   constexpr uint64_t perMultiprocessor = 65536, most = 256, granularity = 8;

@@ -1,4 +1,4 @@
-//===- Cta.h - A thread block: warps, shared memory, barriers -------------===//
+//===- Cta.h - One CTA: warps, shared memory, barriers --------------------===//
 #pragma once
 
 #include "Sim/State/AlignedBytes.h"

@@ -21,8 +21,8 @@ inline constexpr uint64_t kCodeWindow = 0x8FE3'0000'0000;
 /// memory; below are the kernel's.
 inline constexpr uint64_t kFunctionParams = 0x8000'0000;
 
-/// Each quarter of a multiprocessor has the registers of every fourth warp, so that the last warps of
-/// a block count as four.
+/// Each quarter of an SM has the registers of every fourth warp, so that the last warps of a CTA
+/// count as four.
 constexpr uint64_t threadsWithRegisters(uint64_t threads) {
   constexpr uint64_t together = 4 * 32;
   return (threads + together - 1) / together * together;
@@ -38,7 +38,7 @@ struct Launch {
   std::vector<ClusterPlace> places; ///< of a launch with clusters of two sizes, else empty
   std::vector<std::byte> params;
   bool explicitCluster = false; ///< a cluster was asked for, even one of 1 CTA
-  /// Multiprocessors that have no room for such a cluster run smaller ones in its place.
+  /// SMs that have no room for such a cluster run smaller ones in its place.
   bool fallsBack = false;
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
@@ -89,7 +89,7 @@ struct Launch {
   std::atomic<bool> early = false;
   mutable std::atomic<bool> awaited = false; ///< a thread has executed griddepcontrol.wait
 
-  SpareBytes registers; ///< of blocks that have ended
+  SpareBytes registers; ///< of CTAs that have ended
   std::mutex lock;
   uint64_t nextCluster = 0;      ///< guarded by lock
   uint64_t canceledClusters = 0; ///< guarded by lock

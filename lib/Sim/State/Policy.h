@@ -35,7 +35,7 @@ public:
   virtual uint64_t clock() const { return rounds; }
   virtual void beginRound() { ++rounds; }
 
-  /// Cycles of a multiprocessor, of a policy that predicts time: what %clock reads.
+  /// Cycles of an SM, of a policy that predicts time: what %clock reads.
   virtual std::optional<double> cycles() const { return std::nullopt; }
 
   //===--- Tickets ----------------------------------------------------===//

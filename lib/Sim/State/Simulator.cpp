@@ -55,7 +55,7 @@ static uint32_t statedRegisters(const Kernel &kernel) {
   return sets ? kernel.info.maximumRegisters : 0;
 }
 
-/// A multiprocessor has the registers of one block.
+/// An SM has the registers of one CTA.
 static Status checkRegisters(const Kernel &kernel, uint64_t threads,
                              const hw::TargetModel &target) {
   const uint64_t each = statedRegisters(kernel), counted = threadsWithRegisters(threads);
@@ -190,7 +190,7 @@ std::unique_ptr<Running> Grid::takeNext(uint64_t own) {
 
 /// Takes note of how a run has ended. Every started cluster has spun in two whole runs since any
 /// did anything else: the second began after all that could have changed memory, so none ever will.
-/// First, though, more clusters may start: a multiprocessor has room for several.
+/// First, though, more clusters may start: an SM has room for several.
 bool Grid::isStuck(Running &running, Scheduler::State state) {
   std::lock_guard<std::mutex> guard(launch.lock);
   if (state != Scheduler::State::Spinning) {

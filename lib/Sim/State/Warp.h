@@ -36,7 +36,7 @@ public:
   Cta *cta = nullptr;
   uint32_t index = 0;             ///< in the CTA; TMEM lane quadrant is index % 4
   uint32_t live = 0;              ///< lanes that exist and have not exited
-  uint32_t present = 0;           ///< lanes that exist (the last warp of a block may be partial)
+  uint32_t present = 0;           ///< lanes that exist (the last warp of a CTA may be partial)
   std::byte *registers = nullptr; ///< bank 0
   const std::byte *constants = nullptr; ///< bank 1
   std::vector<LaneGroup> groups;        ///< disjoint masks, union == live

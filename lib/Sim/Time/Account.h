@@ -13,7 +13,7 @@ struct WarpAccount {
   uint32_t units = 0; ///< mask of those it used
 };
 
-/// The warps of all blocks, by their place in the block.
+/// The warps of all CTAs, by their place in the CTA.
 class Account {
 public:
   void add(uint32_t warp, const WarpAccount &one);

@@ -21,8 +21,8 @@ bool loads(const TimedInsn &timed, const Insn &insn) {
          (base.starts_with("ld") && space != Space::Param && space != Space::Const);
 }
 
-/// Registers that may differ between blocks by more than addresses of their own data: what follows
-/// from the index of a block or from memory. An mbarrier does not tell blocks apart.
+/// Registers that may differ between CTAs by more than addresses of their own data: what follows
+/// from the index of a CTA or from memory. An mbarrier does not tell CTAs apart.
 RegisterSet varyingRegisters(const TimedCode &code, const Kernel &kernel) {
   RegisterSet varying(code.registerCount());
   for (uint32_t r : code.indexRegisters())
@@ -95,7 +95,7 @@ private:
     }
   }
 
-  /// The line of a branch out of the loop that blocks may take at different times, or 0.
+  /// The line of a branch out of the loop that CTAs may take at different times, or 0.
   uint32_t unevenExit(const Blocks &part) {
     mark(part, true);
     uint32_t line = 0;
@@ -170,8 +170,8 @@ private:
   std::vector<uint8_t> inside; ///< a mark of each block
 };
 
-/// A load that sees what other blocks store while it runs, or an atomic operation whose result is
-/// used. Shared memory and its own block tell a block nothing of others.
+/// A load that sees what other CTAs store while it runs, or an atomic operation whose result is
+/// used. Shared memory and its own CTA tell a CTA nothing of others.
 bool mayTalk(const TimedCode &code, const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   if (!code[pc].talks)

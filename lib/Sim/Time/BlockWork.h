@@ -15,13 +15,13 @@ namespace fp4::sim {
 
 /// Lines of the PTX; 0: there is none.
 struct BlockWork {
-  uint32_t loop = 0;  ///< decides how long a loop goes on, and may do so differently in each block
+  uint32_t loop = 0;  ///< decides how long a loop goes on, and may do so differently in each CTA
   uint32_t inner = 0; ///< ... a loop inside of another
-  uint32_t talk = 0;  ///< has what other blocks have stored or counted: TimedInsn::talks
+  uint32_t talk = 0;  ///< has what other CTAs have stored or counted: TimedInsn::talks
 };
 BlockWork blockWorkOf(const TimedCode &code, const Kernel &kernel);
 
-/// Mean and deviation of what blocks did.
+/// Mean and deviation of what CTAs did.
 class Spread {
 public:
   void add(double value) {

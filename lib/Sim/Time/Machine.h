@@ -1,4 +1,4 @@
-//===- Machine.h - The multiprocessors of a timed launch ------------------===//
+//===- Machine.h - The SMs of a timed launch ------------------------------===//
 #pragma once
 
 #include "Sim/Time/Memory.h"
@@ -38,7 +38,7 @@ private:
 class Turns {
 public:
   struct Entry {
-    uint64_t age;     ///< the less, the earlier its block began
+    uint64_t age;     ///< the less, the earlier its CTA began
     uint64_t arrival; ///< ... and the earlier it began to wait
     uint32_t running, warp;
     bool operator<(const Entry &o) const {
@@ -86,8 +86,8 @@ struct Multiprocessor {
   Port port;                                ///< to L2
   Server requests;                          ///< what hands copies to the engine
   Server copies;                            ///< the copy engine
-  Server remoteStores;                      ///< what takes st.async to other blocks of a cluster
-  Server tensor;                            ///< tcgen05, all of the multiprocessor
+  Server remoteStores;                      ///< what takes st.async to other CTAs of a cluster
+  Server tensor;                            ///< tcgen05, all of the SM
   Server scales;                            ///< tcgen05.cp
   /// When products may use what tcgen05.cp wrote to a column of tensor memory last.
   std::array<double, hw::tmemColumnCount> copied{};
@@ -105,7 +105,7 @@ struct Multiprocessor {
     std::vector<LineAccess> lines;
   } store;
   double lastRow = 0;      ///< when the engine asked for the last row so far
-  double lastStart = -1e9; ///< of a block
+  double lastStart = -1e9; ///< of a CTA
 };
 
 /// The state that all clusters of a launch share.

@@ -366,8 +366,8 @@ double MemorySystem::deliver(double now, double bytes) {
   return serve(delivery, now, bytes / rate);
 }
 
-/// Operations on one line come one after the other, whoever asks for them. Multiprocessors that are
-/// not simulated ask for a line that several ask for, and not for one that a member has to itself.
+/// Operations on one line come one after the other, whoever asks for them. SMs that are not
+/// simulated ask for a line that several ask for, and not for one that a member has to itself.
 double MemorySystem::turnOf(const Port &port, std::span<const LineAccess> lines, double now) {
   forgetTurns();
   double turn = now;

@@ -1,7 +1,7 @@
 //===- Memory.h - Caches and device memory with a clock -------------------===//
 //
-// L1 is a set-associative cache of each multiprocessor. L2 and device memory serve all: each is a
-// queue with a rate, in cycles of the multiprocessors. L2 is faster where multiprocessors ask for a
+// L1 is a set-associative cache of each SM. L2 and device memory serve all: each is a
+// queue with a rate, in cycles of the SMs. L2 is faster where SMs ask for a
 // line at about the same time, and slower where another one had it before; device memory is slower
 // where reads and writes alternate. Addresses decide hits; nothing stores data.
 //
@@ -62,8 +62,8 @@ private:
   size_t past = 0;       ///< of them, that nobody will ask for
 };
 
-/// Rows of boxes outside of their tensors, which all multiprocessors wait for in one queue. The more
-/// wait, the more are filled in a cycle, as if those that are alike were filled together.
+/// Rows of boxes outside of their tensors, which all SMs wait for in one queue. The more wait, the
+/// more are filled in a cycle, as if those that are alike were filled together.
 class OutsideRows {
 public:
   /// The cycle at which `rows` more are filled that come at `now`; nobody will ask for a time before
@@ -79,8 +79,7 @@ private:
   double count = 0;                                                           ///< rows in it
 };
 
-/// Between one multiprocessor and L2: what it loads comes one way, and what it stores goes the
-/// other.
+/// Between one SM and L2: what it loads comes one way, and what it stores goes the other.
 struct Port {
   SharedServer loads, stores;
 };
@@ -176,7 +175,7 @@ public:
   /// enough that one may ask for more than its part for a while.
   void sample(double share, unsigned companions);
 
-  /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
+  /// The cycle at which data arrives that an SM asks for at `now` through its `port`.
   double read(Port &port, double now, std::span<const LineAccess> lines);
   /// ... when a warp asks for it, and how much later if as much comes behind it: device memory does
   /// not serve warps in the order in which they asked.
@@ -187,7 +186,7 @@ public:
   /// ... for a `cp.async` of a warp: its wait deviates too, and may be longer than what comes behind
   /// it takes.
   double fill(Port &port, double now, std::span<const LineAccess> lines);
-  /// Blocks of the launch follow others, so that all of them together read memory in its order.
+  /// CTAs of the launch follow others, so that all of them together read memory in its order.
   void setInOrder() { inOrder = true; }
   /// ... at which L2 has taken the data.
   double write(Port &port, double now, std::span<const LineAccess> lines);
@@ -210,7 +209,7 @@ public:
   double leastEnd() const;
 
   /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
-  /// and the multiprocessors brings it to each.
+  /// and the SMs brings it to each.
   SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
   OutsideRows outside;
   double present = 0;                  ///< nobody will ask for anything before this cycle

@@ -45,8 +45,8 @@ public:
 private:
   double &at(TimingRate which) { return values[size_t(which)]; }
 
-  /// Cycles that pass in L2 are taken to be those of the multiprocessors; what device memory adds
-  /// to them is a time.
+  /// Cycles that pass in L2 are taken to be those of the SMs; what device memory adds to them is a
+  /// time.
   void setClock(double gigahertz) {
     const double behind = at(TimingRate::MemoryLatency) - at(TimingRate::L2Latency);
     at(TimingRate::MemoryLatency) += behind * (gigahertz / at(TimingRate::Gigahertz) - 1);

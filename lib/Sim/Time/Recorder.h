@@ -26,7 +26,7 @@ public:
   uint32_t wavefronts = 0;       ///< of shared memory
   bool write = false, atomic = false;
   bool strong = false; ///< beyond L1
-  bool meets = false;  ///< of global memory, and sees what other blocks do to it
+  bool meets = false;  ///< of global memory, and sees what other CTAs do to it
 
 private:
   void addGlobal(const MemoryEvent &event);

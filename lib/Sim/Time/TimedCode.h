@@ -77,7 +77,7 @@ struct TimedInsn {
   uint8_t count = 0;    ///< machine instructions
   uint8_t rejoins = 0;  ///< branches around a slow path among them
   bool mayWake = false; ///< other warps may wait for what it does
-  bool remote = false;  ///< it acts on another block of the cluster
+  bool remote = false;  ///< it acts on another CTA of the cluster
   bool bypassesL1 = false;
   bool fills = false;    ///< a cp.async, whose data takes the way of what L1 fills, and not of loads
   bool releases = false; ///< an access or arrival that is a fence of the device too
@@ -87,7 +87,7 @@ struct TimedInsn {
   bool global = false;   ///< ... of global memory
   bool wide = false;     ///< an integer product of which the upper half is wanted
   bool movable = false;  ///< a load that nobody but its thread notices
-  bool talks = false;    ///< a block may learn by it what others have stored or counted
+  bool talks = false;    ///< a CTA may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
   hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
   float flops = 0;                                    ///< ... and its work, of the warp
@@ -126,7 +126,7 @@ public:
   uint32_t registerCount() const { return count; }
   /// Special registers that an instruction of the kernel reads.
   std::span<const uint32_t> specialRegisters() const { return specials; }
-  /// ... that say which block or cluster of the grid it is.
+  /// ... that say which CTA or cluster of the grid it is.
   std::span<const uint32_t> indexRegisters() const { return indices; }
   /// Returns the places where basic blocks begin, and the end of the code.
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;

@@ -104,8 +104,8 @@ const Rates &TimedLaunch::ratesOfCode() {
   return rates;
 }
 
-/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere. Smaller
-/// ones that take what is left are timed as if they were large.
+/// SMs on which clusters of a size find room: large ones do not fit everywhere. Smaller ones that
+/// take what is left are timed as if they were large.
 uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
   constexpr uint64_t large = 4;
   return cluster < large || launch.fallsBack

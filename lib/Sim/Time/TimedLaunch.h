@@ -1,12 +1,12 @@
 //===- TimedLaunch.h - Runs a launch on a virtual clock -------------------===//
 //
-// All multiprocessors run together: an event is the next instruction of a warp or the end of an
-// asynchronous operation, and events happen in the order of their cycles. Results are those of any
-// other policy, because a program's results do not depend on the schedule. In a large launch only
-// some of the slots go on after a while (TimedSample.cpp).
+// All SMs run together: an event is the next instruction of a warp or the end of an asynchronous
+// operation, and events happen in the order of their cycles. Results are those of any other policy,
+// because a program's results do not depend on the schedule. In a large launch only some of the
+// slots go on after a while (TimedSample.cpp).
 //
-// A slot is the multiprocessors of one cluster. Slots have calendars of their own and run ahead of
-// each other by at most a few cycles; they share L2 and device memory.
+// A slot is the SMs of one cluster. Slots have calendars of their own and run ahead of each other
+// by at most a few cycles; they share L2 and device memory.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -49,7 +49,7 @@ private:
     double waited = 0;    ///< since when it does something else than issue
     Activity reason = Activity::Arithmetic;
     bool blocked = false, queued = false;
-    bool early = false;            ///< of the first blocks, and has not waited for device memory
+    bool early = false;            ///< of the first CTAs, and has not waited for device memory
     uint32_t line = ~0u;           ///< of code, the last
     double fetched = 0;            ///< when that came
     double arrival = 0;            ///< of what it asked device memory for so far
@@ -204,7 +204,7 @@ private:
   bool settled = false;  ///< what a sample will assume of L2 is counted from now on
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   uint64_t canceledBefore = 0;                                ///< ... clusters that others took
-  bool waits = false; ///< the sample waits for blocks that are not in it
+  bool waits = false; ///< the sample waits for CTAs that are not in it
   /// Dependences between CTAs, and the equality of their work.
   struct Blocks {
     std::optional<BlockWork> work; ///< by the text

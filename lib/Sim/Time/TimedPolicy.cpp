@@ -122,7 +122,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   if (ticket.engine == Engine::Threads) // st.async
     return from.remoteStores.serve(now, bytes / rates[TimingRate::RemoteStoreBytes]) +
            rates[TimingRate::RemoteArrive];
-  if (ticket.global.empty() && !ticket.outsideRows) // between blocks of the cluster
+  if (ticket.global.empty() && !ticket.outsideRows) // between CTAs of the cluster
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
            rates[TimingRate::RemoteLatency];
@@ -305,7 +305,7 @@ double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double du
 }
 
 /// A product takes the tensor core for its arithmetic or, if that is longer, for the reads of both
-/// operands; its result needs A before the arithmetic, and B while it goes on. One block multiplies
+/// operands; its result needs A before the arithmetic, and B while it goes on. One CTA multiplies
 /// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
 /// take as long as 48. The tail that the table has includes the read of 128 rows of A. K = 96 takes
 /// as long as K = 64 (QRC, B300), and half as many bytes more.

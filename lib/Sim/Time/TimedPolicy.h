@@ -16,7 +16,7 @@
 
 namespace fp4::sim {
 
-/// The rate of a multiprocessor's products, by the depth of one dense wgmma or tcgen05.mma.
+/// The rate of an SM's products, by the depth of one dense wgmma or tcgen05.mma.
 inline TimingRate flopsOf(unsigned k) {
   return k <= 8    ? TimingRate::Tf32Flops
          : k == 16 ? TimingRate::HalfFlops

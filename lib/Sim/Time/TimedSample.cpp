@@ -22,8 +22,8 @@
 
 namespace fp4::sim {
 
-/// Eight multiprocessors, in two clusters or more, so that they see enough of the values of a large
-/// grid. The blocks of a persistent grid go on for long and see many: two clusters are enough.
+/// Eight SMs, in two clusters or more, so that they see enough of the values of a large grid. The
+/// CTAs of a persistent grid go on for long and see many: two clusters are enough.
 uint32_t TimedLaunch::membersOf() const {
   constexpr uint64_t processors = 8, clusters = 2;
   const bool persistent = launch.totalClusters <= slotsOfAll * residentBlocks;

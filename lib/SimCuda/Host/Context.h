@@ -180,7 +180,7 @@ public:
   Code prepare(const char *function, Function &kernel, const LaunchRequest &request,
                KernelWork &work);
   Code launch(const char *function, const KernelWork &work, const sim::Dependence &dependence);
-  /// CTAs of `kernel` that one multiprocessor can hold; registers are not counted.
+  /// CTAs of `kernel` that one SM can hold; registers are not counted.
   int residentBlocks(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
 
   /// The process ends: writes the last line of the report.

@@ -28,7 +28,7 @@ FP4_ENTRY int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *f
 
 using SharedOfBlock = size_t (*)(int threads); // CUoccupancyB2DSize
 
-/// The block size that puts most threads on a multiprocessor, the largest of several.
+/// The CTA size that puts most threads on an SM, the largest of several.
 FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, Function *function,
                                                         SharedOfBlock sharedOf, size_t shared,
                                                         int limit, unsigned) {

@@ -141,7 +141,7 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out.localSizeBytes = info.localBytes;
   uint64_t threads = uint64_t(info.maximumBlock[0]) * info.maximumBlock[1] * info.maximumBlock[2];
   out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
-  // PTX has no register allocation: what a block of the largest size leaves each thread.
+  // PTX has no register allocation: what a CTA of the largest size leaves each thread.
   out.numRegs = static_cast<int>(std::min(
       m.maxRegistersPerThread, m.registersPerSM / unsigned(out.maxThreadsPerBlock) / 8 * 8));
   out.ptxVersion = out.binaryVersion = context.chip().major() * 10 + context.chip().minor();
@@ -161,8 +161,8 @@ Code fp4::simcuda::launchIn(const char *function, Function &kernel, const Launch
   return code == Success ? enqueue(function, request.stream, std::move(work)) : code;
 }
 
-/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere, and a
-/// persistent kernel asks how many there are.
+/// SMs on which clusters of a size find room: large ones do not fit everywhere, and a persistent
+/// kernel asks how many there are.
 static uint64_t roomFor(const hw::TargetModel &model, uint64_t cluster) {
   const hw::Rate *room = hw::timingRate(model.name, hw::TimingRate::ClustersOfFour);
   return cluster < 4 || !room ? model.multiprocessors

@@ -43,10 +43,10 @@ FP4_HOST_API Code launchIn(const char *function, Function &kernel, const LaunchR
 FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
                                  const LaunchRequest &request, int &clusters);
 
-/// Dynamic shared memory that lets `blocks` CTAs share a multiprocessor.
+/// Dynamic shared memory that lets `blocks` CTAs share an SM.
 FP4_HOST_API Code availableShared(const char *function, Function &kernel, int blocks,
                                   size_t &bytes);
-/// CTAs of `threads` threads that one multiprocessor can hold; 0 after an error.
+/// CTAs of `threads` threads that one SM can hold; 0 after an error.
 FP4_HOST_API Code residentBlocks(const char *function, Function &kernel, int threads, size_t shared,
                                  int &blocks);
 /// Returns the offset of parameter `index` among all, and its size; `bytes` may be null.

@@ -1,4 +1,4 @@
-// Launches that prefer a larger cluster size: which blocks get it, and what each block sees.
+// Launches that prefer a larger cluster size: which CTAs get it, and what each CTA sees.
 #include "KernelHarness.h"
 #include <set>
 
@@ -9,7 +9,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// 8x2 blocks, in clusters of 2x1 or 2x2.
+/// 8x2 CTAs, in clusters of 2x1 or 2x2.
 LaunchConfig launchOf(std::array<uint32_t, 3> preferred = {2, 2, 1}) {
   LaunchConfig config;
   config.grid = {8, 2, 1};
@@ -57,7 +57,7 @@ std::vector<Seen> run(const SimOptions &options, const LaunchConfig &config) {
   return seen;
 }
 
-/// Block (x, y) in a cluster of `height` rows, which is counted as if all clusters were such.
+/// CTA (x, y) in a cluster of `height` rows, which is counted as if all clusters were such.
 void expectSeen(const Seen &seen, uint32_t x, uint32_t y, uint32_t height) {
   SCOPED_TRACE(fmt::format("block ({},{})", x, y));
   EXPECT_EQ(seen.width, 2u);

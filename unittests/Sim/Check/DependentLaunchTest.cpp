@@ -105,7 +105,7 @@ TEST(DependentLaunches, DoNotWriteWhatEarlierOnesRead) {
 
 constexpr const char *trigger = "  griddepcontrol.launch_dependents;\n";
 
-/// The next one begins when every block has triggered or ended: behind the wait of one of them.
+/// The next one begins when every CTA has triggered or ended: behind the wait of one of them.
 TEST(DependentLaunches, BeginBehindATriggerBehindTheWait) {
   const Launched first{write, ordinary}, last{read};
   const char *others = "the one before it may not have waited for them by then";

@@ -98,7 +98,7 @@ TEST(LaneExchange, OrdersTheLoadsBeforeIt) {
   EXPECT_FALSE(isClean(loop(exchange, keep)));
 }
 
-/// The sum of a block as every guide has it: all lanes store it over the first of its parts.
+/// The sum of a CTA as every guide has it: all lanes store it over the first of its parts.
 TEST(LaneExchange, TheSumOfABlock) {
   const std::string butterfly = "  shfl.sync.bfly.b32 %v1, %v0, 16, 31, -1;\n"
                                 "  add.u32 %v0, %v0, %v1;\n"

@@ -29,7 +29,7 @@ std::string oneWaits() {
                 "MET:\n" + shuffle + meet + readStage + "END:\n");
 }
 
-/// Block 0 writes, one lane raises a flag, and one lane of block 1 waits for that.
+/// CTA 0 writes, one lane raises a flag, and one lane of CTA 1 waits for that.
 std::string flag() {
   return litmus("  mov.u32 %r5, %ctaid.x;\n  setp.eq.u32 %p2, %r5, 1;\n  @%p1 bra END;\n"
                 "  mul.wide.u32 %rd5, %t, 4;\n  add.u64 %rd5, %rd5, %out;\n  @%p2 bra READ;\n"

@@ -216,7 +216,7 @@ TEST(MemoryOrder, StrongAccessesDoNotRace) {
   }
 }
 
-/// Blocks store, count, and the last one reads what all have stored: with a fence of all threads
+/// CTAs store, count, and the last one reads what all have stored: with a fence of all threads
 /// before the barrier, of thread 0 behind it, of thread 0 behind the count, and of all before they
 /// read. Thread 0 counts for the others: release and acquire patterns are its own, and a fence.sc
 /// of any thread is ordered by the count between the barriers.

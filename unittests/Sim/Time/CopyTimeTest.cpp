@@ -51,8 +51,8 @@ const std::string begin = "  mov.u32 %r1, bar;\n  mov.u32 %r0, dynamic;\n"
 const std::string wait = "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;\n"
                          "  @!%p1 bra WAIT;\n";
 
-/// Every block copies `copies` pieces of 32 KiB of its own. A copy needs no warp, so that all are
-/// asked for at once, more than a multiprocessor can have in flight.
+/// Every CTA copies `copies` pieces of 32 KiB of its own. A copy needs no warp, so that all are
+/// asked for at once, more than an SM can have in flight.
 double microsecondsOfCopies(unsigned blocks, unsigned copies) {
   constexpr unsigned piece = 32768;
   std::string body =
@@ -74,7 +74,7 @@ TEST(CopyTime, MoreBytesThanMayBeInFlightArriveAtTheRateOfTheMemory) {
   const double few = microsecondsOfCopies(blocks, 2), many = microsecondsOfCopies(blocks, 6);
   const double rate = hw::timingRate("sm_90a", TimingRate::MemoryTerabytes)->value * 1e6;
   EXPECT_NEAR(many - few, blocks * 4 * 32768 / rate, 0.9); // and a wait for a part of the memory
-  // one multiprocessor alone is bound by its own port, not by the machine
+  // one SM alone is bound by its own port, not by the machine
   const double port = hw::timingRate("sm_90a", TimingRate::L2PortBytes)->value * 1.98e3;
   const double flight = hw::timingRate("sm_90a", TimingRate::TmaInFlight)->value * 1024;
   const double latency = (hw::timingRate("sm_90a", TimingRate::MemoryLatency)->value) / 1.98e3;
@@ -188,7 +188,7 @@ TEST(CopyTime, AWaitForASourceWaitsUntilL2HasTakenIt) {
   EXPECT_NEAR(perStore(written, true), perStore(source, true), 2);
 }
 
-/// A block that exits once completed the stores of the other one too, whose wait nobody ended then.
+/// A CTA that exits once completed the stores of the other one too, whose wait nobody ended then.
 TEST(CopyTime, ABlockThatExitsLeavesStoresOfOthersOnTheirWay) {
   const auto cycles = [&](const std::string &first) {
     const LaunchConfig two{
@@ -339,7 +339,7 @@ TEST(CopyTime, AFenceOfSharedMemoryWaitsForStores) {
   EXPECT_NEAR(ofFence(16), 66, 8);
 }
 
-/// A tile copies 16 KiB of its own. A block takes the tiles of blocks that have not begun.
+/// A tile copies 16 KiB of its own. A CTA takes the tiles of CTAs that have not begun.
 KernelTime tilesTaken(unsigned tiles, uint64_t sampleAfter) {
   constexpr unsigned piece = 16384;
   const std::string body =
@@ -445,7 +445,7 @@ TEST(CopyTime, LanesThatStoreTheSameStoreItOnce) {
   EXPECT_GT(each.cycles, all.cycles + (lanes - 1) * rows);
 }
 
-/// Every block loads four boxes of 128 rows, of which `rows` exist; all load the same ones.
+/// Every CTA loads four boxes of 128 rows, of which `rows` exist; all load the same ones.
 double cyclesOfBoxes(unsigned blocks, unsigned rows) {
   constexpr unsigned boxRows = 128, rowBytes = 128, boxes = 4, bytes = boxRows * rowBytes;
   std::string text =
@@ -481,7 +481,7 @@ double outsideCycles(double rows) {
   return rows / (rate(TimingRate::OutsideRows) + rate(TimingRate::OutsideTogether) * rows / 1000);
 }
 
-/// As `benchmarks/micro/run.py --only outside` measures it on an H200: one block loses nothing.
+/// As `benchmarks/micro/run.py --only outside` measures it on an H200: one CTA loses nothing.
 TEST(CopyTime, BoxesThatReachBeyondTheTensorAreSlowWhereAllLoadThem) {
   constexpr unsigned blocks = 132;
   const double cycles = outsideCycles(blocks * 4 * 127) - outsideCycles(blocks * 4 * 64);
@@ -490,7 +490,7 @@ TEST(CopyTime, BoxesThatReachBeyondTheTensorAreSlowWhereAllLoadThem) {
   EXPECT_LT(cyclesOfBoxes(1, 1), cyclesOfBoxes(1, 128) + 10);
 }
 
-/// 64 of 128 rows outside take 346 cycles of a box with 33 blocks, and 875 with 132.
+/// 64 of 128 rows outside take 346 cycles of a box with 33 CTAs, and 875 with 132.
 TEST(CopyTime, RowsOutsideAreFilledFasterWhereManyWait) {
   const auto lost = [](unsigned blocks) {
     return cyclesOfBoxes(blocks, 1) - cyclesOfBoxes(blocks, 128);

@@ -161,7 +161,7 @@ TEST(Idle, WhatOnlyACarryIsNeededOfIsExecuted) {
       EXPECT_EQ(result.out[threads + t], 401u);
 }
 
-/// Block 1 polls a counter in global memory, which block 0 raises by an asynchronous operation.
+/// CTA 1 polls a counter in global memory, which CTA 0 raises by an asynchronous operation.
 TEST(Idle, CountersThatOthersPollRise) {
   const auto body = [&](const std::string &raise) {
     return setUp + oneProduct + R"(

@@ -391,8 +391,7 @@ TEST(MemorySystem, AtomicOperationsOfASampleWaitForOthersOnLinesOfSeveral) {
   }
 }
 
-/// Cycles from `later` on that a second multiprocessor waits for a line that a first one asks for
-/// at cycle 0.
+/// Cycles from `later` on that a second SM waits for a line that a first one asks for at cycle 0.
 double waitBehindAnother(double later) {
   const Rates rates("sm_90a");
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);

@@ -21,7 +21,7 @@ constexpr unsigned rows = 128, depth = 64;
 
 double rate(TimingRate which) { return hw::timingRate("sm_100a", which)->value; }
 
-/// Cycles that one block takes for `steps` steps. In each it copies scales to four columns from
+/// Cycles that one CTA takes for `steps` steps. In each it copies scales to four columns from
 /// `copied` on if `copies`, and multiplies `products` times with scales from column `scales` on.
 double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies, unsigned scales,
                 unsigned copied = 256, std::string *error = nullptr) {

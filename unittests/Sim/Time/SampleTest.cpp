@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kProcessors = 132;
 
-/// Two blocks of one warp on a multiprocessor: shared memory has no room for more.
+/// Two CTAs of one warp on an SM: shared memory has no room for more.
 LaunchConfig grid(unsigned blocks) {
   return {.grid = {blocks, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = 100 << 10};
 }
@@ -45,7 +45,7 @@ Both both(const std::string &body, unsigned blocks, uint64_t sampleAfter = 40000
 const std::string work = "WORK:\n  ex2.approx.ftz.f32 %r1, %r1;\n  sub.u32 %r5, %r5, 1;\n"
                          "  setp.ne.u32 %p5, %r5, 0;\n  @%p5 bra WORK;\n";
 
-/// Blocks that stay do tiles from that of their index on.
+/// CTAs that stay do tiles from that of their index on.
 std::string tiles(unsigned count, const std::string &turns, const std::string &next) {
   return "  mov.u32 %r2, %ctaid.x;\nTILE:\n" + turns + work + next +
          fmt::format("  setp.lt.u32 %p1, %r2, {};\n  @%p1 bra TILE;\n", count);
@@ -85,7 +85,7 @@ TEST(Sample, TilesOfDifferentWorkInBlocksThatStayAreSimulatedWhole) {
   expectWhole(both(tiles(2000, loaded, fixed), kProcessors), "blocks may differ in work (line ");
 }
 
-/// The first two blocks, which are the sample, have less to do than the others.
+/// The first two CTAs, which are the sample, have less to do than the others.
 TEST(Sample, ProbesFindBlocksThatDoMoreThanTheSample) {
   const std::string limit = "  mov.u32 %r6, 4000;\n  setp.lt.u32 %p3, %r2, LIMIT;\n"
                             "  @%p3 mov.u32 %r6, 1500;\n";
@@ -105,7 +105,7 @@ std::string byIndex(const std::string &turns) {
   return "  mov.u32 %r2, %ctaid.x;\n" + turns + work;
 }
 
-/// Every 132nd block and its seven neighbours were the sample.
+/// Every 132nd CTA and its seven neighbours were the sample.
 TEST(Sample, BlocksOfASampleHaveNoPropertyOfTheirOwn) {
   const std::string longFirst = "  rem.u32 %r5, %r2, 132;\n  setp.lt.u32 %p1, %r5, 8;\n"
                                 "  selp.u32 %r5, 75, 50, %p1;\n";
@@ -120,7 +120,7 @@ TEST(Sample, BlocksThatDifferMuchAreSimulatedWholeUnlessTheyAreMany) {
   expectClose(both(byIndex(little), kProcessors * 40));
 }
 
-/// A block waits for its predecessor, as those of a decoupled look-back do.
+/// A CTA waits for its predecessor, as those of a decoupled look-back do.
 TEST(Sample, BlocksThatWaitForOthersAreSimulatedWhole) {
   const std::string place = "  mov.u32 %r2, %ctaid.x;\n  mul.wide.u32 %rd1, %r2, 4;\n"
                             "  add.u64 %rd1, %out, %rd1;\n";
@@ -141,7 +141,7 @@ TEST(Sample, AnAtomicOperationTellsABlockSomethingIfItsResultIsUsed) {
   expectClose(adds("  red.global.add.u32 [%out], 1;\n", ""));
 }
 
-/// No block of the first ones counts, so that the sample begins.
+/// No CTA of the first ones counts, so that the sample begins.
 TEST(Sample, ABlockOfTheSampleThatCountsWithOthersEndsThePrediction) {
   const std::string body = byIndex(even) + "  setp.lt.u32 %p1, %r2, 2000;\n  @%p1 ret;\n"
                                            "  atom.global.add.u32 %r3, [%out], 1;\n"

@@ -76,7 +76,7 @@ TEST(Time, SchedulersIssueTheBlockThatBeganFirst) {
     body += fmt::format("  xor.b32 %r8, %r8, %r{};\n", 8 + i);
   body += "  setp.eq.u32 %p0, %r8, 77;\n  @%p0 trap;\n  mov.u32 %r1, %clock;\n"
           "  mov.u32 %t, %ctaid.x;\n";
-  // one warp of each block for each scheduler
+  // one warp of each CTA for each scheduler
   const Timed timed = runTimed(body + store, {.grid = {sms * blocks, 1, 1}, .block = {128, 1, 1}});
   for (unsigned block = sms; block < sms * blocks; ++block) // behind the one before
     EXPECT_NEAR(timed.out[block] - timed.out[block - sms], count, 24) << block;
@@ -310,7 +310,7 @@ TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
   EXPECT_EQ(clockOf("", 0), rate(TimingRate::Gigahertz));
 }
 
-/// Blocks that stay and take every 132nd of `tiles`; without results, so that a sample is taken.
+/// CTAs that stay and take every 132nd of `tiles`; without results, so that a sample is taken.
 KernelTime persistent(unsigned tiles, uint64_t sampleAfter) {
   const std::string body =
       operands(128) + "  mov.u32 %r2, %ctaid.x;\nTILE:\n" + products(8, 4) +
@@ -324,7 +324,7 @@ KernelTime persistent(unsigned tiles, uint64_t sampleAfter) {
 }
 
 TEST(Time, ASampleComputesWhatAPersistentGridDoesAlthoughTheFirstBlocksDoMore) {
-  for (unsigned tiles : {132 * 8 - 60, 132 * 8}) { // the last 60 blocks have a tile less, or none
+  for (unsigned tiles : {132 * 8 - 60, 132 * 8}) { // the last 60 CTAs have a tile less, or none
     const KernelTime whole = persistent(tiles, 0), sample = persistent(tiles, 60000);
     ASSERT_TRUE(sample.sampled() && !whole.sampled());
     EXPECT_EQ(whole.flops, tiles * 4 * 2.0 * 64 * 8 * 16);
@@ -368,8 +368,8 @@ TEST(Time, ClustersOfFourFindRoomOnFewerMultiprocessors) {
 }
 
 /// As `benchmarks/micro/run.py --only residency` measures it on an H200: a scheduler has registers
-/// for five warps with 96 each, so that no third block of seven warps finds room, although the
-/// multiprocessor has 65536 registers and 21 such warps need 64512.
+/// for five warps with 96 each, so that no third CTA of seven warps finds room, although the SM has
+/// 65536 registers and 21 such warps need 64512.
 TEST(Time, ABlockNeedsRegistersOfTheSchedulersOfItsWarps) {
   const auto blocks = [](unsigned registers, unsigned warps) {
     std::string text = kernelText("  mov.u32 %r1, %t;\n", "", "sm_90a");
@@ -470,7 +470,7 @@ TEST(Time, FirstLoadsOfALaunchWaitForThoseBehindThem) {
   EXPECT_LT(cycles, others + service + issue);
 }
 
-/// Blocks of 1024 threads, of which `first` fill all multiprocessors and the others follow.
+/// CTAs of 1024 threads, of which `first` fill all SMs and the others follow.
 constexpr unsigned first = 2 * 132, blockThreads = 1024;
 double cyclesOfBlocks(const std::string &body, unsigned blocks, size_t words) {
   return runTimed(body, {.grid = {blocks, 1, 1}, .block = {blockThreads, 1, 1}}, words).time.cycles;
@@ -483,7 +483,7 @@ std::string placeOfThread(unsigned bytes) {
 }
 
 TEST(Time, AWarpWaitsLongerThanOthersOnlyForWhatIsBehind) {
-  // Each warp loads a line, and its cycles go there: those of the last block are all there is.
+  // Each warp loads a line, and its cycles go there: those of the last CTA are all there is.
   const std::string body = placeOfThread(4) +
                            "  mov.u64 %rd4, %clock64;\n  ld.global.b32 %r2, [%rd1];\n"
                            "  xor.b32 %r3, %r2, %r2;\n  cvt.u64.u32 %rd6, %r3;\n"

@@ -1,6 +1,6 @@
 //===- Registers.cpp - Registers that warps pass to each other ------------===//
 //
-// PTX ISA, "setmaxnreg". A block has the registers of its launch: those that a warp gives back are
+// PTX ISA, "setmaxnreg". A CTA has the registers of its launch: those that a warp gives back are
 // what another can take. Insn::m[0]: inc.
 //
 //===----------------------------------------------------------------------===//
