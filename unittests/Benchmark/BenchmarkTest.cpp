@@ -344,7 +344,7 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   EXPECT_EQ(traffic[1]->bytes, 512u * 1024 * 2 + 4);
   EXPECT_EQ(traffic[2]->bytes, 128u * 1024 * 2 + 4 + 128 * 512 + 128 * 64);
   EXPECT_EQ(traffic[3]->flops, 2ull * 128 * 512 * 1024);
-  // A dual product multiplies twice, and its elements need not be a result.
+  // A dual GEMM multiplies twice, and its elements need not be a result.
   ProgramOp &product = function.program.back();
   product.resultTypes = {{{-1, 512}, ElementType::F4E2M1FN}, {{-1, 32}, ElementType::F8E4M3FN}};
   product.results = {"codes", "scales"};

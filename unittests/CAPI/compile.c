@@ -1,6 +1,6 @@
 /*===- compile.c - The C API from text to checked results ------------------------------------===*
  *
- * Compiles an amax and a product, runs both on the simulator in the way of an embedder (own memory,
+ * Compiles an amax and a GEMM, runs both on the simulator in the way of an embedder (own memory,
  * provided results, dynamic sizes), and calls every function wrongly once.
  *
  *===---------------------------------------------------------------------------------------===*/

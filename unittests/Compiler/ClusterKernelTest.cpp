@@ -1,4 +1,4 @@
-//===- ClusterKernelTest.cpp - Products of several CTAs, bit by bit -------===//
+//===- ClusterKernelTest.cpp - GEMMs of several CTAs, bit by bit ----------===//
 //
 // The hand-written kernels of cluster-products.mlir, overlapped-product.mlir,
 // preferred-product.mlir and two-consumers.mlir in test/Dialect/Pipe, launched with fewer clusters

@@ -321,7 +321,7 @@ TEST(Quantize, Remainders) {
   expectRecipe({"mslk_1_3", FloatType::BF16, 21}, 70);
 }
 
-/// Scales where a matrix product reads them, padding zero.
+/// Scales where a GEMM reads them, padding zero.
 TEST(Quantize, TiledScales) {
   for (auto [rows, columns] : {std::pair<uint64_t, uint64_t>(1, 16),
                                {128, 64},

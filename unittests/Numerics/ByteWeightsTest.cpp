@@ -1,5 +1,5 @@
 // MXFP4 weights for activations of e4m3: the place of every code, the exponents of blocks, the
-// range that is exact, and the model of their product.
+// range that is exact, and the model of their GEMM.
 #include "fp4/Numerics/ByteWeights.h"
 #include "TestData.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -134,7 +134,7 @@ TEST(ByteWeights, PartsOfATileAreAnError) {
             "of 128 columns of mxfp4, but got 128 x 192");
 }
 
-/// The problem of a product of `x`, m x columns e4m3, and of the first n rows of weights.
+/// The problem of a GEMM of `x`, m x columns e4m3, and of the first n rows of weights.
 GemmProblem problemOf(const std::vector<uint8_t> &x, const ByteWeights &weights, uint64_t n) {
   GemmProblem p;
   p.format = BlockFormat::FP8Block128;

@@ -1,4 +1,4 @@
-// Products whose operands are converted to 16-bit floats: the conversion code by code, the model
+// GEMMs whose operands are converted to 16-bit floats: the conversion code by code, the model
 // against the definition of one instruction, and the bound.
 #include "TestData.h"
 #include "fp4/ISA/FragmentLayout.h"

@@ -1,4 +1,4 @@
-// Products by instructions of K = 96: the model against the chain of its instructions, and within the bound
+// GEMMs by instructions of K = 96: the model against the chain of its instructions, and within the bound
 // of the reference.
 #include "fp4/Numerics/BlockScaledGemm.h"
 

@@ -506,7 +506,7 @@ TEST(Gemm, alphaAndOneRounding) { // fused alpha, against the double rounding of
   EXPECT_EQ((*gemmMmaModel(p))[0], 2.f);
 }
 
-/// The element where the rows or columns have an alpha each is that of a product with this alpha.
+/// The element where the rows or columns have an alpha each is that of a GEMM with this alpha.
 TEST(Gemm, alphasOfRowsAndColumns) {
   Product p("transformer_engine", 5, 19, 128, 9, 1.f);
   p.problem.output = FloatType::BF16;

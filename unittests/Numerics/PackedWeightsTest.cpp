@@ -1,5 +1,5 @@
 // Weights in the order of a tensor core's registers: the form of scales, the place of every code,
-// and the model of their product with 16-bit floats.
+// and the model of their GEMM with 16-bit floats.
 #include "fp4/Numerics/PackedWeights.h"
 #include "TestData.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -156,7 +156,7 @@ GemmProblem problemOf(const std::vector<uint16_t> &x, FloatType type,
   return p;
 }
 
-/// A product whose sums are exact: the model gives them, in any number of ranges.
+/// A GEMM whose sums are exact: the model gives them, in any number of ranges.
 TEST(FloatGemm, ExactSumsAreExact) {
   const uint64_t m = 3, n = 5, k = 576;
   test::Random random(3);

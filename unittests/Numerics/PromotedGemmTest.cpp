@@ -1,4 +1,4 @@
-// Products of FP8 with f32 scales: the model against single instructions and fp32 operations, in plain
+// GEMMs of FP8 with f32 scales: the model against single instructions and fp32 operations, in plain
 // loops, and the bound.
 #include "TestData.h"
 #include "fp4/Numerics/BlockScaledGemm.h"

@@ -1,4 +1,4 @@
-// Products of elements of 8 bits, or of 8 and 4: the model against single instructions on rows as they
+// GEMMs of elements of 8 bits, or of 8 and 4: the model against single instructions on rows as they
 // are in shared memory, and the bound.
 #include "TestData.h"
 #include "fp4/ISA/FragmentLayout.h"

@@ -382,7 +382,7 @@ void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Proc
   const std::optional<PipelinedOp> op = pipelinedOp(event);
   if (!op && event.kind != TicketKind::Commit)
     return;
-  const uint32_t lane = event.kind == TicketKind::Wgmma ? 0 : event.lane; // products of a warp
+  const uint32_t lane = event.kind == TicketKind::Wgmma ? 0 : event.lane; // MMAs of a warp
   Pipeline &pipeline = pipelines[{{warp, lane}, event.ctaGroup}];
   std::vector<Process> &before = inOrder[operation];
   for (const auto &[earlier, process] : pipeline.issued)

@@ -1,11 +1,11 @@
 //===- IdleCode.cpp - Instructions that --time-only leaves out ------------===//
 //
-// --time-only multiplies nothing, so that values which a kernel with products computes from them
-// mean nothing. Arithmetic that only feeds products, or results that follow from them, is idle too:
-// no address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
+// --time-only multiplies nothing, so that values which a kernel with MMAs computes from them mean
+// nothing. Arithmetic that only feeds MMAs, or results that follow from them, is idle too: no
+// address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
 // depend on data that copies bring, unless an instruction that is not idle loads it.
 //
-// Idle instructions take their time all the same. A kernel without products is executed as it is.
+// Idle instructions take their time all the same. A kernel without MMAs is executed as it is.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/State/SharedMemory.h"
@@ -34,7 +34,7 @@ bool mayIdle(const TimedInsn &insn, const Insn &code) {
 /// The purpose of an operand that is read.
 enum class Use : uint8_t {
   Always, ///< an address, a predicate, a descriptor
-  Factor, ///< of an asynchronous product
+  Factor, ///< of an asynchronous MMA
   Stored, ///< data of a store
   Tensor, ///< ... to tensor memory
 };
@@ -203,8 +203,8 @@ private:
 
 } // namespace
 
-/// Registers whose values follow from products, whichever instruction wrote them last. One that
-/// holds a flag at another time is none of them; accumulators, which begin with a value, are.
+/// Registers whose values follow from MMAs, whichever instruction wrote them last. One that holds a
+/// flag at another time is none of them; accumulators, which begin with a value, are.
 std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
   std::vector<uint8_t> derived(count), sums(count);
   for (const auto &[pc, registers] : accumulators)

@@ -89,7 +89,7 @@ struct Multiprocessor {
   Server remoteStores;                      ///< what takes st.async to other CTAs of a cluster
   Server tensor;                            ///< tcgen05, all of the SM
   Server scales;                            ///< tcgen05.cp
-  /// When products may use what tcgen05.cp wrote to a column of tensor memory last.
+  /// When MMAs may use what tcgen05.cp wrote to a column of tensor memory last.
   std::array<double, hw::tmemColumnCount> copied{};
   Server mbarriers;
   L1Cache l1;
@@ -115,7 +115,7 @@ struct Machine {
   const Rates &rates;
   MemorySystem memory;
   std::vector<Multiprocessor> processors;
-  double flops = 0; ///< of the products that were executed
+  double flops = 0; ///< of the MMAs that were executed
 };
 
 } // namespace fp4::sim

@@ -30,7 +30,7 @@ constexpr std::string_view anchorPrefixes[] = {
     "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
     "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
-/// ... of these, products of a warpgroup.
+/// ... of these, MMAs of a warpgroup.
 constexpr std::string_view wgmmaPrefixes[] = {"HGMMA", "QGMMA", "IGMMA", "BGMMA"};
 
 /// ... of these, what ptxas adds where it likes: parameters, descriptors of memory, spilled

@@ -24,8 +24,8 @@ struct MachineCount {
   uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
   std::array<uint32_t, kBanks> reads = {}; ///< registers that those of the pipes read, by bank
   uint32_t rejoins = 0; ///< branches around a slow path, behind which the lanes of a warp meet
-  uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, products
-  uint32_t wgmma = 0;   ///< of those, products of a warpgroup
+  uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, MMAs
+  uint32_t wgmma = 0;   ///< of those, MMAs of a warpgroup
 };
 
 struct MachineKernel {

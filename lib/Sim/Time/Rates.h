@@ -34,8 +34,7 @@ public:
   }
   const std::set<TimingRate> &missing() const { return missed; }
 
-  /// Sets the clock of a kernel whose products run on the tensor cores: some targets have their
-  /// own.
+  /// Sets the clock of a kernel whose MMAs run on the tensor cores: some targets have their own.
   void setTensorClock() {
     const double clock = at(TimingRate::TensorGigahertz);
     if (clock > 0) // not where nobody knows it

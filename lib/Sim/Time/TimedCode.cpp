@@ -363,9 +363,8 @@ bool isAnchor(Unit unit) {
   }
 }
 
-/// Returns how many copies ptxas wrote of the products of a basic block. Instructions between
-/// products that ptxas unrolls have the lines of products too, so only all of the block tell. 1
-/// where they do not.
+/// Returns how many copies ptxas wrote of the MMAs of a basic block. Instructions between MMAs that
+/// ptxas unrolls have the lines of MMAs too, so only all of the block tell. 1 where they do not.
 uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
                           std::span<const MachineCount *const> counts) {
   uint32_t written = 0, made = 0;
@@ -377,7 +376,7 @@ uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
 }
 
 /// Returns how many copies ptxas wrote of the instructions of a basic block: the fewest copies of
-/// any that it cannot make up. If none tells, the copies of the block's products.
+/// any that it cannot make up. If none tells, the copies of the block's MMAs.
 uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount *const> counts) {
   uint32_t copies = ~0u;
   for (size_t i = 0; i < insns.size(); ++i)

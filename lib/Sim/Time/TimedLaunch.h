@@ -87,7 +87,7 @@ private:
     double before = 0;                  ///< work() when the sample began
     uint32_t atBegin = 0;               ///< clusters that ran when the sample began
     uint32_t begun = 0;                 ///< ... and that began since
-    /// Products, or instructions where there are none.
+    /// MMAs, or instructions where there are none.
     double work() const { return flops > 0 ? flops : instructions; }
   };
 

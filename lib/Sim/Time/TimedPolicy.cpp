@@ -25,9 +25,9 @@ void TimedPolicy::issued(const Ticket &ticket) {
     announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
 
-/// Nobody sees a product of tcgen05 before what is issued behind it, such as its commit. So those
-/// that are issued in a row happen in a row, when the last of them ends: their accumulator is in
-/// the host's cache then.
+/// Nobody sees an MMA of tcgen05 before what is issued behind it, such as its commit. So those that
+/// are issued in a row happen in a row, when the last of them ends: their accumulator is in the
+/// host's cache then.
 void TimedPolicy::announceProducts() {
   for (uint64_t id : products)
     announce(id, std::max(now, productsEnd));
@@ -211,7 +211,7 @@ double TimedPolicy::copyOut(const Ticket &ticket) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// MMAs
 //===----------------------------------------------------------------------===//
 
 using RateOfColumns = std::pair<double, TimingRate>;
@@ -227,7 +227,7 @@ static double rateBetween(const Rates &rates, std::span<const RateOfColumns> row
   return rates[rateOfLow] + part * (rates[rateOfHigh] - rates[rateOfLow]);
 }
 
-/// The intervals of arithmetic beside products of n columns.
+/// The intervals of arithmetic beside MMAs of n columns.
 static Beside besideProduct(const Rates &rates, double n, bool registers) {
   constexpr RateOfColumns ofShared[] = {{16, TimingRate::BesideShared16},
                                         {64, TimingRate::BesideShared64},
@@ -245,7 +245,7 @@ static Beside besideProduct(const Rates &rates, double n, bool registers) {
   return {rateBetween(rates, rows, n), rateBetween(rates, ofWide, n)};
 }
 
-/// A warp's quarter of a product: 16 rows. B, and A unless it is in registers, come from shared
+/// A warp's quarter of an MMA: 16 rows. B, and A unless it is in registers, come from shared
 /// memory, which a warpgroup reads once.
 double TimedPolicy::wgmma(const Ticket &ticket) {
   constexpr double rows = 16, rowBytes = 32;
@@ -265,8 +265,8 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
   sm.productEnd = std::max(sm.productEnd, end);
-  // Loads of threads have what is left, and a product is no slower beside them (H200, micro: beside:
-  // a tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).
+  // Loads of threads have what is left, and an MMA is no slower beside them (H200, micro: beside: a
+  // tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).
   constexpr double most = 0.9, ofColumns = 1.52;
   const double taken = std::max(read, ofColumns * columns) * kSchedulers;
   sm.productShare = std::min(taken / duration, most);
@@ -274,15 +274,15 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
-/// Returns the columns that exist: an address beyond them is an error of the copy or the product.
+/// Returns the columns that exist: an address beyond them is an error of the copy or the MMA.
 static std::span<double> columnsOf(Multiprocessor &sm, const TmemRange &range) {
   const size_t first = std::min<size_t>(range.column, sm.copied.size());
   return std::span(sm.copied).subspan(first,
                                       std::min<size_t>(range.columns, sm.copied.size() - first));
 }
 
-/// Begins a copy to tensor memory: a thread's copies and products begin in the order of their
-/// issue. A product waits for the copies of its scales alone, whoever issued them.
+/// Begins a copy to tensor memory: a thread's copies and MMAs begin in the order of their issue. An
+/// MMA waits for the copies of its scales alone, whoever issued them.
 double TimedPolicy::tmemCopy(const Ticket &ticket) {
   const double latency = rates[TimingRate::ScaleCopyLatency];
   const double begin = std::max(now, starts[ticket.issuer]);
@@ -293,7 +293,7 @@ double TimedPolicy::tmemCopy(const Ticket &ticket) {
          rates[TimingRate::Tcgen05Tail];
 }
 
-/// The end of a product that keeps the tensor core for `duration`.
+/// The end of an MMA that keeps the tensor core for `duration`.
 double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double duration) {
   double begin = now;
   for (const TmemRange &range : ticket.scales)
@@ -304,7 +304,7 @@ double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double du
   return end;
 }
 
-/// A product takes the tensor core for its arithmetic or, if that is longer, for the reads of both
+/// An MMA takes the tensor core for its arithmetic or, if that is longer, for the reads of both
 /// operands; its result needs A before the arithmetic, and B while it goes on. One CTA multiplies
 /// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
 /// take as long as 48. The tail that the table has includes the read of 128 rows of A. K = 96 takes

@@ -16,7 +16,7 @@
 
 namespace fp4::sim {
 
-/// The rate of an SM's products, by the depth of one dense wgmma or tcgen05.mma.
+/// The rate of an SM's MMAs, by the depth of one dense wgmma or tcgen05.mma.
 inline TimingRate flopsOf(unsigned k) {
   return k <= 8    ? TimingRate::Tf32Flops
          : k == 16 ? TimingRate::HalfFlops
@@ -49,7 +49,7 @@ public:
   void setLooking(bool looks) { looking = looks; }
   /// From now on work is counted, and takes no time.
   void stopClock() { stopped = true; }
-  /// Announces the products that wait for others.
+  /// Announces the MMAs that wait for others.
   void announceProducts();
   /// When the last operation so far ends.
   double lastEnd() const { return last; }

@@ -1,10 +1,10 @@
 //===- UnusedCode.cpp - Code that ptxas leaves out since nothing uses it --===//
 //
-// ptxas removes what has no effect: arithmetic, loads and products. A kernel whose tile has more
-// rows than the problem multiplies rows that it never stores, and ptxas leaves those products out,
-// with what prepares their operands. A result that no other instruction reads at all is left alone,
-// unless it is a product's or of an exchange between lanes, which LLVM never removes: compilers
-// write no other such thing, and people who time instructions do.
+// ptxas removes what has no effect: arithmetic, loads and MMAs. A kernel whose tile has more rows
+// than the problem multiplies rows that it never stores, and ptxas leaves those MMAs out, with what
+// prepares their operands. A result that no other instruction reads at all is left alone, unless it
+// is an MMA's or of an exchange between lanes, which LLVM never removes: compilers write no other
+// such thing, and people who time instructions do.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
@@ -81,7 +81,7 @@ private:
 
 void TimedCode::findUnused(const Kernel &kernel) {
   if (accumulators.empty() || hasOtherWays(kernel))
-    return; // products are what matters
+    return; // MMAs are what matters
   Wants wants(*this, kernel, accumulators);
   const std::vector<uint8_t> effective = wants.run(blockStarts(kernel));
   for (uint32_t pc = 0; pc < insns.size(); ++pc)

@@ -64,7 +64,7 @@ inline std::string kernelText(const std::string &body, const std::string &shared
          body + "  ret;\n}\n";
 }
 
-/// The beginning of a kernel of tcgen05 products, with 128 threads in each of one or two CTAs: the
+/// The beginning of a kernel of tcgen05 MMAs, with 128 threads in each of one or two CTAs: the
 /// first `bytes` of the CTA's `pitch` bytes of %out (%rd1) go to `dynamic` (%r3), `bar` (%r4)
 /// becomes `barriers` mbarriers of one arrival, and all columns of tensor memory are allocated
 /// (%r10). %r1 is the warp, %r2 the CTA's rank, %p3 is true if the warp is not the first.

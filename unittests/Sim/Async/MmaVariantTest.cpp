@@ -1,7 +1,7 @@
 //===- MmaVariantTest.cpp - tcgen05.mma with .sp, .ws, A in tensor memory, ... ===//
 //
-// One instruction per case. D is written before the product, and every cell of its lanes is looked
-// at after it.
+// One instruction per case. D is written before the MMA, and every cell of its lanes is looked at
+// after it.
 //
 //===----------------------------------------------------------------------===//
 #include "MmaVariants.h"

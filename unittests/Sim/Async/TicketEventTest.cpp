@@ -34,8 +34,8 @@ public:
   }
 };
 
-/// One tile of 128 x 128 x 256 of the product that lib/ISA describes: the kernel does not care for
-/// the numbers.
+/// One tile of 128 x 128 x 256 of the MMA that lib/ISA describes: the kernel does not care for the
+/// numbers.
 std::map<std::pair<TicketKind, Engine>, Recorder::Sum> recordGemm(SimOptions options) {
   Recorder recorder;
   options.observer = &recorder;

@@ -303,7 +303,7 @@ TEST(TmemKernels, TheLaneCountsWithinTheQuarter) {
   EXPECT_EQ(result.out[77], 77000u);
 }
 
-// As after a product with M = 64. All ones are a NaN of every type.
+// As after an MMA with M = 64. All ones are a NaN of every type.
 TEST(TmemKernels, HalfOfTheLanesMayBeUntouched) {
   const std::string store = "  tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%r11+16], 2, {%v0, %v1};\n"
                             "  tcgen05.wait::st.sync.aligned;\n";

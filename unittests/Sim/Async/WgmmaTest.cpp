@@ -85,7 +85,7 @@ TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
   EXPECT_EQ(twin.error, "");
 }
 
-/// The barrier is enough where the readers have waited for their products, and only there.
+/// The barrier is enough where the readers have waited for their MMAs, and only there.
 TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
   const std::string barrier = "  bar.sync 0;\n", overwrite = "  st.shared.b32 [%r1], %r3;\n";
   const std::string one = "  setp.eq.u32 %p0, %t, 96;\n  @%p0" + overwrite;
@@ -191,7 +191,7 @@ TEST(Wgmma, RegistersOfAAreNotTouchedBeforeTheWait) {
       HasSubstr("uses a register of the wgmma"));
 }
 
-/// A product is one operation of four warps: what one of them has waited for, all have done.
+/// An MMA is one operation of four warps: what one of them has waited for, all have done.
 TEST(Wgmma, OneThreadReleasesTheOperandsOfFourWarps) {
   const std::string body =
       "  add.u32 %r5, %r1, 16384;\n  setp.eq.u32 %p0, %t, 0;\n  setp.ge.u32 %p1, %t, 128;\n"

@@ -9,9 +9,9 @@ namespace {
 const std::string fenceAfter = "  tcgen05.fence::after_thread_sync;\n";
 const std::string fenceBefore = "  tcgen05.fence::before_thread_sync;\n";
 
-/// Warp 0 allocates; both warps write what a copy or a product reads. Then %r10 is the tensor
-/// memory, %r11 its lanes of this warp, %rd2 describes operands and %rd3 the source of a copy; %r12
-/// and %r13 are products of 16 and 32 columns.
+/// Warp 0 allocates; both warps write what a copy or an MMA reads. Then %r10 is the tensor memory,
+/// %r11 its lanes of this warp, %rd2 describes operands and %rd3 the source of a copy; %r12 and
+/// %r13 are MMAs of 16 and 32 columns.
 std::string tensorKernel(const std::string &body) {
   return litmus(
       "  mov.u32 %r9, slot;\n  @%p1 bra ALLOCATED;\n"
@@ -99,7 +99,7 @@ std::vector<Litmus> fp4::sim::test::tensorMemoryLitmus() {
   const std::string twoGroups =
       byBothGroups("  @!%p0 bra DONE;\n" + copy + replaced(ofPair(copy), "[%r10]", "[%r10+8]") +
                    ofPair(commit("%r3")) + doneTwice + ownDone + overwrite);
-  // Fences order products of one group by two threads, and not those of different groups.
+  // Fences order MMAs of one group by two threads, and not those of different groups.
   const std::string accumulated = byBothGroups(
       byThread0(product("%r12") + commit("%r2") + done) + fenceBefore + "  bar.sync 0;\n" +
       fenceAfter + "  setp.ne.u32 %p7, %t, 32;\n  @%p7 bra DONE;\n" + ofPair(product("%r12")) +

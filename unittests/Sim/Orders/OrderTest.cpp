@@ -274,9 +274,9 @@ TEST(Orders, AHalfThatIsGivenBackTooEarly) {
   EXPECT_EQ(right.run.out[0], sum);
   EXPECT_EQ(right.report.orders, 1u);
   EXPECT_TRUE(right.report.complete);
-  // Twelve loads come before the product of the next tile or behind it. The largest sum is lost in
-  // one of these 4096 orders, in which all of them come too late; of those with some of them behind
-  // it, no result tells.
+  // Twelve loads come before the MMA of the next tile or behind it. The largest sum is lost in one
+  // of these 4096 orders, in which all of them come too late; of those with some of them behind it,
+  // no result tells.
   const Explored wrong = explore(overlapKernel(true), {.warps = 5, .check = "off"});
   EXPECT_THAT(wrong.run.error, HasSubstr("the result depends on the order: byte 2 of 'out' is"));
   EXPECT_EQ(wrong.report.orders, 4096u);

@@ -80,11 +80,11 @@ TEST(TensorOrders, ProductsOfAnotherCtaOrderNothing) {
   EXPECT_EQ(right.run.error + right.run.note, "");
   EXPECT_EQ(right.report.orders, 1u);
   EXPECT_TRUE(right.report.complete);
-  // Each CTA has a pipeline: the product of CTA 1 does not wait for the one that CTA 0 published.
+  // Each CTA has a pipeline: the MMA of CTA 1 does not wait for the one that CTA 0 published.
   EXPECT_THAT(explored(neighbours(true), 2, "off").run.error, HasSubstr("too early"));
 }
 
-/// A product is done before the next one is issued, because a copy that was issued later has come.
+/// An MMA is done before the next one is issued, because a copy that was issued later has come.
 std::string laterProduct(const char *second) {
   return tensorKernel("  @%p3 bra ISSUED;\n" + std::string(kMultiply) +
                           "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+16], 16;\n"
@@ -155,7 +155,7 @@ TEST(TensorOrders, StoresOfOtherLanesOfAWarpCommute) {
   EXPECT_GT(explored(stores(0), 1, "off").report.orders, 1u);
 }
 
-/// Warp 1 copies to the cells that warp 0 overwrites by a product, once it has done `before`.
+/// Warp 1 copies to the cells that warp 0 overwrites by an MMA, once it has done `before`.
 std::string copyOfAnotherWarp(const std::string &before) {
   return tensorKernel("  setp.eq.u32 %p9, %r1, 1;\n  @%p9 bra SECOND;\n  @%p3 bra ISSUED;\n" +
                           before + kMultiply + commit("%r4") +
@@ -168,7 +168,7 @@ std::string copyOfAnotherWarp(const std::string &before) {
 
 TEST(TensorOrders, FencesOrderWhatSynchronizes) {
   const std::string after = "  tcgen05.fence::after_thread_sync;\n", wait = await("TOLD", "%r4+16");
-  // The second time the copy is done before the product is issued, as another one is awaited.
+  // The second time the copy is done before the MMA is issued, as another one is awaited.
   const std::string other = "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 16;\n"
                             "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                             "[%r3+4096], [%out], 16, [%r4+8];\n" +

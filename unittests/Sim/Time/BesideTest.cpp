@@ -40,7 +40,7 @@ TEST(BesideTime, ArithmeticBesideProductsIsSlower) {
   EXPECT_NEAR(cyclesBeside(wide, logic), beside, 0.2);
   EXPECT_NEAR(cyclesBeside("", multiply), rate(TimingRate::ImadInterval), 0.2);
   EXPECT_NEAR(cyclesBeside(wide, multiply), beside, 0.2);
-  // four warps load, and the products of 64 columns read all the time
+  // four warps load, and the MMAs of 64 columns read all the time
   EXPECT_NEAR(cyclesBeside("", load), 4, 0.6);
   EXPECT_GT(cyclesBeside(wide, load), 8);
   // B of m64n256 takes two thirds of the way of loads (H200, micro: beside), and none of a fill's
@@ -53,7 +53,7 @@ TEST(BesideTime, WideProductsBesideOthersTakeLongerAndDelayThem) {
   const std::string wide = "  mul.hi.u32 %r1{0}, %r1{0}, %t;\n";
   EXPECT_NEAR(cyclesBeside(products(16, 100), wide), rate(TimingRate::WideBeside16), 0.3);
   EXPECT_NEAR(cyclesBeside(products(64, 100), wide), rate(TimingRate::WideBeside64), 0.3);
-  // a part of the delay hides where a group of products ends
+  // a part of the delay hides where a group of MMAs ends
   const std::string others = repeated(products(256, 4), 4);
   const double delay = runBeside(others, wide).time.cycles - runBeside(others, "").time.cycles;
   EXPECT_GT(delay, 0.4 * besideTimes * rate(TimingRate::WideDelay));

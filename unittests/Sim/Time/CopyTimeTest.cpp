@@ -1,8 +1,8 @@
 //===- CopyTimeTest.cpp - Predicted times of copies that wait their turn --===//
 //
 // A look at a barrier that nobody has to wait for and copies that a load from tensor memory has
-// nothing to do with hold nobody up. Each was once served as if it did, and products were predicted
-// 15 times, and 8 %, too slow.
+// nothing to do with hold nobody up. Each was once served as if it did, and GEMMs were predicted 15
+// times, and 8 %, too slow.
 //
 //===----------------------------------------------------------------------===//
 #include "../Async/KernelHarness.h"
@@ -361,8 +361,8 @@ KernelTime tilesTaken(unsigned tiles, uint64_t sampleAfter) {
   return predict(body, config, size_t(tiles) * piece, "sm_100a", sampleAfter);
 }
 
-/// Tiles that members took were once not counted: a product of 14 tiles each moved 22 times as much
-/// as it has.
+/// Tiles that members took were once not counted: a GEMM of 14 tiles each moved 22 times as much as
+/// it has.
 TEST(CopyTime, ASampleKnowsTheTilesThatItsBlocksTook) {
   constexpr unsigned tiles = 148 * 12;
   const KernelTime whole = tilesTaken(tiles, 0), sample = tilesTaken(tiles, 10000);

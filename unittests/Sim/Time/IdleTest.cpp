@@ -63,7 +63,7 @@ const std::string setUp = R"(
   bar.sync 0;
 )";
 
-/// As many products as shared memory says, whose A is computed, and results that follow from them.
+/// As many MMAs as shared memory says, whose A is computed, and results that follow from them.
 const std::string productsOfRegisters = R"(
   ld.shared.b32 %r6, [dynamic];
   mov.u32 %r10, %t;
@@ -93,7 +93,7 @@ TEST(Idle, WhatOnlyProductsAndResultsNeedTakesItsTimeAndIsNotExecuted) {
   EXPECT_EQ(all.time.flops, 5 * 2.0 * 64 * 8 * 16); // the loop's count was loaded
   for (unsigned t = 0; t < threads; ++t) {
     EXPECT_EQ(all.out[t], 0x3F800000u);
-    EXPECT_NE(only.out[t], 0x3F800000u);     // follows from a product
+    EXPECT_NE(only.out[t], 0x3F800000u);     // follows from an MMA
     EXPECT_EQ(only.out[threads + t], 3 + t); // a flag, say
   }
 }
@@ -106,7 +106,7 @@ TEST(Idle, AKernelWithoutProductsIsExecuted) {
   EXPECT_EQ(only.out, all.out);
 }
 
-/// The same kernel, but a predicate depends on what it computes for the products.
+/// The same kernel, but a predicate depends on what it computes for the MMAs.
 TEST(Idle, WhatABranchDependsOnIsExecuted) {
   const std::string body = setUp + productsOfRegisters +
                            "  setp.lt.u32 %p2, %r10, 2000000;\n  @%p2 bra END;\n  st.global.b32 "

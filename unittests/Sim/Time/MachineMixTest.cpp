@@ -156,7 +156,7 @@ TEST(MachineOrder, ABranchEndsItsBlock) {
   EXPECT_EQ(sorted(kMoves + jump, {5, 6, 7, 8, 9, 10, 11, 1}), "ABCDEFGH");
 }
 
-/// A product has its registers in use until the wait; A is the fence, B the product, D the wait.
+/// An MMA has its registers in use until the wait; A is the fence, B the MMA, D the wait.
 TEST(MachineOrder, ArithmeticMovesAroundAProductThatDoesNotUseIt) {
   const auto product = [](const char *before, const char *behind) {
     return fmt::format("  wgmma.fence.sync.aligned;\n"
@@ -357,8 +357,8 @@ TEST(MachineOrder, ACheckerChangesNoPrediction) {
   EXPECT_EQ(checked.reports[0].first.source, "st.global.b32 [%out], %t;");
 }
 
-/// Instructions of each of two sums where ptxas has `made` products and 24 sums in their lines, and
-/// none in those of two products.
+/// Instructions of each of two sums where ptxas has `made` MMAs and 24 sums in their lines, and
+/// none in those of two MMAs.
 unsigned countOfSum(uint32_t made) {
   const std::string product = "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
                               "{%v0, %v1, %v2, %v3}, %rd4, %rd4, 1, 1, 1, 0, 0;\n";
@@ -375,7 +375,7 @@ unsigned countOfSum(uint32_t made) {
   return TimedCode(program->impl(), kernel, &machine)[second].count;
 }
 
-/// So ptxas 13.0 gives lines to products of a loop that it unrolls.
+/// So ptxas 13.0 gives lines to MMAs of a loop that it unrolls.
 TEST(TimedCode, ProductsTellHowOftenABlockWasWritten) {
   EXPECT_EQ(countOfSum(16), 3u);
   EXPECT_EQ(countOfSum(2), 24u);

@@ -1,7 +1,7 @@
-//===- ProductTimeTest.cpp - Predicted times of products and their scales -===//
+//===- ProductTimeTest.cpp - Predicted times of MMAs and their scales -----===//
 //
-// tcgen05.cp and tcgen05.mma begin in the order in which they come. A product whose scales are
-// copied right before it waits for them, and one whose scales were copied earlier does not.
+// tcgen05.cp and tcgen05.mma begin in the order in which they come. An MMA whose scales are copied
+// right before it waits for them, and one whose scales were copied earlier does not.
 //
 //===----------------------------------------------------------------------===//
 #include "../Async/KernelHarness.h"
@@ -87,7 +87,7 @@ TEST(ProductTime, ProductsInARowTakeTheRateOfTheTensorCore) {
 TEST(ProductTime, AProductWaitsForTheScalesThatAreCopiedRightBeforeIt) {
   const double latency = rate(TimingRate::ScaleCopyLatency);
   const double wide = 2.0 * rows * 256 * depth / rate(TimingRate::Fp4Flops);
-  // the copy begins with the last product of the step before, which hides a part of it
+  // the copy begins with the last MMA of the step before, which hides a part of it
   EXPECT_NEAR(stepOf(256, 4, true), 3 * wide + std::max(wide, latency), 1);
   EXPECT_NEAR(stepOf(256, 1, true), latency, 1);
   EXPECT_GT(stepOf(64, 4, true), stepOf(64, 4, false) + 100);
@@ -97,7 +97,7 @@ TEST(ProductTime, AProductDoesNotWaitForScalesOfOthers) {
   EXPECT_NEAR(stepOf(256, 4, true, 384), stepOf(256, 4, false), 1);
 }
 
-/// A prediction executes copies of scales and no products, which thus read nothing.
+/// A prediction executes copies of scales and no MMAs, which thus read nothing.
 TEST(ProductTime, ColumnsThatDoNotExistAreAnErrorOfACopy) {
   for (unsigned column : {510u, 60000u}) {
     std::string error;

@@ -71,7 +71,7 @@ inline std::string operands(unsigned threads, unsigned bytes = 16384) {
                 "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
 }
 
-/// Products whose sums are stored, or not.
+/// MMAs whose sums are stored, or not.
 inline std::string products(unsigned columns, int times, bool stored = true) {
   std::string accumulators;
   for (unsigned i = 0; i < columns / 2; ++i)

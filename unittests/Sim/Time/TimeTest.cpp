@@ -297,7 +297,7 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
   EXPECT_LT(std::count(sample.out.begin(), sample.out.end(), 1u), ptrdiff_t(words / 2));
 }
 
-/// Products have a clock of their own on an H200, unless another is asked for.
+/// MMAs have a clock of their own on an H200, unless another is asked for.
 TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
   const auto clockOf = [](const std::string &body, double asked) {
     return runTimed(operands(128) + body,

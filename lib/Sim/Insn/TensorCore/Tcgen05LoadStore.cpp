@@ -146,8 +146,8 @@ void reduceRegisters(TicketQueue &queue, const Insn &insn, const Transfer &t,
   }
 }
 
-/// Half of the lanes of a 32x32b load that nothing has written, as a product with M = 64 leaves
-/// them: kernels load all 32 lanes and use 16. An error by the letter.
+/// Half of the lanes of a 32x32b load that nothing has written, as an MMA with M = 64 leaves them:
+/// kernels load all 32 lanes and use 16. An error by the letter.
 std::optional<unsigned> untouchedHalf(TicketQueue &queue, const Transfer &t,
                                       const TmemRange &range) {
   if (t.shape != LoadShape::S32x32b || !t.practice)

@@ -1,4 +1,4 @@
-//===- WarpgroupWait.h - A warpgroup waits for its products ---------------===//
+//===- WarpgroupWait.h - A warpgroup waits for its MMAs -------------------===//
 #pragma once
 
 #include "Sim/Async/TicketQueue.h"
@@ -8,8 +8,8 @@ namespace fp4::sim {
 
 inline constexpr unsigned warpsPerGroup = 4;
 
-/// The first `count` groups of a warpgroup. A product is one operation of its four warps: CUTLASS
-/// lets one thread of them tell the producer that all have read their operands.
+/// The first `count` groups of a warpgroup. An MMA is one operation of its four warps: CUTLASS lets
+/// one thread of them tell the producer that all have read their operands.
 class WarpgroupWait final : public Wait {
 public:
   WarpgroupWait(ExecContext &cx, size_t count)

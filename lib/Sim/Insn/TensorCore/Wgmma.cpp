@@ -191,8 +191,8 @@ uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint
   return bitElement(a, b, false, c);
 }
 
-/// The columns of B, decoded. The four warps of a group multiply by the same bytes, a few products
-/// each at a time: those that a host thread has decoded last are kept by their places.
+/// The columns of B, decoded. The four warps of a group multiply by the same bytes, a few MMAs each
+/// at a time: those that a host thread has decoded last are kept by their places.
 const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t> &bytes) {
   struct Decoded {
     uint32_t mode = ~0u;
@@ -216,7 +216,7 @@ const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t>
 
 bool isFp8(MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2; }
 
-/// Common products, into registers (fp4/Numerics/WarpProduct.h).
+/// Common MMAs, into registers (fp4/Numerics/WarpProduct.h).
 bool multiplyAtOnce(const WarpMma &mma, const std::vector<uint8_t> &a,
                     const std::vector<uint8_t> &b) {
   constexpr unsigned most = 256;
@@ -347,7 +347,7 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   ticket.chained = mmaAsync;
   ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
   ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / elementBits(insn);
-  // Products of a warp are in order: this one comes after the last, which comes after the others.
+  // MMAs of a warp are in order: this one comes after the last, which comes after the others.
   const auto isOfWarp = [&](const auto &other) {
     return other.second.kind == TicketKind::Wgmma &&
            other.second.issuer.rank == ticket.issuer.rank &&
@@ -359,7 +359,7 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   return ticket;
 }
 
-/// Products of one shape need no fence between them: N, and what says K.
+/// MMAs of one shape need no fence between them: N, and what says K.
 uint32_t shapeOf(const Insn &insn) {
   return uint32_t(insn.u) << 8 | elementBits(insn) << 1 | insn.m[kSparse];
 }
@@ -390,7 +390,7 @@ void checkFence(ExecContext &cx, const Insn &insn) {
   cx.observer->onFence(event);
 }
 
-/// A product that takes its time, and does nothing else.
+/// An MMA that takes its time, and does nothing else.
 Outcome issueIdle(ExecContext &cx, const Insn &insn) {
   WarpMma timed;
   timed.insn = &insn;
