@@ -107,8 +107,8 @@ TEST(ScaleLayout, tensorMemoryCells) { // PTX ISA; the last two: NVIDIA's 2-CTA 
   EXPECT_EQ(scaleCell(130, 0, 0, 1, ScaleOperand::ColumnsPairM128, 256), (ScaleCell{98, 0, 0}));
 }
 
-// The halves of N lie in lanes 0-63 and 64-127, each twice: the second row of columns is in both
-// quadrants of its half, and in no other.
+// The halves of N lie in TMEM lanes 0-63 and 64-127, each twice: the second row of columns is in
+// both quadrants of its half, and in no other.
 TEST(ScaleLayout, halvesOfColumnsOfAPair) {
   for (unsigned quadrant = 0; quadrant < 4; ++quadrant) {
     const unsigned within = quadrant % 2 * 32;

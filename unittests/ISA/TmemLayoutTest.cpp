@@ -197,7 +197,7 @@ TEST(TmemLoad, packedRegistersTakeColumnPairs) {
 
 //===--- Copies ----------------------------------------------------------===//
 
-// Lanes that receive each row, from PTX ISA's multicast qualifiers and CUTLASS' copy traits
+// TMEM lanes that receive each row, from PTX ISA's multicast qualifiers and CUTLASS' copy traits
 // (broadcast strides of 32 lanes for warpx4 and of 64 for 02_13).
 TEST(TmemCopy, lanesOfEachShape) {
   for (unsigned row = 0; row < 32; ++row) {

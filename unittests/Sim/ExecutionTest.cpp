@@ -434,8 +434,7 @@ TEST(Cluster, WaitWithoutArrive) {
 //===----------------------------------------------------------------------===//
 
 TEST(Launch, BadConfigurationsAreRefused) {
-  EXPECT_CONTAINS(failure("", blocks(2048)),
-                  "a block must have at most 1024 threads, but got 2048");
+  EXPECT_CONTAINS(failure("", blocks(2048)), "a CTA must have at most 1024 threads, but got 2048");
   EXPECT_CONTAINS(failure("", blocks(32, 3, 2)),
                   "the grid (3,1,1) must be a multiple of the cluster (2,1,1)");
   LaunchConfig large = blocks(32);

@@ -59,7 +59,7 @@ TEST(Registers, MoreThanIsGivenBackIsWaitedForInVain) {
   for (std::string directives : {".maxnreg 128", ".maxntid 256 .minnctapersm 2"})
     EXPECT_THAT(outcome(exchange(directives, 40, 224)),
                 AllOf(HasSubstr("deadlock"),
-                      HasSubstr("3072 free registers of the block, of which 2048 are free")));
+                      HasSubstr("3072 free registers of the CTA, of which 2048 are free")));
 }
 
 TEST(Registers, IncAndDecGoTheirWay) {
@@ -75,9 +75,9 @@ TEST(Registers, IncAndDecGoTheirWay) {
 TEST(Registers, WarpsGetThemByFours) {
   EXPECT_EQ(outcome(exchange(".maxnreg 96", 40, 96), 544), "");
   EXPECT_THAT(outcome(exchange(".maxnreg 120", 40, 120), 544),
-              AllOf(HasSubstr("launch of 'k': a block must have at most the 65536 registers of a "
-                              "multiprocessor of sm_100a, but got 76800 of 640 threads that get 120 "
-                              "each (.maxnreg)"),
+              AllOf(HasSubstr("launch of 'k': a CTA must have at most the 65536 registers of an SM of "
+                              "sm_100a, but got 76800 of 640 threads that get 120 each "
+                              "(.maxnreg)"),
                     HasSubstr("warps get registers by fours: 544 threads count as 640")));
   EXPECT_EQ(outcome(exchange(".maxnreg 128", 40, 128), 512), "");
 }

@@ -115,7 +115,7 @@ template <typename F> void TensorMemory::forEachGranule(const TmemRange &range, 
 
 Status TensorMemory::checkAllocated(const TmemRange &range) const {
   if (range.lane + range.lanes > hw::tmemLaneCount)
-    return fail(fmt::format("tensor memory lanes {}..{} do not exist: there are {}", range.lane,
+    return fail(fmt::format("TMEM lanes {}..{} do not exist: there are {}", range.lane,
                             range.lane + range.lanes - 1, hw::tmemLaneCount));
   for (const Allocation &a : live)
     if (a.column <= range.column && range.column + range.columns <= a.column + a.columns)

@@ -1,11 +1,11 @@
 //===- TensorMemory.h - Tensor memory of one CTA --------------------------===//
 //
-// PTX ISA, "Tensor Memory": 128 lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
+// PTX ISA, "Tensor Memory": 128 TMEM lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
 // units of 32 columns. Each CTA has one to itself, as if it were alone on its SM.
 //
 // Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule
-// of one column and 16 lanes, the smallest piece any tcgen05 operation but cp.4x256b writes whole:
-// never written, written, or owned by a ticket that has still to write it.
+// of one column and 16 TMEM lanes, the smallest piece any tcgen05 operation but cp.4x256b writes
+// whole: never written, written, or owned by a ticket that has still to write it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -27,7 +27,7 @@ struct TmemRange {
 
 class TensorMemory {
 public:
-  static constexpr uint32_t pitch = hw::tmemColumnCount; ///< words between lanes
+  static constexpr uint32_t pitch = hw::tmemColumnCount; ///< words between TMEM lanes
 
   struct Allocation {
     uint32_t column = 0, columns = 0;
@@ -51,7 +51,7 @@ public:
   /// Storage of a cell, rows `pitch` words apart. Allocated on first use.
   uint32_t *cell(uint32_t lane, uint32_t column) { return storage() + lane * pitch + column; }
 
-  /// Fails unless the range lies in lanes 0..127 and in one live allocation.
+  /// Fails unless the range lies in TMEM lanes 0..127 and in one live allocation.
   Status checkAllocated(const TmemRange &range) const;
 
   void poison(const TmemRange &range, uint64_t ticket);

@@ -398,13 +398,13 @@ Status TicketQueue::checkCells(uint32_t rank, const TmemRange &range, uint64_t r
   if (!bad)
     return {};
   if (bad->ticket)
-    return fail(fmt::format("reads {} in tensor memory at lane {}, column {} too early: {} has "
-                            "still to write it",
+    return fail(fmt::format("reads {} at TMEM lane {}, column {} too early: {} has still to "
+                            "write it",
                             what, bad->lane, bad->column, describeTicket(bad->ticket)));
   if (owner.launch->options->uninitializedReads == UninitializedReads::Ignore)
     return {};
-  return fail(fmt::format("reads {} in tensor memory at lane {}, column {} that was never written",
-                          what, bad->lane, bad->column));
+  return fail(fmt::format("reads {} at TMEM lane {}, column {} that was never written", what,
+                          bad->lane, bad->column));
 }
 
 //===----------------------------------------------------------------------===//

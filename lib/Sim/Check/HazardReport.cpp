@@ -105,8 +105,8 @@ std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) c
   if (made.space == Space::Generic) // no memory
     return fmt::format("warp {} of CTA rank {}", made.warp->index, made.warp->rank);
   if (made.space == Space::Tmem)
-    return fmt::format("tensor memory lane {}, column {} of CTA rank {}", address >> 16,
-                       address & 0xFFFF, made.rank);
+    return fmt::format("TMEM lane {}, column {} of CTA rank {}", address >> 16, address & 0xFFFF,
+                       made.rank);
   if (isShared(made.space)) {
     const uint32_t offset = uint32_t(address) & rankMask;
     const std::string symbol = kernel ? kernel->sharedSymbol(offset) : "";

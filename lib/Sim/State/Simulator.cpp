@@ -63,8 +63,8 @@ static Status checkRegisters(const Kernel &kernel, uint64_t threads,
     return {};
   return makeError(
       ErrorKind::Usage,
-      fmt::format("launch of '{}': a block must have at most the {} registers of a multiprocessor of "
-                  "{}, but got {} of {} threads that get {} each (.maxnreg)",
+      fmt::format("launch of '{}': a CTA must have at most the {} registers of an SM of {}, but got {} "
+                  "of {} threads that get {} each (.maxnreg)",
                   kernel.info.name, target.registersPerSM, target.name, counted * each, counted,
                   each),
       fmt::format("warps get registers by fours: {} threads count as {}", threads, counted));
@@ -78,17 +78,17 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
     return makeError(ErrorKind::Usage, fmt::format("launch of '{}': {}", kernel.name, message));
   };
   if (volume(config.grid) == 0 || volume(config.block) == 0)
-    return refuse(fmt::format("grid and block must not be empty, but got {} and {}",
+    return refuse(fmt::format("grid and CTA must not be empty, but got {} and {}",
                               text(config.grid), text(config.block)));
   if (volume(config.block) > target.maxThreadsPerCta)
-    return refuse(fmt::format("a block must have at most {} threads, but got {}",
+    return refuse(fmt::format("a CTA must have at most {} threads, but got {}",
                               target.maxThreadsPerCta, volume(config.block)));
   if (kernel.requiredBlock[0] && kernel.requiredBlock != config.block)
-    return refuse(fmt::format("the kernel requires blocks of {} (.reqntid), but got {}",
+    return refuse(fmt::format("the kernel requires CTAs of {} (.reqntid), but got {}",
                               text(kernel.requiredBlock), text(config.block)));
   if (kernel.maximumBlock[0] && volume(config.block) > volume(kernel.maximumBlock))
     return refuse(
-        fmt::format("the kernel allows blocks of at most {} threads (.maxntid), but got {}",
+        fmt::format("the kernel allows CTAs of at most {} threads (.maxntid), but got {}",
                     volume(kernel.maximumBlock), volume(config.block)));
   for (size_t i = 0; i < 3; ++i)
     if (config.grid[i] % config.cluster[i] != 0)

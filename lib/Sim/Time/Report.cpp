@@ -59,8 +59,8 @@ std::string text(const KernelTime &time) {
   result += fmt::format("  bound          {}; busy: {}\n", time.bound(), busy);
   std::string part = time.whole.empty() ? "" : "; not sampled: " + time.whole;
   if (time.sampled())
-    part = fmt::format("; sampled: {} of {} multiprocessors", time.simulated, time.multiprocessors);
-  result += fmt::format("  occupancy      {} blocks on a multiprocessor, {} registers{}\n",
+    part = fmt::format("; sampled: {} of {} SMs", time.simulated, time.multiprocessors);
+  result += fmt::format("  occupancy      {} CTAs per SM, {} registers{}\n",
                         time.blocksPerMultiprocessor, time.registers, part);
   for (const RoleTime &role : time.roles)
     result += fmt::format("  {:<14} issue {}; waits: {}; {:.0f} instructions of a warp\n",

@@ -439,7 +439,7 @@ Status TimedLaunch::checkProgress(Running &running) {
   constexpr uint64_t patience = 1 << 24;
   if (phase == Phase::Sample && running.steps > patience) {
     waits = true;
-    blocks.refused = "how long blocks of a sample wait for blocks that are not in it";
+    blocks.refused = "the time that CTAs of a sample wait for CTAs outside of it";
   }
   const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
   if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
@@ -569,7 +569,7 @@ KernelTime TimedLaunch::prediction() const {
   if (predictor.mix == InstructionMix::Cubin && !machineCode.kernel)
     time.missing.push_back("the instructions of the cubin: " + machineCode.note);
   if (!blocks.refused.empty())
-    time.missing.push_back(blocks.refused + "; --sample-after 0 simulates all blocks");
+    time.missing.push_back(blocks.refused + "; --sample-after 0 simulates all CTAs");
   time.whole = blocks.whole;
   if (!time.missing.empty())
     return time;

@@ -72,15 +72,15 @@ bool TimedLaunch::standsForRest(uint64_t notBegun) {
   const uint32_t talk = blocks.talk ? blocks.talk : stay ? work.talk : 0;
   if (talk)
     blocks.whole =
-        fmt::format("blocks take work from a counter, or wait for others (line {})", talk);
+        fmt::format("CTAs take work from a counter, or wait for others (line {})", talk);
   else if (stay && work.inner)
-    blocks.whole = fmt::format("blocks may differ in work (line {} ends a loop)", work.inner);
+    blocks.whole = fmt::format("CTAs may differ in work (line {} ends a loop)", work.inner);
   else if (stay || (!work.talk && !work.loop))
     return true;
   else if (blocks.spread.count() < slots.size())
     return false; // not yet
   else if (blocks.spread.errorOf(sampled) > most)
-    blocks.whole = fmt::format("blocks differ in work by {:.0f} %", 100 * blocks.spread.relative());
+    blocks.whole = fmt::format("CTAs differ in work by {:.0f} %", 100 * blocks.spread.relative());
   return blocks.whole.empty();
 }
 
@@ -90,8 +90,8 @@ void TimedLaunch::noteTalk(uint32_t pc) {
   if (phase != Phase::Sample)
     return;
   waits = true;
-  blocks.refused = fmt::format("what blocks that are not in a sample count or store for those that "
-                               "are (line {})",
+  blocks.refused = fmt::format("the effect of CTAs outside of a sample, which count or store, on "
+                               "those in it (line {})",
                                blocks.talk);
 }
 
@@ -101,7 +101,7 @@ void TimedLaunch::checkSpread() {
   if (phase == Phase::Sample && launch.totalClusters > left && !launch.canceledClusters &&
       blocks.refused.empty() &&
       blocks.spread.errorOf(double(blocks.spread.count())) > most)
-    blocks.refused = fmt::format("how long blocks take that differ in work by {:.0f} %",
+    blocks.refused = fmt::format("the time of CTAs that differ in work by {:.0f} %",
                                  100 * blocks.spread.relative());
 }
 
@@ -188,7 +188,7 @@ void TimedLaunch::checkWork() {
     work = std::max(work, ended ? slot.work() : 0);
   }
   if (ofOthers > most * ofMembers)
-    blocks.refused = fmt::format("how long blocks take that do {:.2f} times the work of a sample's",
+    blocks.refused = fmt::format("the time of CTAs that do {:.2f} times the work of a sample's",
                                  ofOthers / ofMembers);
 }
 

@@ -199,7 +199,7 @@ const Mutant mutants[] = {
     {"scales of the last step are not copied",
      "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r27+12], %rd15;", "", "never written"},
     {"lanes of another warp", "  shl.b32 %r33, %r1, 21;", "  mov.u32 %r33, 0;",
-     "may access tensor memory lanes"},
+     "may access TMEM lanes"},
 };
 
 TEST(NvFp4Gemm, MutantsAreCaught) {

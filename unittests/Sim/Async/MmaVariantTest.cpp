@@ -218,7 +218,7 @@ TEST(MmaVariants, CopiesInTensorMemoryMustAgree) {
   EXPECT_EQ(run(c, p, schedules(0)[0]).error, "");
   p.tmem[0][70 * columnCount] ^= 1;
   EXPECT_THAT(run(c, p, schedules(0)[0]).error,
-              HasSubstr("the copies of A in tensor memory differ: row 6 in lanes 6 and 70"));
+              HasSubstr("the copies of A in tensor memory differ: row 6 in TMEM lanes 6 and 70"));
 }
 
 } // namespace

@@ -111,7 +111,7 @@ inline void setElement(const Case &c, std::vector<uint8_t> &row, unsigned i, int
     row[(at + b) / 8] |= uint8_t((code >> b & 1) << ((at + b) % 8));
 }
 
-/// Lane of row `row` of a CTA in copy `copy` of D's parts.
+/// TMEM lane of row `row` of a CTA in copy `copy` of D's parts.
 inline unsigned laneOf(const Case &c, unsigned row, unsigned copy) {
   return c.halfLanes() ? c.lane + 32 * (row / 16) + row % 16 : row + 128 / c.parts() * copy;
 }
@@ -310,7 +310,7 @@ inline hw::SmemDescriptor descriptorOf(const Case &c, bool ofB) {
   return d;
 }
 
-/// Thread t moves lane t of tensor memory between the image and the columns from `first` on.
+/// Thread t moves TMEM lane t between the image and the columns from `first` on.
 inline std::string moveColumns(bool in, unsigned first, unsigned count, const char *base) {
   std::string text;
   for (unsigned i = 0; i < count; ++i)

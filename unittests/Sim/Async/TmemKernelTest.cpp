@@ -296,7 +296,7 @@ TEST(TmemKernels, TheLaneCountsWithinTheQuarter) {
       "  add.u32 %r11, %r11, 0x600000;\n" +
       loadOne + waitLoad + dump(1));
   SimOptions options = schedules()[0];
-  EXPECT_THAT(runText(text, options, pair, 128).error, HasSubstr("may access tensor memory lanes"));
+  EXPECT_THAT(runText(text, options, pair, 128).error, HasSubstr("may access TMEM lanes"));
   options.judgement = Judgement::Practice;
   const RunResult result = runText(text, options, pair, 128); // both CTAs store the same
   EXPECT_EQ(result.error, "");
@@ -394,7 +394,7 @@ TEST(TmemKernels, Rules) {
       {"lanes of another warp", "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%r12};\n",
        "  add.u32 %r11, %r11, 0x200000;\n"
        "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11], {%r12};\n",
-       "may access tensor memory lanes"},
+       "may access TMEM lanes"},
       {"larger than before", "",
        "  @%p1 bra N;\n"
        "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 128;\nN:\n",

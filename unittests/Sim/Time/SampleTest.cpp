@@ -80,9 +80,9 @@ TEST(Sample, BlocksThatTakeWorkFromACounterAreSimulatedWhole) {
 
 TEST(Sample, TilesOfDifferentWorkInBlocksThatStayAreSimulatedWhole) {
   const std::string uneven = "  and.b32 %r5, %r2, 7;\n  mad.lo.u32 %r5, %r5, 20, 20;\n";
-  expectWhole(both(tiles(2000, uneven, fixed), kProcessors), "blocks may differ in work (line ");
+  expectWhole(both(tiles(2000, uneven, fixed), kProcessors), "CTAs may differ in work (line ");
   const std::string loaded = "  ld.global.u32 %r5, [%out];\n  add.u32 %r5, %r5, 50;\n";
-  expectWhole(both(tiles(2000, loaded, fixed), kProcessors), "blocks may differ in work (line ");
+  expectWhole(both(tiles(2000, loaded, fixed), kProcessors), "CTAs may differ in work (line ");
 }
 
 /// The first two CTAs, which are the sample, have less to do than the others.
@@ -115,7 +115,7 @@ TEST(Sample, BlocksOfASampleHaveNoPropertyOfTheirOwn) {
 
 TEST(Sample, BlocksThatDifferMuchAreSimulatedWholeUnlessTheyAreMany) {
   const std::string causal = "  rem.u32 %r5, %r2, 16;\n  mad.lo.u32 %r5, %r5, 8, 8;\n";
-  expectWhole(both(byIndex(causal), kProcessors * 12), "blocks differ in work by ");
+  expectWhole(both(byIndex(causal), kProcessors * 12), "CTAs differ in work by ");
   const std::string little = "  rem.u32 %r5, %r2, 16;\n  add.u32 %r5, %r5, 40;\n";
   expectClose(both(byIndex(little), kProcessors * 40));
 }

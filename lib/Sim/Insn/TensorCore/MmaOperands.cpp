@@ -14,7 +14,8 @@ tl::unexpected<Error> fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
 }
 
-/// The rectangles of D in one CTA. The 16-lane organizations take lanes 0-15 or 16-31 of each 32.
+/// The rectangles of D in one CTA. The 16-lane organizations take TMEM lanes 0-15 or 16-31 of each
+/// 32.
 std::vector<TmemRange> accumulatorRanges(const MmaRequest &mma) {
   const unsigned columns = hw::accumulatorColumns(mma.layout, mma.n);
   if (mma.layout != AccumulatorLayout::F && mma.layout != AccumulatorLayout::C)
@@ -39,12 +40,12 @@ Status checkShape(MmaRequest &mma) {
   mma.layout = *layout;
   const bool halfLanes = usesHalfOfLanes(mma);
   if (mma.d.lane != 0 && !(halfLanes && mma.d.lane == 16))
-    return fail(fmt::format("expects an accumulator at lane 0{}, but got lane {}",
+    return fail(fmt::format("expects an accumulator at TMEM lane 0{}, but got lane {}",
                             halfLanes ? " or 16" : "", mma.d.lane));
   const auto checkLane = [&](std::string_view name, uint32_t lane) -> Status {
     if (lane == (halfLanes ? mma.d.lane : 0))
       return {};
-    return fail(fmt::format("expects {} at lane {}{}, but got lane {}", name,
+    return fail(fmt::format("expects {} at TMEM lane {}{}, but got lane {}", name,
                             halfLanes ? mma.d.lane : 0, halfLanes ? ", like D," : "", lane));
   };
   if (mma.aInTmem)
@@ -265,7 +266,7 @@ Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &
 
 namespace {
 
-/// The rectangles of an operand in the tensor memory of one CTA: all lanes, or 16 of each 32.
+/// The rectangles of an operand in the tensor memory of one CTA: all TMEM lanes, or 16 of each 32.
 std::vector<TmemRange> operandRanges(const MmaRequest &mma, hw::TmemAddress at, unsigned columns) {
   if (!usesHalfOfLanes(mma))
     return {{0, hw::tmemLaneCount, at.column, columns}};
@@ -284,7 +285,7 @@ Status readOperand(TicketQueue &queue, const Ticket &self, const MmaRequest &mma
   return {};
 }
 
-/// Every part of the data path reads the rows from its own lanes: they must agree.
+/// Every part of the data path reads the rows from its own TMEM lanes: they must agree.
 Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
                    unsigned columns, std::string_view name) {
   TensorMemory &tmem = queue.state(rank).tmem;
@@ -293,8 +294,8 @@ Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw:
       const uint32_t first = hw::operandLane(mma.layout, row, 0);
       const uint32_t lane = hw::operandLane(mma.layout, row, copy);
       if (std::memcmp(tmem.cell(first, at.column), tmem.cell(lane, at.column), 4 * columns))
-        return fail(fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and "
-                                "{}, from column {} on",
+        return fail(fmt::format("the copies of {} in tensor memory differ: row {} in TMEM lanes {} "
+                                "and {}, from column {} on",
                                 name, row, first, lane, at.column),
                     "with this shape every part of the data path needs its own copy");
     }
@@ -408,7 +409,7 @@ template <typename F> void Accumulator::forEachCell(F &&f) {
     }
 }
 
-/// The lanes of this CTA that the instruction leaves alone, as spans of D's columns.
+/// The TMEM lanes of this CTA that the instruction leaves alone, as spans of D's columns.
 template <typename F> void Accumulator::forEachDisabledLane(F &&f) {
   for (uint32_t lane = 0; lane < hw::tmemLaneCount; ++lane)
     if (size_t word = 4 * member + lane / 32;

@@ -29,7 +29,7 @@ struct MmaRequest {
   bool aInTmem = false;
   hw::TmemAddress aTmem;
   hw::SmemDescriptor a, b;
-  std::vector<uint32_t> disabled; ///< one bit per lane of each CTA that is not written; or empty
+  std::vector<uint32_t> disabled; ///< one bit per unwritten TMEM lane of each CTA; or empty
   bool shiftA = false;            ///< .ashift
   int scaleD = 0;                 ///< D counts 2^-scaleD of itself when it is added to
 
@@ -110,14 +110,14 @@ Status checkAccumulator(TicketQueue &queue, const Ticket &self, const MmaRequest
                         unsigned member);
 
 /// The rows of D that one CTA holds, as a row major matrix of 32-bit words: tensor memory itself
-/// where a row is a lane, else a copy.
+/// where a row is a TMEM lane, else a copy.
 class Accumulator {
 public:
   Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member);
   float *data() { return reinterpret_cast<float *>(words()); }
   uint32_t *words() { return copy.empty() ? tmem.cell(mma.d.lane, mma.d.column) : copy.data(); }
   size_t pitch() const { return copy.empty() ? TensorMemory::pitch : mma.n; }
-  /// Puts a copy back, and what lanes that are not written had.
+  /// Puts a copy back, and the values of TMEM lanes that are not written.
   void writeBack();
 
 private:
@@ -128,7 +128,7 @@ private:
   const MmaRequest &mma;
   unsigned member;
   std::vector<uint32_t> copy;
-  std::vector<uint32_t> kept; ///< of lanes that are not written: all columns of D
+  std::vector<uint32_t> kept; ///< of TMEM lanes that are not written: all columns of D
 };
 
 /// All kinds but fp4 block-scaled (Tcgen05Mma.cpp).

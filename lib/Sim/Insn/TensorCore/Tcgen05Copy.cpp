@@ -37,7 +37,7 @@ std::array<uint8_t, 16> decompress(const std::byte *packed, unsigned bits) {
   return out;
 }
 
-/// The rectangles written: whole lanes quarters where the shape has them.
+/// The rectangles written: whole quarters of the TMEM lanes where the shape has them.
 std::vector<TmemRange> footprint(const Copy &copy) {
   const uint32_t columns = hw::copyColumns(copy.shape);
   if (copy.shape != CopyShape::C4x256b)
@@ -87,8 +87,8 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
               hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane))), insn.m[2]};
     if (copy.to.lane)
       return cx.fail(
-          fmt::format("expects a tensor memory address at lane 0, but got lane {}", copy.to.lane),
-          "", lane);
+          fmt::format("expects an address at TMEM lane 0, but got lane {}", copy.to.lane), "",
+          lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemCopy, lane);
     ticket.ctaGroup = insn.m[1];
     ticket.pipelined = {PipelinedOp::Copy, copy.shape == CopyShape::C4x256b};
@@ -112,7 +112,7 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// The rows of a warp's 32 lanes move down by one, lane i to lane i + 1; the last is lost, the
+/// The rows of a warp's 32 TMEM lanes move down by one, lane i to lane i + 1; the last is lost, the
 /// first keeps its data for a tcgen05.cp.4x256b to replace. 8 columns. [uncertain] The direction is
 /// the literal reading of the PTX text, which has no formula.
 Outcome shiftDown(ExecContext &cx, const Insn &insn) {
@@ -123,7 +123,8 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
     const auto at = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
     if (at.lane % 32)
       return cx.fail(
-          fmt::format("tcgen05.shift expects a lane that is a multiple of 32, but got {}", at.lane),
+          fmt::format("tcgen05.shift expects a TMEM lane that is a multiple of 32, but got {}",
+                      at.lane),
           "", lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemShift, lane);
     ticket.ctaGroup = insn.m[1];

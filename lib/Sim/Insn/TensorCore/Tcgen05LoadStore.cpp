@@ -1,8 +1,8 @@
 //===- Tcgen05LoadStore.cpp - tcgen05.ld and tcgen05.st -------------------===//
 //
-// PTX ISA, "tcgen05.ld" and "tcgen05.st". A warp moves cells of its own quarter of the lanes to or
-// from registers; hw::loadCell says which. tcgen05.ld.red also gives the least or greatest of what
-// each thread loaded. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack, 2 Reduction, 3 .abs, 4 .NaN;
+// PTX ISA, "tcgen05.ld" and "tcgen05.st". A warp moves cells of its own quarter of the TMEM lanes
+// to or from registers; hw::loadCell says which. tcgen05.ld.red also gives the least or greatest of
+// what each thread loaded. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack, 2 Reduction, 3 .abs, 4 .NaN;
 // Insn::u: the number of repetitions.
 //
 //===----------------------------------------------------------------------===//
@@ -45,9 +45,9 @@ std::vector<TmemRange> footprint(const Transfer &t, uint32_t repetitions) {
   return ranges;
 }
 
-/// The lane that an address names. PTX wants one of the warp's own quarter. Hardware seems to look
-/// at the lane within the quarter only: of kernels that are right on a B200, some name lane 0 in
-/// every warp, some lanes 128 to 255 in the second CTA of a pair.
+/// The TMEM lane that an address names. PTX wants one of the warp's own quarter. Hardware seems to
+/// look at the lane within the quarter only: of kernels that are right on a B200, some name lane 0
+/// in every warp, some lanes 128 to 255 in the second CTA of a pair.
 uint32_t laneNamed(ExecContext &cx, uint32_t quarter, uint32_t lane) {
   return cx.launch().options->judgement == Judgement::Practice ? quarter + lane % 32 : lane;
 }
@@ -76,8 +76,7 @@ bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Ope
   t.base.lane = laneNamed(cx, quarter, t.base.lane);
   const bool half = t.shape != LoadShape::S32x32b && t.base.lane == quarter + 16;
   if (t.base.lane != quarter && !half) {
-    cx.fail(fmt::format("warp {} may access tensor memory lanes {}..{} only, but the address names "
-                        "lane {}",
+    cx.fail(fmt::format("warp {} may access TMEM lanes {}..{} only, but the address names lane {}",
                         t.warp, quarter, quarter + 31, t.base.lane),
             "add (warp % 4) * 32 to the lane field, bits 16 to 31");
     return false;

@@ -2,9 +2,10 @@
 //
 // PTX ISA, "tcgen05.mma", ".sp", ".ws" and ".ws.sp": kinds f16, tf32, f8f6f4 and i8, and the
 // arithmetic of mxf8f6f4 (decoded in Tcgen05MmaScaled.cpp). Operands: D, A (a descriptor, or an
-// address in tensor memory), B, metadata of a sparse A, instruction descriptor, maybe the lanes
-// that are not written, accumulate (Insn::u is its index), and then for .ws the mask of columns of
-// B, else the power of two that divides D. Collectors are hints: no result depends on them.
+// address in tensor memory), B, metadata of a sparse A, instruction descriptor, maybe the TMEM
+// lanes that are not written, accumulate (Insn::u is its index), and then for .ws the mask of
+// columns of B, else the power of two that divides D. Collectors are hints: no result depends on
+// them.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/TensorCore/MmaOperands.h"
@@ -228,7 +229,7 @@ Status bindTcgen05Mma(BindContext &bind) {
   const bool masked = mask.kind == OperandKind::Vector;
   insn.u = (masked ? 5u : 4u) + insn.m[kMmaSparse];
   if (masked && mask.imm != 4 * insn.m[kMmaGroup])
-    return bind.fail(fmt::format("expects {} words of lanes that are not written, but got {}",
+    return bind.fail(fmt::format("expects {} words of TMEM lanes that are not written, but got {}",
                                  4 * insn.m[kMmaGroup], mask.imm));
   const std::string_view collector = bind.match.text("collector");
   if (insn.m[kMmaShiftA] && (collector.ends_with("::use") || collector.ends_with("::fill")))

@@ -49,10 +49,10 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
       if ((*tmem.cell(cell.lane, base.column + cell.column) ^ word) & used)
         return makeError(
             ErrorKind::Simulation,
-            fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and {}, "
-                        "column {}",
+            fmt::format("the copies of {} in tensor memory differ: row {} in TMEM lanes {} and "
+                        "{}, column {}",
                         name, row, first.lane, cell.lane, base.column + cell.column),
-            "every quarter of the lanes must hold the same scale factors");
+            "every quarter of the TMEM lanes must hold the same scale factors");
     }
   }
   return {};
@@ -88,7 +88,7 @@ Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, co
           return makeError(ErrorKind::Simulation,
                            fmt::format("the copies of {} in tensor memory differ: row {}, scale {}",
                                        name, row, scale),
-                           "every quarter of the lanes must hold the same scale factors");
+                           "every quarter of the TMEM lanes must hold the same scale factors");
       const unsigned repeat = groups / scales;
       std::fill_n(&out[groups * row + scale * repeat], repeat, value);
     }
@@ -206,14 +206,15 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   return {};
 }
 
-/// CUTLASS leaves the scale factor id of the descriptor in the two highest bits, which no lane has.
+/// CUTLASS leaves the scale factor id of the descriptor in the two highest bits, which no TMEM lane
+/// has.
 bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint32_t &address) {
   address = uint32_t(cx.address(o, lane));
   if (address >> 30 == id)
     address &= 0x3FFFFFFF;
   if (!hw::TmemAddress::unpack(address).lane)
     return true;
-  cx.fail(fmt::format("expects scale factors at lane 0, but got {:#x}", address), "", lane);
+  cx.fail(fmt::format("expects scale factors at TMEM lane 0, but got {:#x}", address), "", lane);
   return false;
 }
 

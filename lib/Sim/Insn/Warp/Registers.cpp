@@ -20,7 +20,7 @@ public:
   RegisterWait(const Cta &cta, uint32_t wanted) : cta(cta), wanted(wanted) {}
   bool ready() const override { return cta.freeRegisters >= wanted; }
   std::string describe() const override {
-    return fmt::format("{} free registers of the block, of which {} are free", wanted,
+    return fmt::format("{} free registers of the CTA, of which {} are free", wanted,
                        cta.freeRegisters);
   }
 
