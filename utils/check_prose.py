@@ -103,7 +103,7 @@ class Paragraph(typing.NamedTuple):
 
 SENTENCE_END = re.compile(r"[.!?][)\"'`*_]*\s+")
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-LEADING = re.compile(r"[\s(\[*_]*")
+LEADING = re.compile(r"\s*(?:\(\w+\)\s+|\[\w+\]\s+)?[\s(\[*_]*")
 
 
 def sentences(paragraph):

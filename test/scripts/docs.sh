@@ -127,13 +127,13 @@ prose lib/Add/Rows.cpp '1:comment:What 4:sentence:It 5:comment:Those 8:sentence:
   '// The same rows. The same of columns.' \
   'const char *text = "// It is text"; int c; // Of few rows, the first.' \
   '/* Returns true when rows arrive.' '   How many? */' '//===--- Rows of a tile ---===//'
-prose lib/Add/These.cu '2:comment:These 3:sentence:This 4:sentence:Such 4:sentence:That 5:comment:Such 6:comment:That' \
+prose lib/Add/These.cu '2:comment:These 3:sentence:This 4:sentence:Such 4:sentence:That 5:comment:Such 6:comment:That 7:sentence:It 8:sentence:It' \
   '// These four loops, of which one is empty, write rows. This op reads them. However, they wait.' \
   'int a; // These hold rows.' \
   'int b; // This access of a row waits. This waits.' \
   'int c; // That op waits. That of a row waits. Such a row waits. Such as this one.' \
   'int d; // Such is a row. "These" is a word. `It` is a name.' \
-  'int e; // That rows wait is checked.'
+  'int e; // That rows wait is checked.' '// (C12) Such a row. [x] It waits.' '// [uncertain] It waits.'
 prose lib/Add/Add.td '1:comment:Where 2:comment:Whether 2:sentence:It 5:sentence:They 8:comment:Which' \
   '// Where rows are.' 'let summary = "Whether rows wait. It is long"' '  "That it is no opener";' \
   'let description = [{' '  Adds rows. They are' '  Those of a tile.' '' '  Which rows, a plan says.' \

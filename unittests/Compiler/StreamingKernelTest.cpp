@@ -365,7 +365,7 @@ TEST(Amax, SkipsNaNAndCoversTails) {
       for (uint64_t rows : {1, 3, 700}) {
         std::vector<float> values = mixedValues(rows * columns, type, rows);
         EXPECT_EQ(amax(values), numerics::amax(values)) << rows;
-        values.back() = -32768; // the last element of the tail
+        values.back() = -32768; // the last element of the residue
         EXPECT_EQ(amax(values), 32768) << rows;
         values.front() = nan;
         EXPECT_EQ(amax(values), rows * columns == 1 ? 0 : 32768) << rows;
@@ -380,7 +380,7 @@ TEST(Amax, SkipsNaNAndCoversTails) {
 TEST(Amax, KeepsNaNWhereAsked) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (FloatType type : {FloatType::BF16, FloatType::F32})
-    for (uint64_t at : {0, 40, 98}) { // 98: in the tail
+    for (uint64_t at : {0, 40, 98}) { // 98: in the residue
       std::string input = fmt::format("tensor<3x33x{}>", numerics::stringify(type));
       KernelRun kernel(
           fmt::format("func.func @f(%x: {0}) -> tensor<f32> {{\n"

@@ -153,7 +153,7 @@ TEST(SmemDescriptor, slicesOfK96) {
     d.leadingByteOffset = tile + next;
     EXPECT_EQ(*SmemDescriptor::decode(d.encode()), d);
     for (uint32_t row : {0u, 5u, 8u, 127u})
-      for (uint32_t byte = 0; byte < mmaK96RowBytes; byte += 16) { // where TMA put that byte
+      for (uint32_t byte = 0; byte < mmaK96RowBytes; byte += 16) { // TMA put that byte there
         const uint32_t k = 48 * step + byte;
         EXPECT_EQ(d.operandAddress(row, byte),
                   swizzleAddress(SwizzleMode::B128, tile + k / 128 * panel + 128 * row + k % 128))
@@ -253,8 +253,8 @@ TEST(SmemDescriptor, wgmmaHasNoVersion) {
   EXPECT_FALSE(SmemDescriptor::decodeWgmma(d.encode()));
 }
 
-// [uncertain] What the base offset is for, as PTX ISA tells it: a pattern that starts at line
-// `base` of an aligned window is read as if it started at its first line.
+// [uncertain] The use of the base offset, as PTX ISA tells it: a pattern that starts at line `base`
+// of an aligned window is read as if it started at its first line.
 TEST(SmemDescriptor, baseOffsetMovesThePattern) {
   for (uint32_t base : {1u, 3u, 7u}) {
     SmemDescriptor d = SmemDescriptor::kMajorOperand(SwizzleMode::B128, 0x2000 + 128 * base);

@@ -235,7 +235,7 @@ TEST(ByteWeights, ABlockThatIsTooFarMakesTheWholeRowNaN) {
   EXPECT_TRUE(std::isnan(decodeByteWeights(*tiles, rows, columns)->powers[130 * 3]));
 }
 
-/// Every instruction adds to the accumulator of the one before; ranges of K are added, and then
+/// Every instruction adds to the accumulator of the one before; k slices are added, and then
 /// the power of the row multiplies.
 TEST(ByteWeights, FastAccumulationIsThatOfTheInstructions) {
   const uint64_t m = 2, n = 5;

@@ -335,7 +335,7 @@ struct Sharded {
 Sharded shard(uint64_t ranks, uint64_t rows, uint64_t columns, ScaleLayout layout) {
   const auto x = bf16Values(13, ranks * rows * columns);
   SideOptions side;
-  side.amax = amax(x); // what an all-reduce of the ranks' amaxes gives
+  side.amax = amax(x); // the all-reduce of the ranks' amaxes
   QuantizeOptions options = both(side);
   options.layout = layout;
   Sharded out;

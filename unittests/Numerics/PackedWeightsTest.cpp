@@ -156,7 +156,7 @@ GemmProblem problemOf(const std::vector<uint16_t> &x, FloatType type,
   return p;
 }
 
-/// A GEMM whose sums are exact: the model gives them, in any number of ranges.
+/// A GEMM whose sums are exact: the model gives them, with any number of splits.
 TEST(FloatGemm, ExactSumsAreExact) {
   const uint64_t m = 3, n = 5, k = 576;
   test::Random random(3);

@@ -185,7 +185,7 @@ TEST(LoadedProgram, HazardsAreTold) {
   const Buffer written = matrix(*device, 3, 0x40A0);
   EXPECT_EQ(call("amax", written).message, "");
   Buffer unwritten = written;
-  for (int i = 0; i < 2; ++i) { // what a call found does not hide it from the next one
+  for (int i = 0; i < 2; ++i) { // the next call finds the same error
     unwritten.address = device->allocate(unwritten.bytes).value_or(0);
     Error found = call("amax", unwritten);
     EXPECT_EQ(found.kind, ErrorKind::Hazard);

@@ -371,7 +371,7 @@ const Poll kPolls[] = {
      "mul.lo.u32 %r3, %r3, %r6;\n"},
 };
 
-/// `rounds` times: every block counts one, or the last one does not, and waits for `blocks`.
+/// `rounds` times: every CTA counts one, or the last one does not, and waits for `blocks`.
 std::string meetings(const std::string &poll, int rounds, const std::string &absent = "4096") {
   return R"(
 .shared .align 4 .b32 seen;

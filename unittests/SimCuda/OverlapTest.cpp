@@ -17,7 +17,7 @@ Outcome run(const std::string &form, const std::string &chain, const std::string
 constexpr const char *kAttribute = "cudaLaunchAttributeProgrammaticStreamSerialization";
 
 struct Form {
-  const char *name, *by; ///< what the report names
+  const char *name, *by; ///< names in the report
 };
 constexpr Form kForms[] = {{"stream", kAttribute},
                            {"legacy", kAttribute},

@@ -130,7 +130,7 @@ TEST(Run, ATimelineIsWholeOrNotThere) {
   EXPECT_EQ(full.code, 2) << full.output;
   EXPECT_THAT(full.output, HasSubstr("cannot write '" + file + "': File too large"));
   EXPECT_EQ(filesNamed(file) + shell("cat " + file).output, file + "\nold\n");
-  EXPECT_EQ(shell(command + "wild").code, 5); // what led to the fault is worth seeing
+  EXPECT_EQ(shell(command + "wild").code, 5); // events that led to the fault are worth seeing
   EXPECT_EQ(shell("tail -c 2 " + file).output, "]\n");
 }
 
@@ -152,7 +152,7 @@ std::string awaitEnd(const std::string &file) {
 }
 
 TEST(Run, TheProgramEndsWithTheTool) {
-  std::signal(SIGHUP, SIG_DFL); // who runs the test may ignore it, as nohup does
+  std::signal(SIGHUP, SIG_DFL); // the parent may ignore it, as nohup does
   const std::string file = testing::TempDir() + "fp4-run-pid";
   for (const char *signal : {"KILL", "TERM", "HUP"}) {
     Outcome ended = shell(fmt::format(

@@ -13,8 +13,9 @@
 // sends every other element to the scalar one; the tests hold them equal bit for bit.
 //
 // Operands are decoded tiles: rows of 64 fp4 codes packed two per byte (even k in the low nibble),
-// and four scale bytes per row, one per group of 16 k (a block of 32 repeats its byte). A step of K = 96
-// (sm_103a) has six groups. [uncertain] It is taken to be one such sum of seven terms.
+// and four scale bytes per row, one per group of 16 k (a scale block of 32 repeats its byte). A
+// step of K = 96 (sm_103a) has six groups. [uncertain] A step is taken to be one such sum of seven
+// terms.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

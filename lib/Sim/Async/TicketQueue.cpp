@@ -314,7 +314,7 @@ static bool mayOutlive(const Ticket &ticket, const Cta &cta) {
 }
 
 Status TicketQueue::ctaExited(Cta &cta) {
-  leaving = &cta; // what may outlive it happens while it is there
+  leaving = &cta; // operations that may outlive the CTA happen while it is there
   for (uint64_t id : readyTickets())
     if (!done(id) && mayOutlive(inFlight.at(id), cta) && ready(inFlight.at(id)))
       FP4_TRY(runNow(id));
@@ -378,7 +378,7 @@ Expected<const std::byte *> TicketQueue::sharedSource(uint32_t address, uint32_t
       return fail(fmt::format("reads shared memory at {:#x} too early: {} has still to write it",
                               bad->offset, describeTicket(bad->ticket)),
                   "wait on its mbarrier first");
-    at = bad->offset + 1; // what a later ticket will overwrite still holds the old data
+    at = bad->offset + 1; // cells that a later ticket will overwrite still hold the old data
   }
   return shared.at(offset);
 }

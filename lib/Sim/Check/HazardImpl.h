@@ -36,13 +36,13 @@ inline bool releases(MemOrder order) {
 /// An access that is being made: what is the same for all its bytes.
 struct Access {
   ClusterState &cluster;
-  const Clocks *now; ///< what its actor knows
+  const Clocks *now; ///< clocks of its actor
   Record record;
   Space space{};
   bool asyncProxy = false;
   bool unchanged = false;             ///< a store of what is there already
   uint32_t rank = 0;                  ///< of the tensor memory
-  const WarpState *warp = nullptr;    ///< who makes it, or
+  const WarpState *warp = nullptr;    ///< the warp that makes it, or
   const TicketInfo *ticket = nullptr; ///< the operation that does
   /// (strict) of an access with an order: its value is used, and its warp has not seen one before.
   bool observes = false;

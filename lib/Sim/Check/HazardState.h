@@ -74,12 +74,12 @@ using LaneHistory = std::map<std::pair<uint32_t, uint32_t>, LaneReleases>;
 bool isReleased(const LaneHistory &history, const VectorClock &clock, const Record &old,
                 uint32_t overlap);
 
-/// (strict) What lanes of a warp do not have in common (Lanes.cpp).
+/// (strict) Knowledge that lanes of a warp do not have in common (Lanes.cpp).
 struct LaneState {
-  Clocks few;             ///< what `fewLanes` know: all that the warp knows, and more
+  Clocks few;             ///< clocks of `fewLanes`: all that the warp knows, and more
   uint32_t fewLanes = 0;  ///< some lanes have acquired what others have not; 0: none
-  uint32_t met = 0;       ///< what lanes did up to this epoch comes before all that they do now
-  uint32_t fewMet = 0;    ///< the same for what `fewLanes` do
+  uint32_t met = 0;       ///< accesses of lanes up to this epoch come before all that follow
+  uint32_t fewMet = 0;    ///< ... for accesses of `fewLanes`
   uint32_t touched = 0;   ///< lanes that have accessed memory since all of them met
   uint32_t lastTouch = 0; ///< the epoch of the last such access
   uint32_t together = 0;  ///< lanes that have met without others since
@@ -90,7 +90,7 @@ struct Exchange {
   uint32_t lanes = 0, sequence = 0;
 };
 
-/// (default) What may have ordered the lanes of a warp, by sequence.
+/// (default) Events that may have ordered the lanes of a warp, by sequence.
 struct LaneOrder {
   uint32_t sync = 0;     ///< the last event after which nothing comes before it
   uint32_t exchange = 0; ///< the last exchange of values, which orders what was loaded for it
@@ -110,14 +110,14 @@ constexpr size_t distances = 3;
 
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
-  Clocks clocks; ///< what all of its lanes know
+  Clocks clocks; ///< known to all of its lanes
   LaneState lanes;
   std::vector<ReleaseFence> released; ///< the last of each scope that no wider one follows
   /// Clocks that relaxed reads and waits saw, by the Distance of the releasing thread: an acquire
   /// fence whose scope reaches as far takes them over.
   std::array<Clocks, distances> unacquired;
   Learned learned; ///< last
-  /// (strict) Where it read with an order and used the value.
+  /// (strict) Addresses that it read with an order, and whose value it used.
   std::unordered_set<uint64_t> observed;
   Counted counted;      ///< (strict) what it has seen of flags in memory, whatever their order
   VectorClock tensorIn; ///< tcgen05 operations that its next ones are ordered after

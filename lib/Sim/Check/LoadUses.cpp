@@ -67,7 +67,7 @@ template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, cons
   const auto size = uint32_t(kernel.code.size());
   for (bool more = define(kernel, kernel.code[load], values); more;) {
     more = false;
-    for (uint32_t n = 1; n <= size; ++n) { // what follows first: it ends most searches
+    for (uint32_t n = 1; n <= size; ++n) { // the next instructions first: they end most searches
       const uint32_t pc = (load + n) % size;
       const Use use = useOf(kernel, kernel.code[pc], values);
       if (use == Use::None)

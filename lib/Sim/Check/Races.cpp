@@ -14,7 +14,7 @@ using namespace check;
 namespace {
 
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
-constexpr size_t keptGlobalReaders = 3; ///< the same of global memory: others are in a set
+constexpr size_t keptGlobalReaders = 3; ///< ... of global memory: more readers are in a set
 
 Strength strengthOf(const MemoryEvent &event) {
   if (event.order == MemOrder::Weak && event.kind != AccessKind::Atomic)
@@ -147,7 +147,7 @@ void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
   }
   if (event.uniform) {
     made.unchanged = storesUnchanged(event) == allLanes;
-    made.record.who |= Record::manyLanesBit; // which, does not matter
+    made.record.who |= Record::manyLanesBit; // their numbers do not matter
     return range(made, event.addresses[0], event.bytes, 0,
                  isStoredLoad(event) ? storedLoad : wholeCells);
   }

@@ -149,7 +149,7 @@ public:
     }
     if (!more) {
       more = std::make_unique<More>();
-      more->records.reserve(3); // what most cells have at most
+      more->records.reserve(3); // most cells have no more
     }
     more->records.push_back(record);
   }
@@ -240,7 +240,7 @@ private:
   struct Entry {
     uint64_t cell = ~0ull, when = 0;
     uint32_t who = 0, mask = 0;
-    uint64_t since = 0; ///< what came between, by its number
+    uint64_t since = 0; ///< the number of the last event between
   };
   std::array<Entry, 4096> entries;
 };

@@ -84,7 +84,7 @@ enum class PoisonRule : uint8_t {
   Store,   ///< the handler puts poison of registers into memory; an address is a use
   Move,    ///< moves bits: its handler, executed on shadows, gives the shadow of the result. The
            ///< argument is a mask of operands that say where to; with poison in them, all is
-  Shuffle, ///< the same, but poison in one of these is a use
+  Shuffle, ///< like Move, but poison in one of these is a use
   Parts,   ///< each of so many equal parts of the result comes from the same part of all sources
   Pack,    ///< op[1] is the upper half of so many bits, op[2] the lower one
   Fill,    ///< sums and products: a poisoned bit reaches those above it

@@ -51,7 +51,7 @@ struct ArgumentPlace {
 /// places, so a lane can be in the function only once.
 struct DeviceFunction {
   std::string name;
-  uint64_t address = 0;  ///< what a pointer to it holds
+  uint64_t address = 0;  ///< the value of a pointer to it
   uint32_t entry = 0;    ///< pc
   uint32_t returnTo = 0; ///< register: each lane's pc behind the call
   uint32_t inside = 0;   ///< predicate register: the lanes that are in it
@@ -87,7 +87,7 @@ struct Kernel {
   std::vector<CallSite> callSites;         ///< Insn::u of a call
   std::vector<uint32_t> branchTargets;     ///< of brx.idx
   std::vector<SharedName> sharedNames;     ///< in order of offset
-  std::vector<RegisterName> registerNames; ///< the same, of a kernel with wgmma alone
+  std::vector<RegisterName> registerNames; ///< ... of a kernel with wgmma alone
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
   /// The register that has the place in bank 0; empty when its name was not kept.
@@ -95,7 +95,7 @@ struct Kernel {
   uint32_t stackTop = 0;            ///< in local memory; 0: the kernel has no stack (Stack.cpp)
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
-  uint32_t dynamicSharedOffset = 0; ///< where .extern shared begins, counted from kSharedBase
+  uint32_t dynamicSharedOffset = 0; ///< begin of .extern shared, counted from kSharedBase
 };
 
 /// A module-scope .global or .const variable; its address is fixed when the module is parsed.

@@ -137,7 +137,7 @@ Expected<Explorer::Ended> Explorer::runOrder() {
         continue;
       if (depth + 1 == places.size() || replaying) {
         starved |= program.wantsRegisters(places[depth].chosen);
-        return Ended::Impossible; // what was wanted here has to wait
+        return Ended::Impossible; // the process wanted here has to wait
       }
       return makeError(ErrorKind::Internal, "an order of steps does not repeat itself",
                        orderText(currentOrder()) + ", then " +

@@ -107,7 +107,7 @@ private:
   size_t fresh = 0; ///< steps before this one have run in the order before, too
   bool replaying = false; ///< the order is a user's
   bool probing = false;   ///< the limit is reached: is an order left?
-  bool starved = false;   ///< what was wanted had to wait for registers
+  bool starved = false;   ///< the process wanted had to wait for registers
   /// All that can be next is wanted, as far as it does not sleep: a race with a step that enabled
   /// another one cannot be turned around, and does not show which others could have been next.
   bool everybody = false;

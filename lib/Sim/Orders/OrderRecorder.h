@@ -157,7 +157,7 @@ private:
   };
   std::map<Process, Published> published;             ///< by operation
   std::map<ThreadKey, std::vector<Process>> acquired; ///< ... of other threads that one comes after
-  Trace::Past past;                           ///< what is before the step, where it was asked
+  Trace::Past past;                           ///< steps before this one, if it was asked
   std::tuple<Process, size_t, size_t> pastAt; ///< there: its warp, steps, what it touched
   std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns
   std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type

@@ -86,7 +86,7 @@ private:
 
   Launch &launch;
   const SimOptions &options;
-  SimOptions silent; ///< those of all orders but the first: nothing is printed again
+  SimOptions silent; ///< options of all orders but the first: nothing is printed again
   std::function<void(bool again)> tell;
   bool told = false;
   OrderRecorder recorder;

@@ -157,7 +157,7 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, const Past &own
     const bool awaits = access.use == ObjectUse::Await && earlier.access.use == ObjectUse::Arrive &&
                         earlier.access.phase == access.phase;
     ObjectAccess alone = access;
-    const bool spoils = earlier.access.use == ObjectUse::Await; // what it waited for the phase before
+    const bool spoils = earlier.access.use == ObjectUse::Await; // its wait was for the phase before
     alone.completes &= spoils; // of arrivals both have happened, in one phase
     if (awaits)
       join(waited, earlier.step);

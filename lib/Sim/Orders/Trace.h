@@ -41,7 +41,7 @@ private:
   static constexpr uint64_t kPage = 128;
   struct Byte {
     uint32_t last = 0;   ///< uses of one kind, which commute
-    uint32_t older = 0;  ///< those before them
+    uint32_t older = 0;  ///< accesses before them
     uint32_t poison = 0; ///< 1 + the step that issued who will write it
     uint8_t use = 0;     ///< kind of `last`
     bool operator==(const Byte &) const = default;
@@ -95,7 +95,7 @@ public:
 private:
   struct Step {
     Process process;
-    Past past; ///< what happens before it, and itself
+    Past past; ///< steps that happen before it, and itself
     const Footprint *footprint; ///< the caller's
   };
   struct Before {

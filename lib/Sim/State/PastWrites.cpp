@@ -90,7 +90,7 @@ PastWrites::Beside PastWrites::besideOf(const Dependence &dependence) {
 }
 
 void PastWrites::Beside::undo() const {
-  for (const Journals *journals : {&waited, &others}) // those that it waits for are the later ones
+  for (const Journals *journals : {&waited, &others}) // awaited launches are the later ones
     for (size_t i = journals->size(); i-- > 0;)
       (*journals)[i]->undo();
 }

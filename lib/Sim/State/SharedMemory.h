@@ -70,7 +70,7 @@ public:
   struct BadByte {
     uint32_t offset = 0;
     uint64_t ticket = 0; ///< in flight to this byte; 0: never written
-    const PoisonedByte *stored = nullptr; ///< what a thread stored there
+    const PoisonedByte *stored = nullptr; ///< the poison that a thread stored there
   };
   /// The first byte of the range that is not valid.
   std::optional<BadByte> firstBad(uint32_t offset, uint32_t bytes) const;

@@ -31,7 +31,7 @@ uint32_t TimedCode::branchOfElected(const Kernel &kernel, uint32_t elect) const 
   if (written.empty() || words[written.back()] != 0)
     return 0;
   uint32_t predicate = written.back();
-  bool others = false; // whether the predicate is true for those who were not elected
+  bool others = false; // true when the predicate is true for lanes that were not elected
   for (uint32_t pc = elect + 1; pc < insns.size(); ++pc) {
     const TimedInsn &insn = insns[pc];
     const bool uses = std::ranges::find(reads(insn), predicate) != reads(insn).end();

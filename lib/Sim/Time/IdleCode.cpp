@@ -124,7 +124,7 @@ public:
   bool loadsShared = false, loadsTensor = false; ///< and needs what it loads
   bool loadsAnywhere = false;                    ///< of shared memory: where is not known
   bool loadsGlobal = false;                      ///< a flag that others store, say
-  std::vector<SharedRange> loaded;               ///< what it needs of shared memory otherwise
+  std::vector<SharedRange> loaded;               ///< shared memory that it needs otherwise
 
 private:
   /// Updates the registers that are wanted before an instruction.

@@ -31,7 +31,7 @@ public:
 
 private:
   uint32_t lines, brought = 0;
-  std::vector<uint32_t> order; ///< which it was of those that were brought; 0: none
+  std::vector<uint32_t> order; ///< its number among lines that were brought; 0: none
 };
 
 /// The warps of a scheduler that only wait for their turn.
@@ -84,9 +84,9 @@ struct Multiprocessor {
   double productEnd = 0;                    ///< of the wgmma so far
   double productShare = 0;                  ///< of that data path, which it takes until then
   Port port;                                ///< to L2
-  Server requests;                          ///< what hands copies to the engine
+  Server requests;                          ///< hands copies to the engine
   Server copies;                            ///< the copy engine
-  Server remoteStores;                      ///< what takes st.async to other CTAs of a cluster
+  Server remoteStores;                      ///< takes st.async to other CTAs of a cluster
   Server tensor;                            ///< tcgen05, all of the SM
   Server scales;                            ///< tcgen05.cp
   /// When MMAs may use what tcgen05.cp wrote to a column of tensor memory last.

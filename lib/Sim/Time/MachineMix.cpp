@@ -101,7 +101,7 @@ public:
       skipTo.clear();
     } else if (!kernel) {
       return;
-    } else if (line.starts_with('$')) { // what is called comes behind the kernel
+    } else if (line.starts_with('$')) { // called functions come behind the kernel
       counts = line.starts_with(function) && line.find("$__internal_") == line.npos;
       source = 0;
       skipTo.clear();
@@ -179,7 +179,7 @@ private:
   }
 
   MachineKernel *kernel = nullptr;
-  std::string function; ///< how names of functions of the module begin that the kernel calls
+  std::string function; ///< prefix of the names of the module's functions that the kernel calls
   bool counts = false;
   uint32_t source = 0;
   uint64_t place = 0; ///< of the present instruction

@@ -7,8 +7,8 @@
 // stores, barriers and exchanges, and nothing else that touches more than registers moves.
 //
 // A wgmma uses its registers until a wait: arithmetic moves around it, and not around the waits and
-// fences of wgmma if it has one of these registers. Blocks with products of tensor memory or
-// mma.sync stay as they are.
+// fences of wgmma if it has one of these registers. Blocks with tcgen05.mma or mma.sync
+// stay as they are.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"

@@ -1,9 +1,9 @@
 //===- Memory.h - Caches and device memory with a clock -------------------===//
 //
-// L1 is a set-associative cache of each SM. L2 and device memory serve all: each is a
-// queue with a rate, in cycles of the SMs. L2 is faster where SMs ask for a
-// line at about the same time, and slower where another one had it before; device memory is slower
-// where reads and writes alternate. Addresses decide hits; nothing stores data.
+// L1 is a set-associative cache of each SM. L2 and device memory serve all: each is a queue with a
+// rate, in cycles of the SMs. L2 is faster where SMs ask for a line at about the same time, and
+// slower where another one had it before; device memory is slower where reads and writes alternate.
+// Addresses decide hits; nothing stores data.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

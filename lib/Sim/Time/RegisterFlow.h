@@ -38,7 +38,7 @@ private:
 template <typename Set, typename Before>
 void flowBackward(const TimedCode &code, const Kernel &kernel, const std::vector<uint32_t> &starts,
                   const Set &none, Before &&before) {
-  std::unordered_map<uint32_t, Set> in; // what holds where a block begins
+  std::unordered_map<uint32_t, Set> in; // the sets where blocks begin
   const auto behind = [&](uint32_t end) {
     Set set = none;
     const auto join = [&](uint32_t pc) {

@@ -36,7 +36,7 @@ enum class Unit : uint8_t {
   Free,    ///< ptxas makes nothing of it
   Alu,
   Sum,   ///< the ALU or the pipe of integer products, whichever is free
-  Shift, ///< the same, by constants
+  Shift, ///< shifts by constants
   Imad,
   Fma,
   Half,

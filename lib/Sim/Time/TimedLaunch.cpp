@@ -510,7 +510,7 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
   warp.reason = Activity::Arithmetic;
   if (step.lanes && step.outcome != Outcome::Retry)
     result = resultOf(warp, running, insn, issue, because);
-  if (!insn.count) // what it copies, it copies in no time
+  if (!insn.count) // it copies in no time
     for (uint32_t r : code.reads(insn))
       if (warp.born + double(warp.ready[r]) > result) {
         result = warp.born + double(warp.ready[r]);

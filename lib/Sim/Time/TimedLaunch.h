@@ -181,7 +181,7 @@ private:
   MachineCode machineCode;
   Observer *before;     ///< launch's
   const Kernel *kernel; ///< launch's
-  Kernel sorted;        ///< the same in the order of the machine code, where that is known
+  Kernel sorted;        ///< `kernel` in the order of the machine code, where that is known
   std::vector<uint32_t> places;       ///< its pcs in `kernel`; empty: the same
   std::optional<PlacesInText> inText; ///< in place of `before`
   TimedCode code;
@@ -192,7 +192,7 @@ private:
   Machine machine;
   Recorder recorder;
   ObserverList observers;
-  Kernel withoutIdle; ///< the same without what --time-only does not execute
+  Kernel withoutIdle; ///< `kernel` without instructions that --time-only leaves out
   Account account;
   uint64_t order = 0;
   double end = 0; ///< of the last cluster
@@ -201,7 +201,7 @@ private:
   uint32_t members;      ///< slots that are the sample, the first ones
   uint64_t left = 0;     ///< clusters before it have started when the sample began
   uint64_t executed = 0; ///< warp instructions
-  bool settled = false;  ///< what a sample will assume of L2 is counted from now on
+  bool settled = false;  ///< traffic that a sample will assume of L2 is counted
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   uint64_t canceledBefore = 0;                                ///< ... clusters that others took
   bool waits = false; ///< the sample waits for CTAs that are not in it

@@ -82,8 +82,7 @@ bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const Pip
   return true;
 }
 
-/// Delays a product of the tensor core by an instruction, if the integer pipe and that of products
-/// are both busy.
+/// Delays an MMA by an instruction, if the integer pipe and that of products are both busy.
 static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
   if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
     pipes[PipeTensor].free += delay;

@@ -73,7 +73,7 @@ struct Stream : Live<HandleKind::Stream> {
   uint64_t id = 0;
   StreamOrder order;
   std::shared_ptr<Capture> capture;    ///< under way
-  Edges last;                          ///< what the next captured work comes after
+  Edges last;                          ///< the nodes that the next captured work comes after
   const GraphNode *captured = nullptr; ///< ... of this stream's own work
 };
 

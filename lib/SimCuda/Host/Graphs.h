@@ -16,10 +16,10 @@ namespace fp4::simcuda {
 struct GraphNode : Live<HandleKind::Node> {
   Graph *graph = nullptr;
   Work work;
-  Edges after;         ///< what it depends on
+  Edges after;         ///< the nodes that it depends on
   bool enabled = true; ///< false in executable graphs alone, which are not cloned
   const GraphNode *original = nullptr; ///< of a clone
-  std::vector<void *> arguments;       ///< what cudaGraphKernelNodeGetParams points to
+  std::vector<void *> arguments;       ///< cudaGraphKernelNodeGetParams points to these
 };
 
 struct FP4_HOST_API Graph {

@@ -20,7 +20,7 @@ struct Event;
 struct Overlap {
   bool serialized = false; ///< it may begin before the launch before it in the stream has ended
   Event *event = nullptr;  ///< that is recorded when it triggers or begins
-  int eventAttribute = 0;  ///< which of the two
+  int eventAttribute = 0;  ///< the attribute: trigger or begin
   bool driver = false;     ///< its attributes have the driver's names
 };
 

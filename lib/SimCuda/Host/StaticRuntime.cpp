@@ -107,7 +107,7 @@ __attribute__((constructor)) void replaceStaticRuntime() {
   const char *wanted = std::getenv("FP4_SIM_STATIC");
   if (!wanted || *wanted != '1')
     return;
-  unsetenv("FP4_SIM_STATIC"); // what the program starts is another program
+  unsetenv("FP4_SIM_STATIC"); // a child of the program is another program
 #ifdef __x86_64__
   auto bytes = readBytes("/proc/self/exe");
   auto elf = bytes ? ElfFile::open(*bytes) : makeError(ErrorKind::Usage, "no file");

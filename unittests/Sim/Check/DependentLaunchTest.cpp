@@ -178,7 +178,7 @@ TEST(DependentLaunches, KeepWhatThousandsUseInBoundedMemory) {
              writer = Program::parse(litmus(write), "write.ptx"),
              reader = Program::parse(litmus(std::string(wait) + read), "read.ptx");
   ASSERT_TRUE(other && writer && reader);
-  launch(simulator, **writer, out, false); // what nobody waits for, below thousands of others
+  launch(simulator, **writer, out, false); // nobody waits for this one, and thousands follow
   for (unsigned i = 0; i < 3000; ++i)
     launch(simulator, **other, out + 4096 * (i % 2) + 8 * (i % 64), true);
   EXPECT_LE(checker.keptPages(), kBytes / 4096 + 1);

@@ -17,7 +17,7 @@ namespace {
 //===--- A barrier of all, made of a counter ------------------------------===//
 
 struct Meeting {
-  std::string store = "  st.global.b32 [%rd1+32], %r1;\n"; ///< what the others read
+  std::string store = "  st.global.b32 [%rd1+32], %r1;\n"; ///< the others read it
   std::string count = "  atom.acq_rel.gpu.global.add.u32 %r4, [%out], 1;\n";
   std::string look = "ld.acquire.gpu.global.b32";
   std::string between = {}; ///< after the count, before the loop

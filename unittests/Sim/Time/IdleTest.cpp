@@ -17,7 +17,7 @@ struct Result {
 };
 
 constexpr unsigned threads = 128, words = 1024;
-constexpr unsigned counts = 1000, count = 3; ///< where four words are not zero, and what they are
+constexpr unsigned counts = 1000, count = 3; ///< place and value of four words that are not zero
 
 Result run(const std::string &body, bool timesOnly, unsigned blocks = 1) {
   Result result;

@@ -41,7 +41,7 @@ TEST(MachineMix, CountsByLineAndPipe) {
   const auto kernels = countMachineCode(kListing);
   ASSERT_EQ(kernels.count("kernel"), 1u);
   const auto &lines = kernels.at("kernel").lines;
-  ASSERT_EQ(lines.size(), 3u); // what no line of PTX made does not count
+  ASSERT_EQ(lines.size(), 3u); // instructions of no line of PTX do not count
   EXPECT_EQ(lines.at(4).issue, 2u);
   EXPECT_EQ(lines.at(4).pipes[PipeHeavy], 0u);
   EXPECT_EQ(lines.at(4).wide, 1u);

@@ -20,7 +20,7 @@ TEST(SharedServer, WhoAsksForALaterTimeLeavesTheTimeBeforeItToOthers) {
   EXPECT_EQ(server.serve(1000, 50, 0), 1050);
   EXPECT_EQ(server.serve(0, 100, 0), 100);    // before it
   EXPECT_EQ(server.serve(0, 100, 0), 200);    // one after the other
-  EXPECT_EQ(server.serve(950, 100, 0), 1100); // what does not fit goes on behind it
+  EXPECT_EQ(server.serve(950, 100, 0), 1100); // the rest goes on behind it
   EXPECT_EQ(server.serve(1000, 10, 0), 1110);
   EXPECT_EQ(server.busy, 360);
 }
@@ -407,7 +407,7 @@ TEST(MemorySystem, ALineThatIsOnItsWayForAnotherIsNotThereYet) {
   const double alone = waitBehindAnother(1e6), first = waitBehindAnother(0);
   EXPECT_NEAR(alone, rates[TimingRate::L2Latency], 20);
   EXPECT_GT(first, alone + 200);
-  EXPECT_NEAR(waitBehindAnother(100), first - 100, 20 + 60); // what a read waits alone
+  EXPECT_NEAR(waitBehindAnother(100), first - 100, 20 + 60); // wait of a read alone
   EXPECT_NEAR(waitBehindAnother(first - alone + 50), alone, 20);
 }
 

@@ -64,7 +64,7 @@ TEST(Time, WideProductsTakeLongerAndPipesInTurnDoNot) {
   const std::string fp32 = "  fma.rn.f32 %r3, %r1, %r1, %r1;\n",
                     integers = "  prmt.b32 %r2, %r1, %t, 12816;\n";
   EXPECT_NEAR(each(fp32 + fp32), 2, 0.1);
-  EXPECT_NEAR(each(fp32 + integers), 2, 0.1); // what it costs is in the registers
+  EXPECT_NEAR(each(fp32 + integers), 2, 0.1); // the cost is in the registers
 }
 
 TEST(Time, SchedulersIssueTheBlockThatBeganFirst) {
@@ -494,7 +494,7 @@ TEST(Time, AWarpWaitsLongerThanOthersOnlyForWhatIsBehind) {
                                 (first + 1) * blockThreads);
   const std::span<const uint32_t> last = std::span(result.out).last(blockThreads);
   const auto [least, most] = std::ranges::minmax(last);
-  const double mean = rate(TimingRate::MemoryLatency) + 60; // what a read waits alone
+  const double mean = rate(TimingRate::MemoryLatency) + 60; // wait of a read alone
   EXPECT_LT(least, mean - 150);
   EXPECT_LT(most, mean + 80);
 }

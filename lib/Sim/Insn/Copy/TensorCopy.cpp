@@ -354,7 +354,7 @@ Status decodeTensor(BindContext &bind) {
   bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
   bind.insn.m[1] = bind.match.has("multicast::cluster");
   bind.insn.m[2] = 1;
-  for (const char *slot : {"group0", "group", "group2"}) // where compilers are known to write it
+  for (const char *slot : {"group0", "group", "group2"}) // compilers are known to write it there
     if (bind.match.text(slot) == "cta_group::2")
       bind.insn.m[2] = 2;
   bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');

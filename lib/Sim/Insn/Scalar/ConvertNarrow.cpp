@@ -22,7 +22,7 @@ struct Narrow {
   Type pair, quad;
   Format format;
   uint8_t maximum; ///< code of the largest finite value
-  uint8_t nan;     ///< what NaN converts to
+  uint8_t nan;     ///< the result for NaN
   bool hasNaN;
 };
 constexpr Narrow kNarrow[] = {
@@ -279,7 +279,7 @@ Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
     if (destinationOf(insn) == Type::E2M1x4) {
       result = numerics::encodeE2M1x4Stochastic(x[0], x[1], x[2], x[3], random);
     } else {
-      // [uncertain] Which bits serve which element: after measurements of others.
+      // [uncertain] The bits for each element are taken from measurements of others.
       uint32_t upper = random >> 16, lower = random & 0xFFFF;
       uint32_t r[4] = {reverseBits(upper, 16), upper, reverseBits(lower, 16), lower};
       for (int i = 0; i < 4; ++i) {

@@ -237,7 +237,7 @@ Outcome acquireTensormap(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.observer ? cx.mask : 0; rest;) {
     FenceEvent event = fenceEvent(cx, insn);
     event.groups = map(std::countr_zero(rest));
-    event.laneMask = 0; // those that acquire this map
+    event.laneMask = 0; // lanes that acquire this map
     for (uint32_t lanes = rest; lanes; lanes &= lanes - 1)
       if (map(std::countr_zero(lanes)) == event.groups)
         event.laneMask |= lanes & (0 - lanes);
