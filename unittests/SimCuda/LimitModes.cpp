@@ -22,7 +22,7 @@ static void launches() {
     say(what,
         cudaLaunchCooperativeKernel(&countHost, {ctas, 1, 1}, {1024, 1, 1}, arguments, 0, stream));
   };
-  together("two for each multiprocessor", 2 * 148);
+  together("two for each SM", 2 * 148);
   together("one more", 2 * 148 + 1);
   MUST(cudaStreamEndCapture(stream, &graph));
 }
@@ -47,7 +47,7 @@ int limits() {
   int whole = 0, ragged = 0;
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&whole, &countHost, 64, 0));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ragged, &countHost, 65, 0));
-  std::printf("blocks of 64 threads: %d, of 65: %d\n", whole, ragged);
+  std::printf("CTAs of 64 threads: %d, of 65: %d\n", whole, ragged);
   size_t available = 0, total = 0;
   MUST(cudaMemGetInfo(&available, &total));
   void *pointer = nullptr;

@@ -358,7 +358,7 @@ int queries() {
   MUST(cudaEventDestroy(from));
   MUST(cudaEventDestroy(to));
   MUST(cudaStreamDestroy(stream));
-  std::printf("%s, %d multiprocessors, %d blocks, %s\n", properties, sms, blocks,
+  std::printf("%s, %d SMs, %d CTAs, %s\n", properties, sms, blocks,
               time >= 0 ? "time passes" : "no time");
   return 0;
 }

@@ -446,12 +446,12 @@ TEST(Run, LimitsOfTheDevice) {
   }
   EXPECT_THAT(result.output, HasSubstr("the grid must have at most 65535 CTAs in y and z, but got "
                                        "65536 and 1"));
-  EXPECT_THAT(result.output, HasSubstr("two for each multiprocessor: cudaSuccess"));
+  EXPECT_THAT(result.output, HasSubstr("two for each SM: cudaSuccess"));
   EXPECT_THAT(result.output, HasSubstr("a cooperative grid of 297 CTAs, but 296 fit at once"));
   EXPECT_THAT(result.output, HasSubstr("one more: cudaErrorCooperativeLaunchTooLarge"));
   // on 148 SMs, and on 132 of them, two CTAs on each
   EXPECT_THAT(result.output, HasSubstr("clusters of 2: 148\nclusters of 4: 66\n"));
-  EXPECT_THAT(result.output, HasSubstr("blocks of 64 threads: 32, of 65: 21\n"));
+  EXPECT_THAT(result.output, HasSubstr("CTAs of 64 threads: 32, of 65: 21\n"));
   EXPECT_THAT(result.output, HasSubstr("more than the memory: cudaErrorMemoryAllocation"));
   EXPECT_THAT(result.output, Not(HasSubstr("has no memory left")));
 }
@@ -499,7 +499,7 @@ TEST(Run, BadCopiesAreExplained) {
 
 TEST(Run, TheDeviceIsTheOneChosen) {
   EXPECT_THAT(run("queries").output,
-              HasSubstr("NVIDIA B200, 148 multiprocessors, 2 blocks, time passes"));
+              HasSubstr("NVIDIA B200, 148 SMs, 2 CTAs, time passes"));
   EXPECT_THAT(run("queries", "--device h200").output, HasSubstr("NVIDIA H200, 132"));
   Outcome unknown = run("queries", "--device voodoo");
   EXPECT_EQ(unknown.code, 2) << unknown.output;

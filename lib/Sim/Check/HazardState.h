@@ -283,7 +283,7 @@ public:
   Cell *tmem(uint32_t rank, uint32_t column, uint32_t quarter);
   void dropCta(uint32_t rank);
 
-  /// Others may learn what the warp did so far; what it does from now on is later.
+  /// Other actors may learn what the warp did so far; later accesses are new to them.
   void advance(WarpState &warp);
 
   // --- Lanes.cpp ---

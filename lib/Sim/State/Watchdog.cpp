@@ -44,8 +44,7 @@ Expected<Scheduler::State> Scheduler::pause() {
 }
 
 /// All warps wait, sleep or are parked: they repeat themselves. `still`: none has run in this run
-/// of the cluster. Others may sleep in a loop that cannot be parked, so that they are looked at
-/// too.
+/// of the cluster. Warps that sleep in a loop that cannot be parked are looked at too.
 Expected<Scheduler::State> Scheduler::idle(bool still) {
   if (!still && instructions >= nextLook) {
     spinning = false; // some ran, so that this run alone decides nothing

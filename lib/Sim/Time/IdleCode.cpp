@@ -2,8 +2,8 @@
 //
 // --time-only multiplies nothing, so that values which a kernel with MMAs computes from them mean
 // nothing. Arithmetic that only feeds MMAs, or results that follow from them, is idle too: no
-// address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
-// depend on data that copies bring, unless an instruction that is not idle loads it.
+// address, predicate, barrier or flag depends on it, and so no time does. Data that copies bring
+// matters only if an instruction that is not idle loads the data.
 //
 // Idle instructions take their time all the same. A kernel without MMAs is executed as it is.
 //

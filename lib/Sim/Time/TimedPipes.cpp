@@ -93,7 +93,7 @@ static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
 }
 
 /// When a unit serves the next instruction of `warp` that takes what is asked of it in order:
-/// results of such units come behind scoreboards. Others wait for their turn first.
+/// results of such units come behind scoreboards. Other units make a warp wait for its turn first.
 double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now) {
   auto &pipes = warp.processor->pipes[warp.scheduler];
   double when = now;

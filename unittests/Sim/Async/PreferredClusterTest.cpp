@@ -59,7 +59,7 @@ std::vector<Seen> run(const SimOptions &options, const LaunchConfig &config) {
 
 /// CTA (x, y) in a cluster of `height` rows, which is counted as if all clusters were such.
 void expectSeen(const Seen &seen, uint32_t x, uint32_t y, uint32_t height) {
-  SCOPED_TRACE(fmt::format("block ({},{})", x, y));
+  SCOPED_TRACE(fmt::format("CTA ({},{})", x, y));
   EXPECT_EQ(seen.width, 2u);
   EXPECT_EQ(seen.height, height);
   EXPECT_EQ(seen.rank, x % 2 + y % height * 2);

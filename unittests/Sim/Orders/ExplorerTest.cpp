@@ -221,7 +221,7 @@ TEST(Explorer, ReductionsAndArrivalsCommute) {
 }
 
 TEST(Explorer, ADeadlockOfOneOrderIsFound) {
-  // Both take a phase that the other has to see: who waits too long waits for ever.
+  // Each process takes a phase that the other has to see: one that waits too long waits for ever.
   const Code code = {{{Op::Arrive, 0}, {Op::Arrive, 0}, {Op::Arrive, 0}, {Op::Arrive, 0}},
                      {{Op::Pass, 0}}};
   EXPECT_EQ(explore(code, true).error, "deadlock");
