@@ -498,8 +498,7 @@ TEST(Run, BadCopiesAreExplained) {
 }
 
 TEST(Run, TheDeviceIsTheOneChosen) {
-  EXPECT_THAT(run("queries").output,
-              HasSubstr("NVIDIA B200, 148 SMs, 2 CTAs, time passes"));
+  EXPECT_THAT(run("queries").output, HasSubstr("NVIDIA B200, 148 SMs, 2 CTAs, time passes"));
   EXPECT_THAT(run("queries", "--device h200").output, HasSubstr("NVIDIA H200, 132"));
   Outcome unknown = run("queries", "--device voodoo");
   EXPECT_EQ(unknown.code, 2) << unknown.output;

@@ -45,8 +45,8 @@ struct Mbarrier {
   /// Returns true when the phase with this parity has completed (test_wait.parity).
   bool parityDone(uint32_t parity) const { return (phase & 1) != (parity & 1); }
   void waited(uint32_t warp, uint64_t phaseDone);
-  /// Why a warp that waits for `wanted` may wait for ever: phases of that parity have completed
-  /// since it last waited here. Empty if that is not so.
+  /// Explains that a warp that waits for `wanted` may wait for ever: phases of that parity have
+  /// completed since the warp last waited here. Empty if it may not.
   std::string describeLap(uint32_t warp, uint64_t wanted) const;
   std::string describe() const; ///< "phase 3, 1 of 2 arrivals pending, 4096 bytes missing"
   /// The arrivals in this phase and in the one before: "warp 5 (line 120), ...".

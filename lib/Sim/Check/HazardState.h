@@ -67,7 +67,7 @@ struct LaneReleases {
   uint32_t slot = 0;
   std::vector<LaneRelease> all; ///< by epoch of the warp
 };
-/// By cluster and slot of the warp, of those that have any.
+/// Releases of lanes by cluster and slot of the warp, where there are any.
 using LaneHistory = std::map<std::pair<uint32_t, uint32_t>, LaneReleases>;
 /// Returns true when a release of the access's lane that `clock` has seen published the access to
 /// the bytes `overlap`.
@@ -216,7 +216,7 @@ struct MapAcquire {
   uint32_t epoch = 0; ///< of the warp
   VectorClock released;
 };
-/// By slot of the warp, in order.
+/// Acquires of tensor maps by slot of the warp, in order.
 using MapAcquires = std::map<uint32_t, std::deque<MapAcquire>>;
 
 /// The threads of a CTA that have executed a store instruction.
@@ -322,9 +322,9 @@ public:
   void productWaited(WarpState &warp, uint64_t ticket);
 
 private:
-  /// From now on these lanes may know more than the others.
+  /// Notes that these lanes may know more than the others from now on.
   void part(WarpState &warp, uint32_t lanes);
-  /// All lanes know what few did.
+  /// Ends a parting: all lanes know what few did.
   static void join(WarpState &warp);
   void orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event, uint32_t slot);
   void enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event, const TicketRef &ref);

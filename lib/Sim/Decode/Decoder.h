@@ -132,7 +132,8 @@ private:
                                      const std::vector<ArgumentPlace> *formals, bool results);
   ArgumentPlace actual(const ptx::Arg &arg, const ArgumentPlace *formal, bool result);
   Insn header(const ptx::Instruction &insn);
-  /// By the first row of the table that takes it; `out` has what all rows share.
+  /// Decodes by the first row of the table that takes the instruction; `out` has the fields that
+  /// all rows share.
   Insn decodeByTable(const ptx::Instruction &insn, const Insn &out);
   void decodeOperands(const ptx::Instruction &insn, const RowMatch &row, Insn &out);
   unsigned decodeItem(const ptx::Instruction &insn, size_t argument, const PatternItem &item,

@@ -110,7 +110,7 @@ void Parser::parseLoc() {
   }
 }
 
-/// From the space directive on, up to the name and dimensions.
+/// Parses a variable from the space directive up to the name and dimensions.
 Variable Parser::parseVariable(bool isExtern) {
   Variable variable;
   variable.isExtern = isExtern;

@@ -46,7 +46,7 @@ public:
     uint64_t address;
     uint32_t bytes;
   };
-  /// By CTA rank, warp and line.
+  /// The CTA rank, warp and line of a read.
   using Reader = std::array<uint32_t, 3>;
   const std::map<Reader, Read> &reads() const { return firstReads; }
 

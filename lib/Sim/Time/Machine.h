@@ -89,7 +89,7 @@ struct Multiprocessor {
   Server remoteStores;                      ///< takes st.async to other CTAs of a cluster
   Server tensor;                            ///< tcgen05, all of the SM
   Server scales;                            ///< tcgen05.cp
-  /// When MMAs may use what tcgen05.cp wrote to a column of tensor memory last.
+  /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
   std::array<double, hw::tmemColumnCount> copied{};
   Server mbarriers;
   L1Cache l1;

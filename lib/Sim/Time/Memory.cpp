@@ -280,7 +280,8 @@ static double turnsAt(double writes) {
 /// its order, relative to the gain where nothing is written (H200, micro: ladder).
 static double gainAt(double writes) { return std::max(0.0, 1 - 3 * writes); }
 
-/// When the last of the bytes is through every queue on its way, latency not counted.
+/// Returns the cycle at which the last of the bytes is through every queue on its way, without
+/// latency.
 double MemorySystem::transfer(Port &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
   const double bytes = touched.stays ? 0 : touched.bytes;
@@ -396,8 +397,9 @@ double MemorySystem::latencyOf(const Touched &touched) const {
   return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
 
-/// When the last byte arrives of a read that is through all queues at `end`. Some may be on their
-/// way to L2 for another: then no later than if nobody else had asked for them.
+/// Returns the cycle at which the last byte of a read arrives that is through all queues at `end`.
+/// If some bytes are on their way to L2 for another request, it arrives no later than if nobody
+/// else had asked for them.
 double MemorySystem::arrivalOf(const Touched &touched, double end) const {
   return std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
 }
@@ -424,7 +426,8 @@ template <typename F> void forLines(std::span<const LineAccess> lines, F &&f) {
 
 } // namespace
 
-/// When the last byte of what is read or written is through every queue. Sums up what it touches.
+/// Returns the cycle at which the last byte of a read or write is through every queue, and sums up
+/// the lines that it touches.
 template <typename Lines>
 double MemorySystem::pass(Port &port, double now, Lines lines, bool write, Touched &touched) {
   forLines(lines, [&](const LineAccess &access) { touch(access, port, now, write, touched); });

@@ -108,7 +108,7 @@ template <typename F> void forLines(uint64_t begin, uint64_t end, F &&f) {
 class L1Cache {
 public:
   void resize(uint64_t bytes);
-  /// When the sectors arrived that are here, and which are missing; those become present.
+  /// The cycle at which the present sectors arrived, and the missing ones, which become present.
   struct Found {
     double ready = 0;
     uint32_t missing = 0;
@@ -149,7 +149,7 @@ private:
   void pass(double bytes);
 
   bool byAge;
-  /// From `oldest` on the steps hold as much as fits.
+  /// The steps from `oldest` on, which have as many bytes as fit into `capacity`.
   struct Border {
     double capacity = 0, bytes = 0;
     uint32_t oldest = 1;
@@ -195,7 +195,7 @@ public:
   double read(Port &port, double now, double last, std::span<const GlobalRun> runs);
   /// ... and as it asks for what is to come to L2 and no further.
   void prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs);
-  /// When L2 has taken what is stored from `now` on.
+  /// The cycle at which L2 has taken a store that begins at `now`.
   double write(Port &port, double now, std::span<const GlobalRun> runs);
   /// The cycle at which the copy engine has filled rows of a box outside of its tensor. A single
   /// engine that does so loses nothing; the reason why many delay each other is not known. Rows of
@@ -203,7 +203,7 @@ public:
   double fillOutside(double now, double rows, bool whole);
   /// Brings a multicast to another destination; returns the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
-  /// When L2 comes to an atomic operation on these lines that comes through `port`.
+  /// The cycle at which L2 comes to an atomic operation on these lines that comes through `port`.
   double turnOf(const Port &port, std::span<const LineAccess> lines, double now);
   /// The earliest cycle at which a launch that did this may end.
   double leastEnd() const;

@@ -351,7 +351,7 @@ Status TimedLaunch::runTicket(Slot &slot, const TimedEvent &event) {
 // Warps
 //===----------------------------------------------------------------------===//
 
-/// From what a warp waited for to its next instruction.
+/// Returns the cycles from the event that a warp waited for to its next instruction.
 double TimedLaunch::wakeCycles(const TimedInsn &insn) const {
   switch (insn.unit) {
   case Unit::Barrier:

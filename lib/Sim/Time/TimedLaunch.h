@@ -75,7 +75,8 @@ private:
     std::vector<uint32_t> blocked;
     uint64_t steps = 0; ///< since anything but polling happened
     double stores = 0;  ///< when L2 has the last of them
-    /// When the last warp so far arrived at the cluster's barrier, in even and in odd phases.
+    /// The cycle at which the last warp so far arrived at the cluster's barrier, in even and odd
+    /// phases.
     std::array<double, 2> arrivals{};
   };
   struct Slot {

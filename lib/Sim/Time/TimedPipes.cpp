@@ -26,8 +26,9 @@ static void holdOthers(std::array<Server, kPipes> &pipes, const Beside &beside, 
     pipes[PipeTensor].free += rates[TimingRate::WideDelay] * count;
 }
 
-/// When the banks of registers have what machine instructions read, each of which delivers one
-/// register at a time. An instruction is issued a cycle before a bank is free for it.
+/// Returns the cycle at which the banks have the registers that machine instructions read; each
+/// bank delivers one register at a time. An instruction is issued a cycle before a bank is free for
+/// it.
 static double registersFree(const Multiprocessor &sm, unsigned scheduler,
                             const PipeCounts &counts) {
   constexpr double ahead = 1; // cycles: what is read waits in front of the pipes
@@ -92,8 +93,8 @@ static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
   return pipes[a].free <= pipes[b].free ? a : b;
 }
 
-/// When a unit serves the next instruction of `warp` that takes what is asked of it in order:
-/// results of such units come behind scoreboards. Other units make a warp wait for its turn first.
+/// Returns the cycle at which a unit with a queue serves the next instruction of `warp`: results of
+/// such units come behind scoreboards. Other units make a warp wait for its turn first.
 double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now) {
   auto &pipes = warp.processor->pipes[warp.scheduler];
   double when = now;
@@ -118,7 +119,7 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
   return when;
 }
 
-/// When a cp.async has a place in the queue of shared memory.
+/// Returns the cycle at which a cp.async has a place in the queue of shared memory.
 double TimedLaunch::whenQueued(const Multiprocessor &sm) const {
   return sm.shared.free - rates[TimingRate::FillQueue];
 }

@@ -81,8 +81,8 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// When the engine begins a copy whose rows take it `fill`. Copies come to it one after the other,
-/// and a small one may come while a large one is in the engine.
+/// Returns the cycle at which the engine begins a copy whose rows take it `fill`. Copies come to
+/// the engine one after the other, and a small one may come while a large one is in the engine.
 double TimedPolicy::startOf(Multiprocessor &sm, double fill) const {
   const double issue = rates[TimingRate::TmaIssue];
   const double begin = sm.requests.serve(now, issue) - std::min(fill, issue);
@@ -163,8 +163,9 @@ void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
   }
 }
 
-/// When the engine asks for the first and the last row of a copy that it begins at `start` at the
-/// earliest: as many bytes as may be in flight are asked for, and more when others have arrived.
+/// Returns the cycles at which the engine asks for the first and the last row of a copy that begins
+/// at `start` at the earliest: it asks for as many bytes as may be in flight, and for more when
+/// others have arrived.
 TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, double fill,
                                           double bytes) const {
   const double limit = rates[TimingRate::TmaInFlight] * 1024;

@@ -47,17 +47,17 @@ public:
   void setTime(double cycle) { now = cycle; }
   /// True when the next instruction is a wait that ends at once (TimedInsn::looks).
   void setLooking(bool looks) { looking = looks; }
-  /// From now on work is counted, and takes no time.
+  /// Stops the clock: work is still counted, but takes no time.
   void stopClock() { stopped = true; }
   /// Announces the MMAs that wait for others.
   void announceProducts();
-  /// When the last operation so far ends.
+  /// The cycle at which the last operation so far ends.
   double lastEnd() const { return last; }
-  /// When the operation that was issued last ends.
+  /// The cycle at which the operation that was issued last ends.
   double newestEnd() const { return newest; }
 
 private:
-  /// When the copy engine asks for the first and for the last row of a copy.
+  /// The cycles at which the copy engine asks for the first and for the last row of a copy.
   struct CopyTurn {
     double first, last;
   };

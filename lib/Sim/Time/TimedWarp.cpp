@@ -4,9 +4,9 @@
 
 namespace fp4::sim {
 
-/// When a warp has its next instruction, which is ready at `now`. Lines that the nearest cache does
-/// not have come one by one, each behind the one before; a warp that waits for something else does
-/// not notice. Code that fits is there, since the same launch ran before.
+/// Returns the cycle at which a warp has its next instruction, which is ready at `now`. Lines that
+/// the nearest cache does not have come one by one, each behind the one before; a warp that waits
+/// for something else does not notice. Code that fits is there, since the same launch ran before.
 double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   if (!insn.count || code.size() <= rates[TimingRate::FetchInstructions])
     return now;
@@ -20,9 +20,10 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   return std::max(now, warp.fetched);
 }
 
-/// When a warp has the data that it asked device memory for, which would come at `now` if requests
-/// were served in their order. Some requests that came behind it go before. The data that the first
-/// CTAs read, all SMs ask for at once, so that a part of all that is behind goes before.
+/// Returns the cycle at which a warp has the data that it asked device memory for, which would come
+/// at `now` if requests were served in their order. Some requests that came behind it go before.
+/// The data that the first CTAs read, all SMs ask for at once, so that a part of all that is behind
+/// goes before.
 double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   constexpr double rounding = 1; // times of registers are floats
   if ((!warp.early && warp.late <= 0) || warp.reason != Activity::Global || warp.arrival <= 0 ||
@@ -38,7 +39,8 @@ double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   return now + (early ? first : std::min(late, behind));
 }
 
-/// From the issue of arithmetic until its result may be used; of a sequence, of its last.
+/// Returns the cycles from the issue of arithmetic until its result may be used; for a sequence,
+/// the result of its last instruction.
 double TimedLaunch::latencyOf(const TimedInsn &insn) const {
   constexpr double apart = 2; // cycles between instructions of a sequence
   const double rest = insn.count ? (insn.count - 1) * apart : 0;
@@ -92,8 +94,9 @@ double TimedLaunch::arriveAtCluster(TimedWarp &warp, Running &running, const Tim
   return arrival;
 }
 
-/// When a warp passes the phase of the cluster's barrier at which it arrived last. All other warps
-/// have arrived, in instructions that may have been issued long before their fences end.
+/// Returns the cycle at which a warp passes the phase of the cluster's barrier at which it arrived
+/// last. All other warps have arrived, in instructions that may have been issued long before their
+/// fences end.
 double TimedLaunch::clusterBarrierEnd(const TimedWarp &warp, const Running &running) const {
   const double warps = double((volume(launch.config.block) + 31) / 32);
   return running.arrivals[!warp.odd] + rates[TimingRate::BarrierPerWarp] * warps +
@@ -134,8 +137,8 @@ double TimedLaunch::synchronize(TimedWarp &warp, Running &running, const TimedIn
   }
 }
 
-/// When the result of an instruction that issues now is there. Waits of the warp itself move
-/// nextIssue.
+/// Returns the cycle at which the result of an instruction that issues now is there. Waits of the
+/// warp itself move nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                              Activity &because) {
   const auto exchange = [&](TimingRate interval, TimingRate latency) {
@@ -173,7 +176,7 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   }
 }
 
-/// When lines arrive from L2.
+/// Returns the cycle at which lines arrive from L2.
 double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines) {
   MemorySystem &memory = machine.memory;
   Port &port = warp.processor->port;
@@ -185,7 +188,7 @@ double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineA
   return when;
 }
 
-/// When lines arrive that L1 has not.
+/// Returns the cycle at which lines arrive that L1 has not.
 double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
                                 std::span<const LineAccess> missing) {
   const double arrival = loadLines(warp, looked, missing);
@@ -194,7 +197,7 @@ double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
   return arrival;
 }
 
-/// When the lines of the recorder arrive, of which L1 may have some.
+/// Returns the cycle at which the lines of the recorder arrive, of which L1 may have some.
 double TimedLaunch::loadThroughL1(TimedWarp &warp, double looked) {
   double result = looked + rates[TimingRate::L1Latency];
   std::vector<LineAccess> missing;

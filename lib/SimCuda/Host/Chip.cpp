@@ -15,7 +15,8 @@ using namespace fp4::simcuda;
 /// cooperativeLaunch, hostRegister, memoryPools.
 static constexpr int kPresent[] = {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 115};
 
-/// By the numbers of cudaDeviceAttr, what is not 0: textures, for one, have no sizes here.
+/// Returns the values that are not 0, by the numbers of cudaDeviceAttr: textures have no sizes
+/// here.
 static std::map<int, int> attributesOf(const Chip &chip) {
   const hw::TargetModel &m = chip.model();
   auto of = [](auto value) { return static_cast<int>(value); };

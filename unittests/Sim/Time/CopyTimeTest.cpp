@@ -475,7 +475,8 @@ double cyclesOfBoxes(unsigned blocks, unsigned rows) {
   return predictText(text + wait + "  ret;\n}\n", config, bytes, "sm_90a", 0, params).cycles;
 }
 
-/// When the last of the rows outside of their tensors is filled that wait at once.
+/// Returns the cycle at which the last row is filled, of `rows` outside of their tensors that wait
+/// at once.
 double outsideCycles(double rows) {
   const auto rate = [](TimingRate which) { return hw::timingRate("sm_90a", which)->value; };
   return rows / (rate(TimingRate::OutsideRows) + rate(TimingRate::OutsideTogether) * rows / 1000);

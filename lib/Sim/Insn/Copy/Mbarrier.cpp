@@ -264,8 +264,8 @@ Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
   });
 }
 
-/// By the letter, 0 or 1, or a sign-extended truth value, as Triton has it. Machine code shifts the
-/// lowest bit to the top, and published kernels pass other numbers.
+/// Returns true for a parity: by the letter, 0 or 1, or a sign-extended truth value, as Triton has
+/// it. Machine code shifts the lowest bit to the top, and published kernels pass other numbers.
 bool isParity(ExecContext &cx, uint64_t value) {
   constexpr uint32_t allOnes = ~0u;
   return value <= 1 || value == allOnes || cx.launch().options->judgement == Judgement::Practice;

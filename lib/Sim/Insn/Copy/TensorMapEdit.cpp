@@ -24,7 +24,7 @@ namespace {
 using hw::TensorMap;
 using hw::TensorMapField;
 
-/// By TensorMapField.
+/// Names in the order of TensorMapField.
 constexpr std::string_view fieldNames[] = {
     "global_address", "rank",     "box_dim",           "global_dim",   "global_stride",
     "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity",

@@ -62,7 +62,7 @@ struct Conversion {
 
 bool isOneOf(char c, const char *set) { return c && std::strchr(set, c); }
 
-/// From behind the '%'. False after an error or at the end of the format.
+/// Parses a conversion from behind the '%'. False after an error or at the end of the format.
 bool parseConversion(const std::string &format, size_t &at, ArgumentReader &arguments,
                      Conversion &out) {
   for (; at < format.size() && isOneOf(format[at], "-+ #0123456789.*"); ++at) {
