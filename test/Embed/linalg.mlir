@@ -66,7 +66,7 @@ func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN> {fp4.name = "w
   } -> tensor<?x64xbf16>
   %aw = arith.constant dense<3.0> : tensor<f32>
   %ax = fp4.amax %xb : tensor<?x64xbf16> -> tensor<f32>
-  // It reads a value of the island before the island is complete, and moves behind it.
+  // The operation reads a value of the island before the island is complete, and moves behind it.
   %root = linalg.sqrt ins(%ax : tensor<f32>) outs(%scalar : tensor<f32>) -> tensor<f32>
   %q, %s = fp4.quantize %xb amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
@@ -135,7 +135,7 @@ func.func @across(%x: tensor<64x32xf32>, %y: tensor<64x32xf32>, %d: tensor<f32>)
   return %back, %q : tensor<f32>, tensor<64x32xf4E2M1FN>
 }
 
-// What moves behind an island passes others of its own island.
+// An operation that moves behind an island passes other operations of that island.
 // CHECK-LABEL: func.func @passing(
 // CHECK:         call @passing_fp4_0(
 // CHECK:         call @passing_fp4_1(

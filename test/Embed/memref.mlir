@@ -28,8 +28,8 @@ func.func @update(%q: memref<64x16xi8>, %s: memref<64x2xf8E4M3FN>, %y: memref<64
   return
 }
 
-// What has side effects and needs an island stays between that island and what follows: the second
-// one does not join the first.
+// An operation with side effects that needs an island stays between that island and what follows:
+// the second island does not join the first.
 // CHECK-LABEL: func.func @order(
 // CHECK:         call @order_fp4_0
 // CHECK:         memref.store

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s --split-input-file --verify-diagnostics --transform-interpreter
 
-// What an attribute ties to the whole; MLIR adds that the loops were not made.
+// Operations that an attribute ties to the whole; MLIR adds that the loops were not made.
 
 module attributes {transform.with_named_sequence} {
   func.func @stochastic(%x: tensor<64x32xf32>, %a: tensor<f32>, %rng: tensor<2xi64>)

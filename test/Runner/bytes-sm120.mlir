@@ -1,5 +1,5 @@
-// Products of e4m3 activations without scales and mxfp4 weights with mma.sync: the instruction has scales, of which those of
-// the activations are 1. What they were divided by is alpha, one number or one for each row. Ragged M and N.
+// Matmuls of e4m3 activations without scales and mxfp4 weights with mma.sync: the instruction has scales, of which those of
+// the activations are 1. The divisor of activations is alpha, one number or one for each row. Ragged M and N.
 // RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=rows --shape 70 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --function=rows --shape 3 --dist=adversarial --check=strict --policy=lazy | FileCheck %s

@@ -49,7 +49,7 @@ func.func @linear(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K/
   return %y, %q, %s, %m : !x, !c, tensor<?x?xf8E4M3FN>, tensor<f32>
 }
 
-// A gated unit: two products of one lhs become codes whose scales are tiled. What columns behind the last have is not 0.
+// A gated unit: a dual GEMM becomes codes whose scales are tiled. Scales of columns behind the last are not 0.
 func.func @gated(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},
                  %sb: !nt {fp4.dims = ["N", "K/16"]}, %d: !c {fp4.dims = ["N", "K"]}, %sd: !nt {fp4.dims = ["N", "K/16"]},
                  %amax: tensor<f32>) -> (!c, !nt, tensor<f32>) {
@@ -80,7 +80,7 @@ func.func @maximum(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K
   return %y, %m : !x, tensor<f32>
 }
 
-// Of static rows the columns are quantized too: they are rows of their codes, of any number.
+// With static rows the columns are quantized too: they are rows of their codes, of any number.
 !a = tensor<96x?xf4E2M1FN>
 !sa = tensor<96x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @columns(%a: !a {fp4.dims = ["", "K"]}, %sa: !sa {fp4.dims = ["", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},

@@ -6,7 +6,7 @@
 // CHECK: y {{.*}}130x72x{{.*}} equals the tcgen05 model, bit for bit
 // RUN: %python %S/Inputs/relu_of.py %t.plain.npy %t.y.npy
 
-// What the manifest of a library says is what its reference computes.
+// The reference computes what the manifest of a library says.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --device=sim --seed=3 --policy=random --output y=%t.y2.npy
 // RUN: cmp %t.y.npy %t.y2.npy

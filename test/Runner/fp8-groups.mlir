@@ -15,8 +15,8 @@
 // them. Then products whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
 // time.
 
-// Of more than eight groups a kernel makes a table.
-// TABLE: groups_0 {{.*}}1 CTA of 128 threads
+// With more than eight groups a kernel makes a table.
+// TABLE: groups_0 {{.*}}1 block of 128 threads
 // CHECK: equals the wgmma model, bit for bit
 // CHECK: none (strict check)
 

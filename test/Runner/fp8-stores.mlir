@@ -20,7 +20,7 @@
 // PTX: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group
 // PTX-NOT: st.global
 
-// Of more than eight k tiles, all of a tile is one stage: one fence and one arrival.
+// With more than eight k tiles, all of a tile is one stage: one fence and one arrival.
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --check=strict --policy=random --plan "tile_product, tile = [128, 192, 128], store = tma" --multiprocessors=2 | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128], store = tma" --multiprocessors=1 | FileCheck %s
 // RUN: rm -rf %t && mkdir %t && fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [128, 192, 128], store = tma" -o %t/ && FileCheck %s --check-prefix=DEEP < %t/deep_matmul_0.ptx

@@ -22,7 +22,7 @@
 // Blocks of rows and of columns in one kernel, of ragged columns; scales of MXFP4 are parts of words.
 // RUN: fp4-runner %s --device=sim --target=sm_90a --check=strict --policy=delay --multiprocessors=2 | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_120a --check=strict --policy=random | FileCheck %s
-// Where a block has several tiles, the lane that adds an amax is back before the next one.
+// If a CTA has several tiles, the lane that adds an amax is back before the next one.
 // RUN: fp4-runner %s --device=sim --target=sm_120a --check=strict --multiprocessors=2 | FileCheck %s
 // CHECK: product: passed
 // CHECK: matmul_0 {{.*}} registers, {{[0-9]+}} bytes shared,

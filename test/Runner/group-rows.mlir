@@ -1,7 +1,7 @@
-// Rows of groups that only the device has. Those that decrease, are not there, or are also those of another
-// group are reported by name with the group and its rows, wherever the device finds them: where a kernel makes
-// a table of groups, and where a kernel searches few of them itself. The reference, which reports them too, does
-// not run. The strict check does: nothing outside of the operands is read or written.
+// Rows of groups that only the device has. Rows that decrease, are not there, or are also those of another group
+// are reported by name with the group and its rows, wherever the device finds them: where a kernel makes a table
+// of groups, and where a kernel searches few of them itself. The reference, which reports them too, does not
+// run. The strict check does: nothing outside of the operands is read or written.
 // RUN: split-file %s %t
 // RUN: %python %t/write.py %t
 // RUN: fp4-runner %t/fp4.mlir --target=sm_100a --emit=so -o %t/fp4.so
@@ -69,7 +69,7 @@ func.func @ranges(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor
       : (tensor<70x128xf8E4M3FN>, tensor<70x1xf32>, tensor<24x128xf8E4M3FN>, tensor<3x1xf32>, tensor<3x2xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
-// Where no rows are cleared, the kernel checks nonetheless.
+// If no rows are cleared, the kernel checks nonetheless.
 func.func @unspecified(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<24x128xf8E4M3FN>, %sb: tensor<3x1xf32>,
                        %o: tensor<3x2xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}

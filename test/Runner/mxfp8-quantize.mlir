@@ -1,5 +1,5 @@
-// Where a row has whole tiles of scales, two lanes have a block of 32 codes of a byte each: a store of a warp
-// then covers whole sectors. Rows of 96 elements have none, and a thread has a block.
+// In a row with whole tiles of scales, two lanes have a scale block of 32 codes of a byte each: a store of a
+// warp then covers whole sectors. Rows of 96 elements have no whole tiles, and a thread has a block.
 // RUN: fp4-runner %s --target=sm_90a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=shared --shape 37 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=shared --shape 5 --check=strict --dist=adversarial | FileCheck %s

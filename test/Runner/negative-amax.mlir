@@ -1,5 +1,5 @@
-// A negative amax gives scale bytes with a sign bit. Where a thread block looks factors up by the other bits
-// (ScaleTable.h), each block is quantized as the recipe spells it, and the bits are those of the reference.
+// A negative amax gives scale bytes with a sign bit. A CTA that looks factors up by the other bits
+// (ScaleTable.h) quantizes each scale block as the recipe spells it, and the bits are those of the reference.
 // RUN: %python %S/Inputs/write_npy.py %t.npy '<f4' '' -3
 // RUN: fp4-runner %s --target=sm_90a --shape=130 --emit=so -o %t.so
 // RUN: fp4-run %t.so --input a=%t.npy --shape=130 --check=strict | FileCheck %s

@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
-// What the assembler decided about registers is a remark too: how many there are, and what it spilled. Four blocks
-// in 24 registers spill.
+// Decisions of the assembler about registers are a remark too: the number of registers, and what it spilled. Four
+// blocks in 24 registers spill.
 // RUN: rm -rf %t && mkdir %t
 // RUN: printf '#!/bin/sh\n[ $# -lt 3 ] || sed -i "s/^\\.reqntid.*/&\\n.maxnreg 24/" "$3"\nexec ptxas "$@"\n' > %t/few && chmod +x %t/few
 // RUN: fp4-runner %s --emit=cubin --remarks --plan='stream_blocks, blocks_per_thread = 4' -o %t/all.cubin 2>&1 | FileCheck %s

@@ -1,6 +1,6 @@
 // RUN: fp4-runner %s --emit=mlir --remarks -o /dev/null 2>&1 | FileCheck %s
 // RUN: fp4-runner %s --emit=mlir -o /dev/null 2>&1 | FileCheck %s --allow-empty --check-prefix=SILENT
-// What fp4-fuse did, at the operation, and only for who asks.
+// Remarks of fp4-fuse stand at the operation, and are printed only for who asks.
 
 // SILENT-NOT: remark
 

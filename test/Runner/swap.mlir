@@ -1,5 +1,5 @@
-// Few rows: the rhs is operand A of the tensor core, the rows are its columns, and results are stored
-// transposed. What follows a product reads rows and columns of the result, not of the tile.
+// Small M: the rhs is operand A of the tensor core, the rows are its columns, and results are stored
+// transposed. The epilogue reads rows and columns of the result, not of the tile.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=eight --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=eight --policy=lazy --check=strict | FileCheck %s

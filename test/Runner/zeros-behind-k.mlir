@@ -1,5 +1,5 @@
-// A sum below the smallest number is -0, and an instruction that multiplies zeros behind K makes +0 of it. Which
-// instructions a kernel has there is a matter of its target and its operands, and of no plan.
+// A sum below the smallest number is -0, and an instruction that multiplies zeros behind K makes +0 of it. The
+// instructions of a kernel there depend on its target and its operands, and on no plan.
 // RUN: fp4-runner %s --device=sim --target=sm_120a --function=wide | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_100a --function=wide | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=wide | FileCheck %s

@@ -1,4 +1,4 @@
-// The same as zeros-behind-k.mlir of prepacked weights: no instruction multiplies what is behind their K.
+// Prepacked weights have no zeros behind their K (see zeros-behind-k.mlir): no instruction multiplies what is there.
 // RUN: fp4-runner %s --device=sim --target=sm_90a | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --plan "tile_product, tile = [64, 128, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_120a | FileCheck %s

@@ -1,4 +1,4 @@
-// What the kernels around the Hadamard transform cost in PTX: accesses of 32 bytes (two of 16 on sm_90a), 64
+// Costs of the kernels around the Hadamard transform in PTX: accesses of 32 bytes (two of 16 on sm_90a), 64
 // additions for 16 elements, one instruction for four random roundings where there is one.
 // RUN: fp4-runner %s --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM100
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM90

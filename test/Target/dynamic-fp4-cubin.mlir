@@ -1,6 +1,6 @@
-// Kernels of libraries of MXFP4 for any sizes, of groups, and of 1024 rows spill nothing. Where the lhs is converted before the
-// product, the loading warp has the sizes and the addresses of four tensor maps in 40 registers. Each role has the number of its
-// tile for itself, which two roles of 208 and 48 registers could not share.
+// Kernels of libraries of MXFP4 for any sizes, of groups, and of 1024 rows spill nothing. With a pre-dequantized lhs, the
+// loading warp has the sizes and the addresses of four tensor maps in 40 registers. Each role has the number of its tile for
+// itself, which two roles of 208 and 48 registers could not share.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"

@@ -40,7 +40,7 @@ func.func @rows(%a: !a, %s: !s, %b: !a, %t: !s, %factor: tensor<?x1xf32>) -> ten
   return %y : tensor<?x?xbf16>
 }
 
-// Of one K the largest tiles may leave through shared memory, with a warp that stores.
+// With one K the largest tiles may leave through shared memory, with a warp that stores.
 !d = tensor<?x1024xf8E4M3FN>
 !e = tensor<?x8xf32>
 func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xbf16> {

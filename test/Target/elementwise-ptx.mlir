@@ -1,4 +1,4 @@
-// What a product's epilogue and a kernel that streams become: instructions of each kind.
+// Instructions of each kind in the epilogue of a matmul and in a kernel that streams.
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: fp4-opt %s --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=EPILOGUE < %t/biased_matmul_0.ptx

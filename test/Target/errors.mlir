@@ -1,5 +1,5 @@
-// What a user meets when a kernel cannot be compiled: each message says what was found, each note
-// what to try. The passing twins are emit-ptx.mlir and emit-cubin.mlir.
+// Errors of a kernel that cannot be compiled: each message says what was found, each note what to
+// try. The passing twins are emit-ptx.mlir and emit-cubin.mlir.
 // RUN: rm -rf %t && mkdir -p %t/cuda/bin
 // RUN: split-file %s %t
 

@@ -1,7 +1,7 @@
-// The order of instructions in products of FP8 with f32 scales. Of two blocks in a stage, the sums of the first are
-// added while the second product runs, whose end the release of the stage waits for. Of two parts of a tile, the
-// first sums are added before the second product begins in their registers: the predicate that makes it a new sum
-// is one that ptxas cannot know.
+// The order of instructions in matmuls of FP8 with f32 scales. With two blocks in a stage, the sums of the first
+// are added while the second MMA runs, whose end the release of the stage waits for. With two parts of a tile, the
+// first sums are added before the second MMA begins in their registers: the predicate that makes it a new sum is
+// one that ptxas cannot know.
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [64, 64, 256]" -o %t.two && FileCheck %s --check-prefix=TWO < %t.two
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [256, 128, 128]" -o %t.parts && FileCheck %s --check-prefix=PARTS < %t.parts
 

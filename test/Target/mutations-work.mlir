@@ -1,5 +1,5 @@
-// The same of tiles that a block takes over while the kernel runs: the ring of two responses. One block does all nine
-// tiles, of 6 k tiles each, so that every ring wraps around.
+// Tiles that a CTA takes over while the kernel runs: the ring of two responses. One CTA does all nine tiles, of 6 k
+// tiles each, so that every ring wraps around.
 // RUN: fp4-runner %s --multiprocessors=1 --emit=so -o %t.so
 // RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s

@@ -1,6 +1,6 @@
 // A kernel of the pipelined form without tensor cores: a load warp fills a ring by TMA, 128 threads
-// copy every tile to global memory as it lies in shared memory, swizzle included. It is what a Hopper
-// GPU can run of our channels and loads.
+// copy every tile to global memory as it lies in shared memory, swizzle included. A Hopper GPU can
+// run this part of our channels and loads.
 // RUN: rm -rf %t
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{dump-dir=%t})' -o /dev/null
 // RUN: FileCheck %s < %t/tma.ptx

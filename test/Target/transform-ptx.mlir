@@ -1,4 +1,4 @@
-// How many instructions of each kind the transforming quantizer has, and what ptxas says.
+// Counts of instructions of each kind in the transforming quantizer, and the report of ptxas.
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: fp4-opt %s --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=TILES < %t/nearest_transform_0.ptx
@@ -27,8 +27,8 @@
 // TILES103: .target sm_103a
 // TILES103-COUNT-4: tcgen05.mma.cta_group::1.kind::f16
 
-// Waits: an empty and a full stage of tiles and of accumulators, and the matrix. It is written once, before the
-// proxy fence and the arrival; commits hand over accumulators and release tiles.
+// Waits: an empty and a full stage of tiles and of accumulators, and the matrix. The matrix is written once,
+// before the proxy fence and the arrival; commits hand over accumulators and release tiles.
 // SYNC-COUNT-4: mbarrier.try_wait.parity
 // SYNC: st.shared.b32
 // SYNC: fence.proxy.async.shared::cta

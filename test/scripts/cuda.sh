@@ -94,7 +94,7 @@ for graph in "" graph; do
   for wrong in unwaited middle early overwritten; do
     expect 6 "by cudaLaunchAttributeProgrammaticStreamSerialization" "$sim" run -- "$work/overlap" $wrong $graph
   done
-  # What is read too early is not there yet.
+  # Memory that is read too early does not have the result yet.
   expect 0 "0 of 64 are right" "$sim" run --check off --policy lazy -- "$work/overlap" unwaited $graph
 done
 

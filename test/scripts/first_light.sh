@@ -23,7 +23,8 @@ for kind in nvfp4 half_pair dual groups split_k stream_k codes fp8_scales fp8_sc
 done
 grep -q "agrees  probe_" "$kit"/report.txt
 
-# Measured beside predicted. What is measured here is the host, and fp4-sim has a code of its own for what NVML is asked.
+# Measured beside predicted. The device that is measured here is the host, and fp4-sim has a code of its own for what
+# NVML is asked.
 run --only times --match mxfp6 || true
 grep -q "^  mxfp6_256x256x512 .*measured .* us, predicted .* us, ratio .*, at .* MHz" "$kit"/report.txt
 python3 - "$kit" <<'PY'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What one place may spell has no second spelling, and every error of the compiler has a remedy; what
-# is not so is found.
+# Formulas that one place may spell have no second spelling, and every error of the compiler has a
+# remedy; violations are found.
 set -euo pipefail
 python3 utils/check_laws.py
 python3 utils/check_remedies.py

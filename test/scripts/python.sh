@@ -29,7 +29,7 @@ make_environment() {
   python3 -m venv "$env" && install_package "$root[test]" && cp "$root/pyproject.toml" "$env"
 }
 
-# What needs NumPy alone, with the Python of the machine.
+# Tests that need NumPy alone, with the Python of the machine.
 test_without_environment() {
   export FP4_LIBRARY="$library" PYTHONPATH="$root/python"
   for python in python3 "${FP4_PYTHON:-python3}" none; do

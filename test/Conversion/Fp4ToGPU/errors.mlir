@@ -1,5 +1,5 @@
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file -verify-diagnostics
-// What has no kernel yet says what has; the first operation of each case has one.
+// An operation without a kernel is an error that says what has one; the first operation of each case has a kernel.
 
 func.func @dynamic_unswizzle(%ok: tensor<3x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                              %bad: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {

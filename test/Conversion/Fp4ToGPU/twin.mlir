@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu=no-arithmetic | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={stream_blocks, threads = 128, blocks_per_thread = 2}" -convert-fp4-to-gpu | FileCheck %s --check-prefix=TUNED
-// What benchmarks time beside a kernel: all its loads and stores, and every loaded bit in what is stored.
+// The kernel that benchmarks time beside another: all its loads and stores, and every loaded bit in what is stored.
 
 // CHECK-LABEL: gpu.module @f_quantize_0
 // CHECK:         llvm.load {{.*}} -> vector<8xi32>

@@ -36,8 +36,8 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Four blocks with a tile each: those along n share A and its scales, those along m share B and its scales. Of one row of
-// blocks of scales each loads a half.
+// Four CTAs with a tile each: those along n share A and its scales, those along m share B and its scales. Each CTA loads
+// a half of one row of scale tiles.
 // CHECK-LABEL: func.func @shared
 // CHECK-DAG: %[[C4:.*]] = arith.constant 4 : index
 // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index

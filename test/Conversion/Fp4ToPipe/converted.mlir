@@ -82,7 +82,7 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 
 // -----
 
-// Where the lhs is converted before, threads exchange what they store.
+// If the lhs is pre-dequantized, threads exchange what they store.
 // CHECK-LABEL: func.func @ahead
 // CHECK: pipe.mma_converted
 // CHECK-COUNT-8: pipe.store_fragment {{.*}} transposed staged

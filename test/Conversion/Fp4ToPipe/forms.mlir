@@ -2,12 +2,12 @@
 // RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
 // RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 
-// Every tile width, format and ragged edge goes through all forms and satisfies the verifiers, before
-// and after simplification. The depths are what 232448 bytes of shared memory and 512 columns of
-// tensor memory allow: two accumulators fit beside the scales for up to 192 columns. Where K is one tile,
-// no loop fills an accumulator, and it gets up to four stages. Scales have a set of columns per stage;
-// beside two accumulators of 192 columns there is room for two sets. Where results leave through shared
-// memory, two tiles of 16 KB of them take the place of a stage.
+// Every tile width, format and ragged edge goes through all forms and satisfies the verifiers, before and
+// after simplification. The depths are what 232448 bytes of shared memory and 512 columns of tensor
+// memory allow: two accumulators fit beside the scales for up to 192 columns. With one k tile, no loop
+// fills an accumulator, and the accumulators get up to four stages. Scales have a set of columns per
+// stage; beside two accumulators of 192 columns there is room for two sets. If results leave through
+// shared memory, two tiles of 16 KB of them take the place of a stage.
 
 // CHECK-LABEL: gpu.module @n64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64

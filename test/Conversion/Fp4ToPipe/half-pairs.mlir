@@ -49,7 +49,7 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Of two pairs along m no block can send half of the scales of B to all.
+// With two pairs along m, no CTA can send half of the scales of B to all.
 // CHECK-LABEL: gpu.module @pairs_matmul_0
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] : {{.*}} -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 // CHECK-NOT: from

@@ -22,7 +22,7 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 
 // -----
 
-// Scales of four blocks of K are a tile. Where each block has one tile, the kernel waits for the one before it.
+// Scales of four blocks of K are a tile. If each CTA has one tile, the kernel waits for the one before it.
 // CHECK-LABEL: func.func @staged
 // CHECK: gpu.launch_func @staged_matmul_0::@kernel blocks in (%c4, %c1, %c1)
 // CHECK-SAME: {fp4.waits}
@@ -46,7 +46,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 
 // -----
 
-// Two ranges of K are those of a cluster. Its blocks add 7 pieces of 16 columns by turns.
+// Split-K by two within a cluster. The CTAs of the cluster add 7 pieces of 16 columns by turns.
 // CHECK-LABEL: func.func @joined
 // CHECK-NOT: gpu.memset
 // CHECK: gpu.launch_func @joined_matmul_0::@kernel blocks in (%c4, %c1, %c1)
@@ -123,8 +123,8 @@ func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 
 // -----
 
-// Of few groups each tile finds its own: the kernel reads the offsets, as words of 32 bits. What is before a
-// group begins where the one before ends.
+// With few groups each tile finds its own: the kernel reads the offsets, as words of 32 bits. Rows before a
+// group begin where the group before ends.
 // CHECK-LABEL: func.func @searched
 // CHECK-NOT: gpu.alloc () : memref<{{.*}}xi32>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x2xi64> -> memref<2x4xi32>

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
-// A kernel for each plan, and one result. What only one of them needs, a workspace here, it has for
-// itself.
+// A kernel for each plan, and one result. A workspace, which only one of the kernels needs, belongs
+// to that one.
 // CHECK-LABEL: func.func @chosen
 // CHECK: %[[ROWS:.*]] = memref.dim
 // CHECK: %[[Y:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x256xbf16>

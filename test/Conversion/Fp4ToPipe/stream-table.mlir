@@ -2,7 +2,7 @@
 
 // Two workers share three tiles of two slices of K. A slice has two k tiles of 128, but K ends within the second one:
 // no range reaches behind the third k tile.
-// Of each: the tile along m and n, its k tiles from and to, the first of its sums, its part, the parts, the counter.
+// Table of each work: the tile along m and n, its k tiles from and to, the first of its sums, its part, the parts, the counter.
 // CHECK: pipe.device_constant dense<"0x0000000000000000000000000300000000000000000000000100000000000000
 // CHECK-SAME: 0100000000000000020000000300000000000000010000000200000000000000
 // CHECK-SAME: 0100000000000000000000000200000000000000000000000200000000000000

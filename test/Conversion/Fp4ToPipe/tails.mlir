@@ -1,9 +1,9 @@
-// Which operands have maps with tails: the rows of the result where a box may have fewer of them, on targets that load such
+// Operands whose maps have residues: the rows of the result where a box may have fewer of them, on targets that load such
 // boxes slowly.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 
-// Dynamic rows. They are counted once for each tile.
+// Dynamic rows. The rows are counted once for each tile.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: %[[ROWS:.*]] = memref.dim
 // CHECK: pipe.make_tensor_map %{{.*}} columns 512 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, tail>

@@ -25,8 +25,8 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 
 // -----
 
-// Ranges of K are those of the blocks of a cluster, which add and store some columns each. Of 8, the
-// first block has all.
+// Split-K within a cluster, whose CTAs add and store some columns each. With 8 columns, the first
+// CTA has all.
 // CHECK-LABEL: func.func @joined
 // CHECK-NOT: gpu.memset
 // CHECK: gpu.launch_func @joined_matmul_0::@kernel blocks in (%c4, %c1, %c1)
@@ -47,8 +47,8 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 
 // -----
 
-// Ranges of K are tiles of their own. Threads leave their sums, and the last block adds its own, which are
-// in registers, and those of the other. They count in memory that is zero already.
+// Split-K through a workspace: each partial sum is a tile of its own. Threads leave their sums, and the last CTA
+// adds its own, which are in registers, and those of the other. The CTAs count in memory that is zero already.
 // CHECK-LABEL: func.func @split
 // CHECK: gpu.alloc () {fp4.counters} : memref<2x8xi32>
 // CHECK-NOT: gpu.memset
@@ -69,8 +69,8 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 
 // -----
 
-// Of three ranges the block has one, whichever it is, and fetches the others before any is added. They are added from the
-// first to the last.
+// With split-K by three, the CTA has one partial sum, whichever it is, and fetches the other two before any is added. The
+// sums are added from the first to the last.
 // CHECK-LABEL: func.func @three
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.join
@@ -96,7 +96,7 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 
 // -----
 
-// Of 128 rows all are fetched: a thread has no room for the sums of all three.
+// With 128 rows all partial sums are fetched: a thread has no room for the sums of all three.
 // CHECK-LABEL: func.func @many
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.join
@@ -147,8 +147,8 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 
 // -----
 
-// Three workers share two tiles, as a table says: a work has rows of a tile and a range of its k tiles. Who
-// has all of a tile stores it. Of the others the last one adds what all have left.
+// Three workers share two tiles, as a table says: a work has rows of a tile and a range of its k tiles. A
+// worker with all of a tile stores it. The last of several workers adds what all have left.
 // CHECK-LABEL: func.func @shared
 // CHECK: gpu.launch_func @shared_matmul_0::@kernel blocks in (%c4, %c1, %c1)
 // CHECK-LABEL: gpu.func @kernel

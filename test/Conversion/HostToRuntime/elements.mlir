@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s --convert-host-to-runtime --canonicalize | FileCheck %s
 
-// Two dynamic sizes that are each in range may be more elements than kernels count with 32 bits. Where one is dynamic,
-// its own range says it.
+// Two dynamic sizes that are each in range may be more elements than kernels count with 32 bits. If one size is
+// dynamic, its own range is enough.
 
 module attributes {gpu.container_module} {
 

@@ -116,7 +116,7 @@ func.func @fp4rt_alloc(%x: tensor<4x8xbf16>) {
 
 // -----
 
-// Its twin: a prefix of a prefix is fine.
+// The right twin: a prefix of a prefix is fine.
 func.func @fp4_alloc(%x: tensor<4x8xbf16>) {
   return
 }

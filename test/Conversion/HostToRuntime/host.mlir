@@ -180,8 +180,8 @@ func.func @scale_map(%sf: memref<4x16x512xi8>) {
   return
 }
 
-// The tail of a map is a second one behind the first. Its box has the rows behind the last whole box, or those of a box
-// where there are none.
+// The residue of a map is a second map behind the first. The box of the second has the rows behind the last whole box,
+// or those of a box where there are none.
 // CHECK-LABEL: llvm.func internal @tail(
 // CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
 func.func @tail(%x: memref<?x512xbf16>) {

@@ -29,7 +29,7 @@ gpu.module @quantize {
     llvm.return
   }
 }
-// What the amax writes, or has no part in, is not loaded before.
+// Memory that the amax writes, or has no part in, is not loaded before.
 // CHECK-LABEL: gpu.module @quantize_other
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
@@ -41,7 +41,7 @@ gpu.module @quantize_other {
     llvm.return
   }
 }
-// What the amax writes through another view of the same buffer is not loaded before either.
+// Memory that the amax writes through another view of the same buffer is not loaded before either.
 // CHECK-LABEL: gpu.module @quantize_view
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
@@ -88,7 +88,7 @@ gpu.module @short {
     llvm.return
   }
 }
-// What it stores elsewhere is not its own.
+// Stores to another buffer are not the amax of this kernel.
 // CHECK-LABEL: gpu.module @stores
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents

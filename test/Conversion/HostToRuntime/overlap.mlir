@@ -64,7 +64,7 @@ gpu.module @product {
     nvvm.barrier
     llvm.return
   }
-  // What is no kernel is left alone.
+  // A function that is no kernel is left alone.
   // CHECK-LABEL: llvm.func @helper
   // CHECK-NOT: griddepcontrol
   llvm.func @helper() {

@@ -78,7 +78,7 @@ func.func @product(%a: tensor<?x208xf4E2M1FN> {fp4.strided}, %s: !s, %b: tensor<
 
 // -----
 
-// Both right sides of two products.
+// The right sides of a dual GEMM are strided.
 
 !e = tensor<64x128xf4E2M1FN>
 !u = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

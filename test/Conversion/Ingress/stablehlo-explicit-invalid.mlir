@@ -1,4 +1,4 @@
-// Twins of stablehlo-explicit.mlir that are no product of fp4. What feeds a product that is reported is not reported again.
+// Twins of stablehlo-explicit.mlir that are no matmul of fp4. An operand of a matmul that is reported is not reported again.
 
 // RUN: fp4-opt %s --allow-unregistered-dialect --convert-stablehlo-to-fp4 -split-input-file -verify-diagnostics
 

@@ -3,7 +3,7 @@
 
 // RUN: fp4-opt %s --allow-unregistered-dialect --convert-stablehlo-to-fp4 | FileCheck %s
 
-// Both sides, with alpha. The scales are repeated in a function of their own.
+// The two sides, with alpha. The scales are repeated in a function of their own.
 // CHECK-LABEL: func.func @both(
 // CHECK-SAME:    %[[G:[a-z0-9]*]]: tensor<f32>
 // CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %[[G]] {format = #fp4.format<nvfp4>} : {{.*}} -> tensor<48x32xf32>

@@ -1,4 +1,4 @@
-// What stablehlo can say and fp4 cannot do is an error at its place, with a remedy.
+// Programs that stablehlo can say and fp4 cannot do are errors at their places, with a remedy.
 
 // RUN: fp4-opt %s --allow-unregistered-dialect --convert-stablehlo-to-fp4 -split-input-file -verify-diagnostics
 

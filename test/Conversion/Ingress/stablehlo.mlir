@@ -31,7 +31,7 @@ func.func @mixed(%a: tensor<1x48x128xf8E4M3FN>, %b: tensor<1x32x128xf4E2M1FN>, %
   return %y : tensor<1x48x32xf32>
 }
 
-// Both sides contract their last dimension. What is not block-scaled stays.
+// The two sides contract their last dimension. Operations that are not block-scaled stay.
 // CHECK-LABEL: func.func @last(
 // CHECK:         fp4.blockscaled_matmul
 // CHECK:         "stablehlo.tanh"

@@ -1,4 +1,4 @@
-// What tosa can say and fp4 cannot do is an error at its place, with a remedy.
+// Programs that tosa can say and fp4 cannot do are errors at their places, with a remedy.
 
 // RUN: fp4-opt %s --convert-tosa-to-fp4 -split-input-file -verify-diagnostics
 
@@ -24,7 +24,7 @@ func.func @six_bits(%a: tensor<1x16x64xf6E2M3FN>, %sa: tensor<1x16x2xf8E8M0FNU>,
 
 // -----
 
-// Both of two errors are reported.
+// Two errors are both reported.
 func.func @dynamic(%a: tensor<?x16x64xf4E2M1FN>, %sa: tensor<?x16x2xf8E8M0FNU>,
                    %b: tensor<1x32x64xf4E2M1FN>, %sb: tensor<1x32x2xf8E8M0FNU>) -> (tensor<?x16x32xf32>, tensor<?x16x64xf32>) {
   // expected-error @+2 {{the number of batches must be static}}

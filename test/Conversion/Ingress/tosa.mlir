@@ -90,7 +90,7 @@ func.func @epilogue(%x: tensor<1x48x64xf32>, %w: tensor<1x32x64xf4E2M1FN>, %sw: 
   return %z : tensor<48x32xbf16>
 }
 
-// The same of two batches, which one product serves.
+// The activation has two batches, which one matmul serves.
 // CHECK-LABEL: func.func @activation(
 func.func @activation(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>, %w: tensor<1x32x64xf4E2M1FN>,
                       %sw: tensor<1x32x2xf8E8M0FNU>, %bias: tensor<1x1x32xf32>) -> (tensor<2x16x32xf32> {fp4.name = "y"}) {

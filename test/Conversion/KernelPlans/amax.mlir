@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -split-input-file -verify-diagnostics | FileCheck %s
-// Where a kernel before it read a tensor of more than half the L2 cache, or may have, a quantizer begins at the end. It
-// computes its amax too where all of its blocks may be resident at once, unless the program says otherwise.
+// If a kernel before it read a tensor of more than half the L2 cache, or may have, a quantizer begins at the end. The
+// quantizer computes its amax too if all of its CTAs may run at once, unless the program says otherwise.
 
 !q = tensor<?x64xf4E2M1FN>
 !s = tensor<?x4xf8E4M3FN>
@@ -87,7 +87,7 @@ func.func @tiles(%x: tensor<16384x4096xbf16>) -> (!rows, !rowScales, !columns, !
 
 // -----
 
-// What a program says is kept, and must fit.
+// A field that a program sets is kept, and must fit.
 // CHECK-LABEL: func @said
 func.func @said(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
   %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>

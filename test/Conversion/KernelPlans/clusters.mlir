@@ -1,6 +1,6 @@
-// Two pairs in a cluster load rows of A together. They are chosen where the pairs that find room take as many turns as all
-// pairs would: not where these take fewer, where one wave is enough, where sizes are known to the device alone, and where nobody
-// has measured multicasts. What a program asks for is kept.
+// Two pairs in a cluster load rows of A together. The clusters are chosen where the pairs that find room take as many turns as
+// all pairs would: not where these take fewer, where one wave is enough, where sizes are known to the device alone, and where
+// nobody has measured multicasts. A field that a program sets is kept.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target=target=sm_110a -fp4-plan-kernels | FileCheck %s --check-prefix=THOR
 // THOR-NOT: cluster = [2, 2]

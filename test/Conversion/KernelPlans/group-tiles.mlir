@@ -1,5 +1,5 @@
-// Where sums are in registers, a plan counts the tiles of all groups: of many small ones they have few rows, where the instruction
-// has as few, and equal groups have the tiles of a product alone.
+// If sums are in registers, a plan counts the tiles of all groups: tiles of many small groups have few rows, if the instruction
+// has as few, and equal groups have the tiles of a matmul alone.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=SYNC
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WGMMA
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_product, swap}" 2>&1 | FileCheck %s --check-prefix=SWAP
@@ -17,8 +17,8 @@ func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1F
   return %y : tensor<16x256xbf16>
 }
 
-// Of activations without scales, a tile has the rows that an expert is expected to have, and in the middle of which it may end:
-// so gpt-oss with 2, 16 and 128 rows for each of its 32 experts.
+// Activations without scales: a tile has the rows that an expert is expected to have, and in the middle of which it may end: so
+// gpt-oss with 2, 16 and 128 rows for each of its 32 experts.
 !w = tensor<1440x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @two
 // WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}resident = 2, overlap = both>

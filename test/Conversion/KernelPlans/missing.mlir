@@ -31,7 +31,7 @@ func.func @partial(%x: tensor<64x32xbf16>) {
 
 // -----
 
-// What was written by hand is checked here too.
+// A plan that was written by hand is checked here too.
 func.func @misfit(%x: tensor<64x32xbf16>) {
   // expected-error @+2 {{must have a plan whose 'threads' are a power of two, but got 96}}
   // expected-note @+1 {{leave 'threads' out, and fp4-plan-kernels decides it}}

@@ -1,5 +1,5 @@
-// Who copies scales where a plan leaves it open. A copy takes 168 cycles, of which one product hides: with 64 columns 32 cycles, with 128
-// 64, and of a pair with 256 columns 128. What is left is hidden where loads take longer than products and that.
+// The warp that copies scales, if a plan leaves it open. A copy takes 168 cycles, of which one product hides: with 64 columns 32
+// cycles, with 128 64, and of a pair with 256 columns 128. The rest is hidden where loads take longer than both.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 
 // 1024 tiles of 128 x 128 for 148 multiprocessors, by which L2 delivers 88 bytes a cycle at 1.3 GHz: 36864 bytes of a k tile take 421

@@ -1,5 +1,5 @@
-// Products that copy no scales to tensor memory have one warp that multiplies, and no field 'mma_warps'. Those of e4m3 and
-// weights copy scales.
+// Matmuls that copy no scales to tensor memory have one warp that multiplies, and no field 'mma_warps'. Matmuls of e4m3
+// and weights copy scales.
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/scaled.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 // RUN: not fp4-opt %t/lanes.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NONE

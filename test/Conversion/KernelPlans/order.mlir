@@ -13,7 +13,7 @@
 // RUN: %{compile}
 // RUN: diff -r %t/gpu-first %t/pipe-first
 // RUN: ls %t/pipe-first | FileCheck %s
-// The same as from the named phases:
+// The named phases give the same:
 // RUN: fp4-runner %s --no-overlap-launches --emit=ptx -o %t/phases/
 // RUN: diff -r %t/gpu-first %t/phases
 // CHECK: train_amax_0.ptx

@@ -1,8 +1,8 @@
-// What a program says is kept, then comes what the option says, then what the pass decides.
+// A field that a program sets is kept, then comes the field of the option, then the decision of the pass.
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s --check-prefixes=CHECK,OWN
 // RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256]; reduce_grid, threads = 64}" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
-// The same by the short options of fp4-opt, and of fp4-runner:
+// The short options of fp4-opt and of fp4-runner give the same:
 // RUN: fp4-opt %s --compile-to=planned "--plan=tile_product, tile = [128, 256, 256]" "--plan=reduce_grid, threads = 64" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
 // RUN: fp4-runner %s --emit=mlir --compile-to=planned --plan "tile_product, tile = [128, 256, 256]" --plan "reduce_grid, threads = 64" \

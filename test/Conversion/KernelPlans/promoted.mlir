@@ -23,7 +23,7 @@ func.func @short(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: t
   return %y : tensor<4096x4096xbf16>
 }
 
-// Of 32 k tiles and more, what three stages lose is more than what such stores gain.
+// With 32 k tiles and more, three stages lose more than such stores gain.
 // CHECK-LABEL: func.func @deeper
 // CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
 func.func @deeper(%a: tensor<4096x4096xf8E4M3FN>, %sa: tensor<4096x32xf32>, %b: tensor<4096x4096xf8E4M3FN>, %sb: tensor<32x32xf32>) -> tensor<4096x4096xbf16> {

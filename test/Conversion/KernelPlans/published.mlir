@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-passed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-missed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSED
-// What the static model chooses for shapes with published times (docs/Rationale/Plans.md has the
-// table). The times are predictions. Wide tiles leave through shared memory (store = tma), where that
-// takes the port to the L2 cache less time; those of 64 columns are stored by their threads.
+// Choices of the static model for shapes with published times (docs/Rationale/Plans.md has the
+// table). The times are predictions. Wide tiles leave through shared memory (store = tma) if that
+// takes the port to the L2 cache less time; tiles of 64 columns are stored by their threads.
 
 
 // REMARK: Remark="tiles of 128x64 by one CTA, predicted 14.54 us at 1.965 GHz, bound by what the L2 cache delivers"

@@ -60,7 +60,7 @@ func.func @seventeen_columns(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x
   return %y : tensor<4096x4352xbf16>
 }
 
-// Of rows that nobody knows no tile is chosen that fills the waves of so many.
+// If nobody knows the rows, no tile is chosen that fills the waves of so many.
 // CHECK-LABEL: @any_rows
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]
 func.func @any_rows(%x: tensor<?x8192xbf16>, %p: !w) -> tensor<?x4352xbf16> {
@@ -84,7 +84,7 @@ func.func @any_columns(%a: !x, %sa: !s, %b: !b, %sb: !t) -> tensor<4096x?xbf16> 
 
 // -----
 
-// Both operands have scales, and the lhs is converted before.
+// The two operands have scales, and the lhs is pre-dequantized.
 !x = tensor<8192x8192xf4E2M1FN>
 !s = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: @converted

@@ -14,7 +14,7 @@ func.func @dynamic(%x: tensor<?x512xbf16>, %few: tensor<20x512xbf16>, %w: tensor
 
 // -----
 
-// What does not fit is said of a plan for few rows as of any other.
+// A small-M plan that does not fit gives the error that any other plan gives.
 func.func @tile(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, tile = [16, 128, 256], max_rows = 16>]}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>

@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], {{.*}}overlap = both>
 // CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_product, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 256>]
-// What the option says is a list in the order of the rows.
+// Plans of the option are a list in the order of the rows.
 // ASKED-LABEL: func.func @chosen
 // ASKED: fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256],
 // ASKED-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}max_rows = 8>, #fp4.plan<tile_product, tile = [32, 128, 256], {{.*}}max_rows = 32>]
@@ -21,12 +21,12 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// Ranges of K for up to 100 rows: a plan ends there, and those of more rows join nothing. Of 8 rows,
-// the next launch has room beside the blocks of this one, and begins when it ends.
+// Split-K for up to 100 rows: a plan ends there, and plans of more rows have no reduction. With 8
+// rows, the next launch has room beside the CTAs of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
 // CHECK-SAME: [#fp4.plan<tile_product, tile = [8, 128, 256], cluster = [2, 1], {{.*}}resident = 2, overlap = waits, max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], {{.*}}resident = 1, overlap = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_product, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
-// Of a plan that is said too, which is for all rows.
+// A plan of the option is for all rows.
 // ASKED-LABEL: func.func @ranges
 // ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_product, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
 func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
@@ -39,7 +39,7 @@ func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// What a program says is kept, and what it leaves open comes from the option, for as many rows.
+// Fields that a program sets are kept, and fields that it leaves open come from the option, for as many rows.
 // CHECK-LABEL: func.func @said
 // CHECK: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}resident = 2, overlap = waits, max_rows = 8>]
 // ASKED-LABEL: func.func @said
@@ -69,8 +69,8 @@ func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// A plan that a program writes is for all rows. Of few, blocks of the next launch would take places
-// that those of this one leave.
+// A plan that a program writes is for all rows. With few rows, CTAs of the next launch would take
+// places that those of this one leave.
 // CHECK-LABEL: func.func @one
 // ASKED-LABEL: func.func @one
 // CHECK: resident = 2, overlap = waits>
@@ -86,7 +86,7 @@ func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 !w = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
 
-// Of groups whose rows the device has: 1, 8 and 64 rows of each of 32.
+// Groups whose rows the device has: 1, 8 and 64 rows of each of 32.
 // CHECK-LABEL: func.func @groups
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128],
 // CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 256>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 2048>]

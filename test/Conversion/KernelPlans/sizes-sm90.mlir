@@ -1,6 +1,6 @@
-// On sm_90a products of any N and K have plans for some sizes besides: of FP8 those whose scales are a tile, where K is a
-// multiple of 512, and of others swapped ones of few rows and of a lhs that is converted before. Where K is static,
-// plans for any K are those for this one.
+// On sm_90a matmuls of any N and K have additional plans for some sizes: FP8 has plans whose scales are a tile, where K
+// is a multiple of 512, and other formats have swapped small-M plans and plans with a pre-dequantized lhs. If K is
+// static, plans for any K are those for this one.
 
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 

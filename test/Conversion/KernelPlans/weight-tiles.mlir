@@ -22,7 +22,7 @@ func.func @ahead_in_waves(%x: tensor<1024x16384xf8E4M3FN>, %p: tensor<56x128x870
 
 // -----
 
-// They would leave half of the multiprocessors idle.
+// Tiles of 256 columns would leave half of the SMs idle.
 // CHECK-LABEL: @few
 // CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
@@ -44,7 +44,7 @@ func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 
 // -----
 
-// Those of 128 rows join in clusters, and those of 256 columns in a workspace.
+// Tiles of 128 rows reduce in clusters, and tiles of 256 columns in a workspace.
 // CHECK-LABEL: @joined
 // CHECK: tile = [128, 128, 128], cluster = [2, 1]
 func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16> {
@@ -55,8 +55,8 @@ func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 
 // -----
 
-// Workers share tiles of the rows and columns that the operation says. Where there are more of them than
-// multiprocessors, two blocks of few rows are on one.
+// Workers share tiles of the rows and columns that the operation says. If there are more workers than
+// SMs, an SM has two CTAs of few rows.
 // CHECK-LABEL: @shared
 // CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} resident = 2, overlap = both>
 func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
@@ -111,7 +111,7 @@ func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.
 
 // -----
 
-// They would leave half of the multiprocessors idle.
+// Tiles of 256 rows or columns would leave half of the SMs idle.
 // CHECK-LABEL: @promoted
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
 func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
@@ -133,7 +133,7 @@ func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.w
 
 // -----
 
-// They would leave half of them idle.
+// Larger tiles would leave half of the SMs idle.
 // CHECK-LABEL: @fast_few
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
 func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16> {
@@ -196,7 +196,7 @@ func.func @shortest_wave(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x7168x
   return %y : tensor<300x7168xbf16>
 }
 
-// Of 2048 rows 896 tiles of 128 x 128 are nearly seven waves.
+// With 2048 rows, 896 tiles of 128 x 128 are nearly seven waves.
 // CHECK-LABEL: @whole_waves
 // CHECK: tile = [128, 128, 128]
 func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168xbf16> {
@@ -204,7 +204,7 @@ func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168x
   return %y : tensor<2048x7168xbf16>
 }
 
-// Of 8192 rows 3024 tiles of 152 x 128 would take 2 % less than 1792 of 128 x 256, and load more for it.
+// With 8192 rows, 3024 tiles of 152 x 128 would take 2 % less than 1792 of 128 x 256, and load more for it.
 // CHECK-LABEL: @nearly_as_long
 // CHECK: tile = [128, 256, 128]
 func.func @nearly_as_long(%x: tensor<8192x16384xbf16>, %p: !w) -> tensor<8192x7168xbf16> {

@@ -102,7 +102,7 @@ gpu.func @threads_to_mma(%it: i32) kernel {
   gpu.return
 }
 
-// What threads put into tensor memory has arrived there before they say so.
+// Bytes that threads put into tensor memory have arrived there before the threads say so.
 // CHECK-LABEL: llvm.func @threads_to_tmem
 gpu.func @threads_to_tmem(%it: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
@@ -183,7 +183,7 @@ gpu.func @back_edge(%n: i32) kernel
   gpu.return
 }
 
-// Its twin leaves the loop after the wait, and nothing follows.
+// The right twin leaves the loop after the wait, and nothing follows.
 // CHECK-LABEL: llvm.func @no_back_edge
 gpu.func @no_back_edge(%n: i32) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {

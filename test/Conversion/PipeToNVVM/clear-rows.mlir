@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
-// Zeros in rows: a block takes every so many of them as there are blocks, and a thread 16 bytes of each 1536,
-// or as many as divide the row. It sleeps after each row.
+// Zeros in rows: each CTA clears one of as many rows as there are CTAs, and a thread 16 bytes of each 1536,
+// or as many as divide the row. The thread sleeps after each row.
 
 // CHECK-LABEL: llvm.func @rows
 // CHECK-DAG: %[[ZEROS:.*]] = llvm.mlir.constant(dense<0> : vector<4xi32>)
@@ -21,8 +21,8 @@
 // CHECK-LABEL: llvm.func @narrow
 // CHECK: llvm.store %{{.*}} {alignment = 2 : i64} : i16
 
-// One thread checks groups: the first of the role in the first block. It takes the report before it writes it,
-// and says that it has written it last. Ranges have two numbers each, and may not meet.
+// One thread checks groups: the first of the role in the first CTA. The thread takes the report before it
+// writes it, and says last that it has written it. Ranges have two numbers each, and may not meet.
 // CHECK-LABEL: llvm.func @offsets
 // CHECK-DAG: %[[LIMIT:.*]] = llvm.mlir.constant(100 : i64)
 // CHECK-DAG: %[[GROUPS:.*]] = llvm.mlir.constant(4 : i32)

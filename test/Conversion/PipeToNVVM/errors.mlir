@@ -1,4 +1,4 @@
-// What the conversion refuses: kernels that are not pipelined yet or do not fit the target.
+// Kernels that the conversion refuses: they are not pipelined yet or do not fit the target.
 // RUN: split-file %s %t
 // RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TCGEN05
 // RUN: fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_100a},gpu.module(convert-pipe-to-nvvm))' -o /dev/null

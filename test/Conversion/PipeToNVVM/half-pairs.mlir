@@ -27,7 +27,7 @@ gpu.func @pair(%sa: !amap, %sb: !bmap, %row: i32, %it: i32) kernel attributes {k
     // CHECK: %[[OF_HALF:.*]] = llvm.add %arg2, %[[PART]]
     // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} multicast_mask
     pipe.load %sb[%row, %c0] multicast m into %tb signals %ab[%it] : !bmap, !b, !tiles
-    // Both halves of both blocks of columns.
+    // The two halves of the two blocks of columns.
     // CHECK-COUNT-4: nvvm.cp.async.bulk.tensor.shared.cluster.global
     // CHECK-NOT: nvvm.cp.async.bulk.tensor.shared.cluster.global
     pipe.load %sb[%row, %c0] into %tb signals %ab[%it] : !bmap, !b, !tiles

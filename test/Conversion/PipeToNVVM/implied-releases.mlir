@@ -1,6 +1,6 @@
 // Rings that walk in step: each iteration of the role math uses a stage of raw and one of tiles, which other warps have
-// converted from a stage of codes. Who fills codes or tiles does not wait if what was waited for before implies that
-// the stage is empty: then there is no barrier, no wait and no arrival for it. raw has all of them.
+// converted from a stage of codes. A role that fills codes or tiles does not wait if an earlier wait implies that the
+// stage is empty: then there is no barrier, no wait and no arrival for it. raw has all of them.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' \
 // RUN:   | grep -oE 'llvm.func @[a-z_]+|nvvm.mbarrier.[a-z_.]+' | FileCheck %s
 
@@ -63,7 +63,7 @@ gpu.func @implied() kernel {
   gpu.return
 }
 
-// The same where there are more stages of these.
+// The ring of codes and tiles has more stages than raw.
 // CHECK-LABEL: llvm.func @deeper
 // CHECK-COUNT-9: nvvm.mbarrier.init
 // CHECK-NEXT: nvvm.mbarrier.try_wait{{$}}
@@ -114,7 +114,7 @@ gpu.func @deeper() kernel {
   gpu.return
 }
 
-// Of codes there are fewer: they may not be read yet when raw has an empty stage.
+// The ring of codes has fewer stages: they may not be read yet when raw has an empty stage.
 // CHECK-LABEL: llvm.func @shallow
 // CHECK-COUNT-13: nvvm.mbarrier.init
 // CHECK-NEXT: nvvm.mbarrier.try_wait{{$}}
@@ -271,7 +271,7 @@ gpu.func @one_stage_more() kernel {
   gpu.return
 }
 
-// Who loads codes waits for raw behind that: what it knows is an iteration older.
+// The role that loads codes waits for raw behind that: its knowledge is an iteration older.
 // CHECK-LABEL: llvm.func @codes_first
 // CHECK-COUNT-12: nvvm.mbarrier.init
 // CHECK-NEXT: nvvm.mbarrier.try_wait{{$}}

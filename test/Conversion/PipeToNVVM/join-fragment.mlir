@@ -58,7 +58,7 @@
 // CHECK: nvvm.cluster.arrive {aligned}
 // CHECK: nvvm.cluster.wait {aligned}
 
-// Of two ranges each, a thread sends four pieces; a block adds those of both blocks from the first to the last.
+// With two ranges each, a thread sends four pieces; a CTA adds those of both CTAs from first to last.
 // CHECK-LABEL: llvm.func @ranges
 // CHECK-COUNT-4: st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32
 // CHECK-NOT: st.async

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -convert-pipe-to-nvvm | FileCheck %s
-// Sums of the accumulators of two blocks: a thread reads the 8 columns that the other block adds and sends them there,
-// with stores that count their bytes on the barrier of that block. It reads its own columns last, and adds from the
-// first block to the last, its own from registers in their place.
+// Sums of the accumulators of two CTAs: a thread reads the 8 columns that the other CTA adds and sends them there,
+// with stores that count their bytes on the barrier of that CTA. The thread reads its own columns last, and adds from
+// the first CTA to the last, its own from registers in their place.
 
 // CHECK-LABEL: llvm.func @join
 // The barriers count the 4 warps of the block, which announce bytes, and those of both blocks that add.
@@ -28,7 +28,7 @@
 // CHECK: %[[SECOND:.*]] = llvm.select %[[IS_SECOND]], %[[KEPT2:.*]], %[[OTHER]] : i1, vector<4xf32>
 // CHECK: llvm.fadd %[[FIRST]], %[[SECOND]] : vector<4xf32>
 
-// Of three blocks the last adds no columns: it waits for none, and nobody sends it any.
+// The last of three CTAs adds no columns: it waits for none, and nobody sends it any.
 // CHECK-LABEL: llvm.func @three
 // CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
 // CHECK: llvm.icmp "ult" %{{.*}}, %[[TWO]] : i32

@@ -33,8 +33,8 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
   gpu.return
 }
 
-// Reads of a stage are fenced before its release: within the product that follows them, while the tensor core is
-// busy. Those behind the product have a fence of their own.
+// Reads of a stage are fenced before its release: within the MMA that follows them, while the tensor core is
+// busy. Reads behind the MMA have a fence of their own.
 // CHECK-LABEL: llvm.func @reads_before
 // CHECK: wgmma.commit_group.sync.aligned;\0Afence.proxy.async.shared::cta;
 // CHECK-NOT: nvvm.fence.proxy

@@ -42,8 +42,8 @@ gpu.func @product(%more: i1) kernel attributes {pipe.shared_bytes = 110696 : i64
   // CHECK-COUNT-4: nvvm.tcgen05.mma.block_scale
   // CHECK-COUNT-2: nvvm.tcgen05.commit
 
-  // The other warp waits for the data and for the set of scales. It arrives as soon as the copies are on their way, and
-  // the stage is released when they are complete.
+  // The other warp waits for the data and for the set of scales. The warp arrives as soon as the copies are on their
+  // way, and the stage is released when they are complete.
   // CHECK-COUNT-2: nvvm.mbarrier.try_wait
   // CHECK: nvvm.tcgen05.fence <after>
   // CHECK-NOT: nvvm.mbarrier.try_wait

@@ -24,7 +24,7 @@ gpu.module @m {
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr inbounds %[[MAP]][128]
 // CHECK: nvvm.prefetch tensormap in_param_space, %[[SECOND]]
 // CHECK: nvvm.barrier
-// Where a box has fewer rows, all threads but those that load clear the others: 8 pieces of each, in two panels of two
+// If a box has fewer rows, all threads but those that load clear the others: 8 pieces of each, in two panels of two
 // stages.
 // CHECK: %[[AWAY:.*]] = llvm.sub %[[THREAD:.*]], %[[OTHERS]]
 // CHECK: %[[CLEARS:.*]] = llvm.icmp "uge" %[[AWAY]],
@@ -46,7 +46,7 @@ gpu.module @m {
 // CHECK: llvm.store
 // CHECK: llvm.add %[[PIECE]], %[[OTHERS]]
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
-// Those that load wait only where whole boxes may come first.
+// Threads that load wait only where whole boxes may come first.
 // CHECK: %[[COUNT:.*]] = llvm.select %[[MORE]], %[[ALL]], %[[OTHERS]]
 // CHECK: %[[JOINS:.*]] = llvm.or %[[CLEARS]], %[[MORE]]
 // CHECK: llvm.cond_br %[[JOINS]]

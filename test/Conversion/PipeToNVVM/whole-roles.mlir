@@ -10,8 +10,8 @@
 !two = !pipe.channel<!x, !x>
 
 gpu.module @m {
-// Two channels of one loop, of different depths; a tile of work begins where the one before ended. What follows from
-// their counters is carried through both loops, so that there is no division.
+// Two channels of one loop, of different depths; a tile of work begins where the one before ended. Values that
+// follow from their counters are carried through both loops, so that there is no division.
 // CHECK-LABEL: llvm.func @loads
 // CHECK-NOT: llvm.urem
 // CHECK-NOT: llvm.udiv
@@ -129,7 +129,7 @@ gpu.func @lanes_before(%map: !map) kernel {
   gpu.return
 }
 
-// What another role asks has nothing to do with it.
+// Lanes that another role elects have nothing to do with it.
 // CHECK-LABEL: llvm.func @lanes_elsewhere
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK-COUNT-2: nvvm.elect.sync

@@ -1,4 +1,4 @@
-// What a schedule becomes: block b of g takes the tiles b, b + g, ...; the raster says which tile is t.
+// The code of a schedule: CTA b of g takes the tiles b, b + g, ...; the raster says which tile is t.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 gpu.module @m {
@@ -64,7 +64,7 @@ gpu.func @panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   }
   gpu.return
 }
-// Of a known number of tiles the last panel has a known width, and a quotient is the high word of a product.
+// With a known number of tiles the last panel has a known width, and a quotient is the high word of a product.
 // CHECK-LABEL: llvm.func @known_panels
 gpu.func @known_panels(%p: !llvm.ptr<1>) kernel {
   %m = arith.constant 32 : i32

@@ -15,7 +15,7 @@ func.func @scales(%t: tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %s : tensor<100x4xf8E4M3FN>
 }
 
-// What is to be done:
+// The bufferized form:
 // RUN: %fp4-opt-once %s --compile-to=tiles | FileCheck %s --check-prefix=TWIN
 // TWIN: func.func @scales(%{{.*}}: memref<1x1x512xi8>) -> memref<100x4xi8>
 // RUN: mlir-opt-22 --load-dialect-plugin=%plugin --load-pass-plugin=%plugin %s --pass-pipeline="builtin.module(fp4-outline-islands,one-shot-bufferize{bufferize-function-boundaries=1})" | FileCheck %s --check-prefix=OUTLINED

@@ -76,7 +76,7 @@ func.func @half_cast(%q: tensor<4x32xf4E2M1FN>, %s: tensor<?x1xf8E8M0FNU>) -> te
 
 // -----
 
-// What has a number for each row becomes static with the rows, or not at all.
+// A result with a number for each row becomes static with the rows, or not at all.
 // CHECK-LABEL: func @rows_cast
 // CHECK:         fp4.quantize {{.*}} (tensor<?x32xbf16>, tensor<?xf32>)
 // CHECK:         fp4.dequantize {{.*}} (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>, tensor<?xf32>)
@@ -97,7 +97,7 @@ func.func @rows_cast(%x: tensor<4x32xbf16>, %a: tensor<?xf32>)
 
 // -----
 
-// The same of an alpha for each row; an alpha for each column has nothing to do with the rows.
+// An alpha for each row becomes static with the rows; an alpha for each column has nothing to do with them.
 // CHECK-LABEL: func @alphas_cast
 // CHECK:         fp4.blockscaled_matmul {{.*}} -> tensor<?x8xf32>
 // CHECK:         %[[A:.*]] = fp4.matmul_alpha {{.*}} : tensor<4xf32>, tensor<f32> -> tensor<4x1xf32>

@@ -97,7 +97,7 @@ func.func @other_groups(%x: tensor<32x32xbf16>) -> tensor<32x32xbf16> {
 
 // -----
 
-// Its twin has both in one block.
+// The right twin has both operations in one block.
 func.func @same_block(%x: tensor<32x32xbf16>, %p: i1) -> tensor<32x32xbf16> {
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'func.return' reads the transformed tensor from memory"
   %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
@@ -369,7 +369,7 @@ func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, 
 
 // -----
 
-// Both products of a row are those of one group.
+// The two matmuls of a row are those of one group.
 #m = affine_map<(i, j) -> (i, j)>
 !p = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @gates(%x: tensor<8x128xbf16>, %p: !p, %q: !p) -> tensor<8x128xf32> {

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise -fp4-fuse | FileCheck %s
 // RUN: %fp4-opt-once %s -split-input-file -fp4-generalize-elementwise -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARKS
 // RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise "-fp4-fuse=fusions=epilogue" | FileCheck %s --check-prefix=OFF --implicit-check-not=fp4.prologue
-// What quantizers and amaxes alone read elementwise is computed by their kernels.
+// Elementwise operations that quantizers and amaxes alone read are computed by their kernels.
 // OFF: func.func @gate
 
 // CHECK-LABEL: func.func @gate

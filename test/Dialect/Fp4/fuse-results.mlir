@@ -106,7 +106,7 @@ func.func @reasons(%a: !e, %s: !s, %f: tensor<f32>, %rng: tensor<2xi64>) -> (ten
 
 // -----
 
-// Where sums are in registers too.
+// Matmuls with sums in registers fuse too.
 !e = tensor<128x256xf4E2M1FN>
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
@@ -127,7 +127,7 @@ func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
 
 // -----
 
-// Where products of few rows swap their operands, on a target without fp4 tensor cores, they fuse too.
+// Small-M matmuls that swap their operands, on a target without fp4 tensor cores, fuse too.
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
@@ -209,7 +209,7 @@ func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor
 !e = tensor<64x128xf4E2M1FN>
 !l = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-// The same where only the device knows the rows. A product that leaves rows as they are leaves tiles too.
+// The fusion also fires where only the device knows the rows. A matmul that leaves rows as they are leaves tiles too.
 // CHECK-LABEL: func.func @same_offsets
 // CHECK: fp4.blockscaled_matmul {{.*}} offsets %{{.*}} epilogue() {
 // CHECK: quantize_recipe

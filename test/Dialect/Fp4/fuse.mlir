@@ -2,7 +2,7 @@
 // RUN: %fp4-opt-once %s -split-input-file -fp4-fuse --remarks-filter-passed=fp4-fuse 2>&1 | FileCheck %s --check-prefix=PASSED
 // RUN: fp4-opt %s -split-input-file -fp4-fuse="fusions=amax,layout" | FileCheck %s --check-prefix=SOME
 // RUN: not %fp4-opt-once %s -split-input-file -fp4-fuse="fusions=amax,swizzle" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// What each fusion makes of plain operations; the reasons why one does not fire are in fuse-missed.mlir.
+// Results of each fusion of plain operations; the reasons why one does not fire are in fuse-missed.mlir.
 
 // PASSED:      remark: [Passed] hadamard+quantize | Category:fp4-fuse | Remark="the quantizer transforms its input"
 // PASSED-NEXT: %qt, %t = fp4.quantize %y
@@ -122,7 +122,7 @@ func.func @weights(%w: tensor<48x32xbf16>)
 // -----
 
 // Gradients: stochastic, with one draw of random numbers for both; the block of the default spelled
-// out is the default. What the later quantizer reads moves up.
+// out is the default. Operands of the later quantizer move up.
 // CHECK-LABEL: func @gradients
 // CHECK-SAME:    , %[[RNG:.*]]: tensor<2xi64>
 // CHECK:         %[[AX:.*]], %[[AY:.*]] = fp4.hadamard_amax

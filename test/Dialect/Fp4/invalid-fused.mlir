@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
-// What a second product, and results that are not the elements, must be. Each case has a twin that verifies.
+// Constraints of a dual GEMM, and of results that are not the elements. Each case has a twin that verifies.
 
 !e = tensor<64x128xf4E2M1FN>
 !s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

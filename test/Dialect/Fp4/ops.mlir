@@ -217,7 +217,7 @@ func.func @unswizzle(%sw: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>
   return %s : tensor<256x64xf8E4M3FN>
 }
 
-// What ranks quantized for themselves becomes the whole.
+// Shards that ranks quantized for themselves become the whole.
 // CHECK-LABEL: func @gather
 func.func @gather(%s0: tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %s1: tensor<60x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                   %gathered: tensor<2048x64xf4E2M1FN>) {

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
-// What an epilogue derives from its elements.
+// Results that an epilogue derives from its elements.
 
 !y = vector<32xbf16>
 // CHECK-LABEL: func.func @amax

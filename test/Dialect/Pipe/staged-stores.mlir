@@ -7,8 +7,8 @@
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 
 // The threads of an epilogue leave rows in shared memory, and a role of its own stores the tiles: the
-// tiles become a channel from threads to bulk_store. Its depth is 2, since one tile is read while the
-// next one is filled. Every acquire, commit, wait and release is needed.
+// tiles become a channel from threads to bulk_store. The depth of the channel is 2, since one tile is
+// read while the next one is filled. Every acquire, commit, wait and release is needed.
 // MUTANTS: 16 of 16 mutants rejected
 
 !acc = !pipe.tmem<128x128xf32>

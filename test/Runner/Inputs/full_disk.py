@@ -1,6 +1,6 @@
 """full_disk.py BYTES COMMAND...: COMMAND, which writes into the folder 'full' of the working directory, meets a disk of
-BYTES: a file system of its own where we may mount one, else a limit on the size of files. It must end with code 2, say
-what the system says, and leave nothing there but the file 'old', which has three characters."""
+BYTES: a file system of its own where we may mount one, else a limit on the size of files. COMMAND must end with code 2,
+say what the system says, and leave nothing there but the file 'old', which has three characters."""
 import os
 import resource
 import subprocess

@@ -81,7 +81,7 @@ func.func @random(%x: tensor<208x136xbf16> {fp4.name = "x"}, %ax: tensor<f32> {f
   return %q, %s : tensor<136x208xf4E2M1FN>, tensor<136x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// Both orientations of a gradient: a streaming kernel for the rows, another of tiles for the columns.
+// The two orientations of a gradient: a streaming kernel for the rows, another of tiles for the columns.
 func.func @both(%x: tensor<96x144xbf16> {fp4.name = "x"})
     -> (tensor<96x144xf4E2M1FN> {fp4.name = "q"}, tensor<96x9xf8E4M3FN> {fp4.name = "s"},
         tensor<144x96xf4E2M1FN> {fp4.name = "qt"}, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "st"}) {
@@ -94,7 +94,7 @@ func.func @both(%x: tensor<96x144xbf16> {fp4.name = "x"})
   return %q, %s, %qt, %st : tensor<96x144xf4E2M1FN>, tensor<96x9xf8E4M3FN>, tensor<144x96xf4E2M1FN>, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// The same as plain operations.
+// Plain operations instead.
 func.func @plain_both(%x: tensor<96x144xbf16> {fp4.name = "x"})
     -> (tensor<96x144xf4E2M1FN> {fp4.name = "q"}, tensor<96x9xf8E4M3FN> {fp4.name = "s"},
         tensor<144x96xf4E2M1FN> {fp4.name = "qt"}, tensor<144x6xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "st"}) {

@@ -1,4 +1,4 @@
-# What bash would complete: complete.sh TOOLS_FOLDER
+# Prints what bash would complete: complete.sh TOOLS_FOLDER
 PATH=$1:$PATH
 . "$(dirname "$0")/../../../utils/completion.bash"
 ask() { # tool, the words of the line as bash splits it

@@ -1,4 +1,4 @@
-// What jax 0.10.2 exports for ../stablehlo.mlir, in the generic form.
+// Export of jax 0.10.2 for ../stablehlo.mlir, in the generic form.
 "builtin.module"() <{sym_name = "jit_dot"}> ({
   "func.func"() <{arg_attrs = [{}, {}, {}, {}], function_type = (tensor<48x64xf4E2M1FN>, tensor<32x64xf4E2M1FN>, tensor<48x2xf8E8M0FNU>, tensor<32x2xf8E8M0FNU>) -> tensor<48x32xbf16>, res_attrs = [{jax.result_info = "result"}], sym_name = "main", sym_visibility = "public"}> ({
   ^bb0(%arg4: tensor<48x64xf4E2M1FN>, %arg5: tensor<32x64xf4E2M1FN>, %arg6: tensor<48x2xf8E8M0FNU>, %arg7: tensor<32x2xf8E8M0FNU>):

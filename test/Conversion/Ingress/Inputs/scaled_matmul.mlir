@@ -1,4 +1,4 @@
-// What jax 0.10.2 exports for ../stablehlo.mlir, in the generic form.
+// Export of jax 0.10.2 for ../stablehlo.mlir, in the generic form.
 "builtin.module"() <{sym_name = "jit_call"}> ({
   "func.func"() <{arg_attrs = [{}, {}, {}, {}, {}], function_type = (tensor<2x48x64xf4E2M1FN>, tensor<2x32x64xf4E2M1FN>, tensor<2x48x4xf8E4M3FN>, tensor<2x32x4xf8E4M3FN>, tensor<f32>) -> tensor<2x48x32xf32>, res_attrs = [{jax.result_info = "result"}], sym_name = "main", sym_visibility = "public"}> ({
   ^bb0(%arg4: tensor<2x48x64xf4E2M1FN>, %arg5: tensor<2x32x64xf4E2M1FN>, %arg6: tensor<2x48x4xf8E4M3FN>, %arg7: tensor<2x32x4xf8E4M3FN>, %arg8: tensor<f32>):

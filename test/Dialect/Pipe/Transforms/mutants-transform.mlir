@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
 // RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
 
-// The same of the transforming quantizer: a load and its announcement, and the acquire, commit, wait and
+// Mutants of the transforming quantizer: a load and its announcement, and the acquire, commit, wait and
 // release of three channels, one of which is filled by threads and once.
 // CHECK: 28 of 28 mutants rejected
 func.func @f(%x: tensor<81936x520xbf16>, %ax: tensor<f32>) -> (tensor<520x81936xf4E2M1FN>, tensor<520x5121xf8E4M3FN>) {

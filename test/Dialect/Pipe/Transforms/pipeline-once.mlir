@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s
 
-// What is filled once needs one stage; pipeline.mlir has the loops around it. A launch of another
-// kernel of the module asks for no shared memory.
+// A channel that is filled once needs one stage; pipeline.mlir has the loops around it. A launch of
+// another kernel of the module asks for no shared memory.
 
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>

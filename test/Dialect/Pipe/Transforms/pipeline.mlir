@@ -25,8 +25,8 @@
 // CHECK-LABEL: func.func @host
 // CHECK: %[[BYTES:.*]] = arith.constant 221320 : i32
 // CHECK: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
-// Of a kernel that is to be alone, it asks for so much that a multiprocessor with 233472 bytes, 1024 of which each block takes
-// besides, has no room for two.
+// A kernel that is to be alone asks for so much that an SM with 233472 bytes, 1024 of which each CTA takes besides, has no
+// room for two.
 // ALONE: %[[BYTES:.*]] = arith.constant 115713 : i32
 // ALONE: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
 // ALONE: gpu.func @gemm{{.*}}pipe.shared_bytes = {{[0-9][0-9][0-9][0-9][0-9]}} : i64

@@ -17,7 +17,7 @@ gpu.func @effect(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>, %p: !llvm.ptr<1
 
 #roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
                          epilogue warps 0 to 4 drives [threads]>
-// What the epilogue reads cannot steer the loads of the same tile.
+// A value that the epilogue reads cannot steer the loads of the same tile.
 !acc = !pipe.tmem<128x64xf32>
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 gpu.module @kernels {

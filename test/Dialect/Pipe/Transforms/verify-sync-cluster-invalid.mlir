@@ -464,7 +464,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 
 // -----
 
-// The loads of both blocks signal the leader: 2048 bytes each. This kernel is correct.
+// The loads of both CTAs signal the leader: 2048 bytes each. The kernel is correct.
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>

@@ -2,7 +2,7 @@
 
 // Channels with two consumers, and rings with two producers.
 
-// Two roles use each stage. This kernel is correct; those that follow differ in the place marked.
+// Two roles use each stage. The first kernel is correct; those that follow differ in the place marked.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -pipe-verify-sync -verify-diagnostics -split-input-file
 
-// Both ends of a channel take the same stages: in loops that run alike, under the same condition.
+// The two ends of a channel take the same stages: in loops that run alike, under the same condition.
 
 // (C133) The consumer's loop runs another number of times than the producer's.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>

@@ -43,7 +43,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
 
 // -----
 
-// What reads a set is issued before the release that says when it is complete.
+// An MMA that reads a set is issued before the release that says when it is complete.
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !acc = !pipe.tmem<128x128xf32>
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
