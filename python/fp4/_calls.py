@@ -33,7 +33,7 @@ def _raise(kind: int, message: str, note: str, cause: str) -> NoReturn:
 
 def _load() -> Any:
     """The module beside the library, or None: then $FP4_NATIVE is 0, or it was not built, or it
-    does not fit to this Python. It finds the library when a plan is made."""
+    does not fit to this Python. The module finds the library when a plan is made."""
     path = c.PATH.parent / "_native.abi3.so"
     if os.environ.get("FP4_NATIVE") == "0" or not path.is_file():
         return None
@@ -89,7 +89,7 @@ else:
 
 @functools.cache
 def _accept(torch: Any) -> bool:
-    """Whether the module fits to the library, and can read the tensors of `torch`."""
+    """Returns True if the module fits to the library, and can read the tensors of `torch`."""
     api = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if native is None or api is None:
         return False
@@ -116,8 +116,9 @@ def remember(program: Program, name: str | None, tensors: tuple[Any, ...], call:
 
 
 def _maker(torch: Any, output: View) -> Any:
-    """How a tensor like `output` is made, in the form of _native.pyi. torch.empty_strided serves
-    every device. What torch.compile emits for the current device takes a third of the time."""
+    """Returns the way to make a tensor like `output`, in the form of _native.pyi.
+    torch.empty_strided serves every device. The function that torch.compile emits for the current
+    device takes a third of the time."""
     tensor = output.owner
     guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     here = getattr(guards, f"_empty_strided_{tensor.device.type}", None)

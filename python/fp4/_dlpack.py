@@ -40,7 +40,7 @@ class _Versioned(ctypes.Structure):
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What a capsule describes; `owner` keeps it alive."""
+    """The tensor that a capsule describes; `owner` keeps it alive."""
 
     owner: Any
     dtype: str

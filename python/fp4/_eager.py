@@ -12,8 +12,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def eager(reason: str) -> Callable[[_Function], _Function]:
     """As torch.compiler.disable: the graph breaks at the function, or with fullgraph=True there is
-    an error with the reason. That one imports Dynamo, which takes seconds, at once; this one leaves
-    it until somebody else has imported it."""
+    an error with the reason. torch.compiler.disable imports Dynamo at once, which takes seconds;
+    this function waits until somebody else has imported Dynamo."""
 
     def decorate(function: _Function) -> _Function:
         known: list[Callable[..., Any]] = []

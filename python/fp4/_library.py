@@ -61,7 +61,8 @@ class CallOptions(ctypes.Structure):
     _fields_ = [("size", c_uint64), ("stream", c_uint64), ("allocator", POINTER(Allocator))]
 
 
-# What each function takes. Those of the first table return an fp4_error, which _check raises.
+# Argument types of each function. The functions of the first table return an fp4_error, which
+# _check raises.
 _CHECKED: dict[str, list[Any]] = {
     "fp4_compiler_create": [POINTER(CompilerOptions), POINTER(c_void_p)],
     "fp4_compiler_load_text": [c_void_p, c_char_p, c_char_p],

@@ -56,7 +56,7 @@ def one_of(value: object, what: str, known: Sequence[str]) -> str:
 
 
 def identifier(name: str) -> bool:
-    """Whether MLIR accepts `name` after % and @ as it is."""
+    """Returns True if MLIR accepts `name` after % and @ as it is."""
     return bool(_WORD.fullmatch(name))
 
 

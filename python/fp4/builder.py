@@ -171,7 +171,8 @@ class FunctionBuilder:
 
     def scaled(self, data: Value, scales: Value, format: str = "nvfp4", *,
                amax: Value | None = None, recipe: str | None = None) -> ScaledValue:
-        """A quantized matrix of values that exist, such as arguments. This adds no operation."""
+        """A quantized matrix of values that exist, such as arguments. The function gets no
+        operation."""
         find_format(format)
         self._use(data, "'data'")
         self._use(scales, "'scales'")
@@ -443,8 +444,8 @@ class FunctionBuilder:
                   operands: dict[str, Value | None], shapes: Sequence[tuple[int, int]],
                   attributes: dict[str, str], groups: Sequence[int] | None = None,
                   columnwise: bool = False) -> list[Value]:
-        """Data and scales of each of the outputs, which have `shapes`. Of `groups` that have so
-        many rows of the input, tiled scales are a list of tiles."""
+        """Returns data and scales of each of the outputs, which have `shapes`. If the rows of the
+        input are in `groups`, tiled scales are a list of tiles."""
         facts = find_format(format)
         used, types = self._operands({"input": input, **operands})
         head = {"format": f"#fp4.format<{format}>",
@@ -572,7 +573,8 @@ def _block(block: Sequence[int] | None) -> dict[str, str]:
 
 
 def _check_product(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> None:
-    """What the builder knows of its operands and the verifier does not, or says less well."""
+    """Checks what the builder knows of its operands and the verifier does not, or reports less
+    well."""
     for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
         layout = m.check(value, what, ScaledValue).scales.type.layout
         if layout != "tiled_128x4":

@@ -55,7 +55,8 @@ class _Session:
                               "the package fp4-compiler, or set FP4_LIBRARY to the path of "
                               "libfp4.so")
         self.heard = heard = list[str]()
-        # It refers to the list alone: a cycle would keep the compiler until Python looks for one.
+        # The callback refers to the list alone: a cycle would keep the compiler until Python looks
+        # for one.
         self.callback = c.DiagnosticFunction(lambda context, text: heard.append(c.text(text)))
         options = c.CompilerOptions(size=ctypes.sizeof(c.CompilerOptions))
         options.target = c.encode(source.target, "'target'")
@@ -176,7 +177,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         target: "sm_100a" and the other names of the target table. Quantizers also compile for
             "sm_90a".
         dims: sizes, in elements, of the dimensions that arguments name with fp4.dims.
-        assemble: also make cubins. This needs ptxas, not a GPU.
+        assemble: also make cubins. The assembler is ptxas; no GPU is needed.
         ptxas: its path; without it $FP4_PTXAS, else the one that is found.
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.

@@ -69,7 +69,7 @@ class Device:
         self.selector: str = c.text(library.fp4_device_get_selector(handle))
         #: "sm_90a" for a Hopper GPU; of a simulator what it was opened for.
         self.target: str = c.text(library.fp4_device_get_target(handle))
-        #: Whether this is a GPU.
+        #: True for a GPU.
         self.is_hardware: bool = bool(library.fp4_device_is_hardware(handle))
         self._finalizer = weakref.finalize(self, _close_quietly, library, self._handle)
 
@@ -114,7 +114,7 @@ class Device:
 
 
 def closed() -> UsageError:
-    """What the use of a closed device ends in."""
+    """The error that every use of a closed device raises."""
     return UsageError("the device is closed", "open another one")
 
 

@@ -19,7 +19,7 @@ _LOCATION = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): error
 
 
 class Error(Exception):
-    """What every failure of fp4 is.
+    """The base class of every failure of fp4.
 
     Attributes:
         message: what is wrong, with the value found and the value expected; for a program that

@@ -1,5 +1,4 @@
-"""What a compiled program says about itself: functions, operands and their types
-(docs/Libraries.md)."""
+"""Facts about a compiled program: functions, operands and their types (docs/Libraries.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ class Type:
 
     @property
     def is_tiled(self) -> bool:
-        """Whether these are block scales in tiles."""
+        """Returns True for block scales in tiles."""
         return self.layout == "tiled_128x4"
 
     @property

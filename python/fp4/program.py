@@ -106,11 +106,11 @@ class Program(Calls):
                                   linear scales look the same: nothing is swizzled silently
         function: its name; not needed where the program has one.
         out: arrays for the results, one or a tuple, with the dtypes and shapes that they would have
-            (or uint8 for elements of a byte), on the device of the arguments. They overlap neither
-            each other nor an argument. One for a result with fp4.strided may have rows with gaps
-            between them, such as a slice of columns. The call returns what was given. Without it
-            every call makes new arrays.
-        verify: compare the results with the reference model (docs/reference/numerics.md).
+            (or uint8 for elements of a byte), on the device of the arguments. Results overlap
+            neither each other nor an argument. One for a result with fp4.strided may have rows with
+            gaps between them, such as a slice of columns. The call returns what was given. Without
+            it every call makes new arrays.
+        verify: compare the results with the reference model (docs/Numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
             torch; for other packages it is the default stream, and the call waits for it. A
@@ -198,7 +198,7 @@ class Program(Calls):
 
 
 def load(path: str | os.PathLike[str], device: Device | None = None) -> Program:
-    """Loads a library that Compiled.save or fp4-runner --emit=so wrote. This needs no compiler:
+    """Loads a library that Compiled.save or fp4-runner --emit=so wrote. Loading needs no compiler:
     libfp4rt.so is enough. A UsageError says what is wrong with the file."""
     handle = ctypes.c_void_p()
     c.library().fp4_program_load(c.encode(path, "'path'"), ctypes.byref(handle))
@@ -299,7 +299,8 @@ class _Extent(NamedTuple):
                        pitch)
 
     def rows(self) -> Iterator[tuple[int, int]]:
-        """Where each row begins in the array, and its bytes: nobody touches what is between."""
+        """Yields the offset of each row in the array, and its bytes: nobody touches what is between
+        rows."""
         size = self.end - self.begin
         for offset in range(0, size, self.pitch) if size else ():
             yield offset, self.width
@@ -358,7 +359,7 @@ class _Call:
                                      f"{names[other]}")
 
     def makes_results(self) -> bool:
-        """Whether the results are arrays as a call without `out` makes them."""
+        """Returns True if the results are arrays as a call without `out` makes them."""
         return self.given is None or all(map(is_canonical, self.given, self.kinds))
 
     def issue(self, verify: bool, options: c.CallOptions | None = None) -> None:

@@ -12,7 +12,7 @@ _LEGACY = 1  # CU_STREAM_LEGACY, and what DLPack calls the default stream
 
 
 class Stream:
-    """What the caller gave as `stream`.
+    """The `stream` that the caller gave.
 
     Attributes:
         handle: the CUstream as a number, 0 being the default stream; None where nothing was given.

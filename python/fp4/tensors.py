@@ -59,12 +59,12 @@ def tiled(data: Any, rows: int, columns: int) -> Tiled:
     """Says how many rows and columns of scales a tiled buffer has.
 
     A buffer in the layout tiled_128x4 is ceil(rows/128) x ceil(columns/4) blocks of 512 bytes,
-    padding included, so its size does not tell the rows. Where the function has a static shape, or
+    padding included, so its size does not tell the rows. If the function has a static shape, or
     names the dimension with fp4.dims on another argument too, a plain array is enough.
 
     Args:
         data: uint8 or float8, of shape [bytes] or [ceil(rows/128), ceil(columns/4), 512].
-        rows: of the matrix whose scales these are.
+        rows: the rows of the matrix that the scales are of.
         columns: scales in a row, K/16 for NVFP4 and K/32 for MXFP4.
     """
     return Tiled(data, (rows, columns))
@@ -115,7 +115,8 @@ def _view_other(value: Any, what: str, stream: int) -> View:
 
 
 def _namespace_of(value: Any, what: str) -> Any:
-    """What has `empty` for the results: the array namespace, or the package, as of CuPy."""
+    """Returns the object that has `empty` for the results: the array namespace, or the package, as
+    of CuPy."""
     with contextlib.suppress(Exception):
         return value.__array_namespace__()
     package = sys.modules.get(type(value).__module__.partition(".")[0])
@@ -306,7 +307,7 @@ def check_result(value: Any, found: View, kind: Type, what: str, like: View | No
 
 
 def is_canonical(found: View, kind: Type) -> bool:
-    """Whether `found` is as `empty` makes it."""
+    """Returns True if `found` is as `empty` makes it."""
     return (found.dtype == _DTYPES[kind.element][0] and found.shape == kind.buffer_shape
             and found.strides is None)
 
@@ -316,7 +317,8 @@ def _place(found: View) -> str:
 
 
 def _empty_other(like: View, kind: Type, stream: int) -> View:
-    """Of the element's dtype, or where the package has or exports none, of its bytes."""
+    """Makes an array of the element's dtype, or of its bytes if the package has or exports no such
+    dtype."""
     failure: Exception | None = None
     for name in (_DTYPES[kind.element][0], f"uint{8 * kind.item_bytes}"):
         dtype = getattr(like.namespace, name, None)

@@ -125,8 +125,8 @@ class FP4HfQuantizer(HfQuantizer):  # type: ignore[misc]
 
 
 def _absent(layers: dict[str, Record]) -> list[str]:
-    """The parameters that the model has without fp4, and not with it. Those of experts are left
-    out, because transformers takes them apart when it saves a model."""
+    """The parameters that the model has without fp4, and not with it. The parameters of experts are
+    left out, because transformers takes them apart when it saves a model."""
     return [f"{name}.weight" for name, record in layers.items()
             if record["class"].endswith("Linear")]
 

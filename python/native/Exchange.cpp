@@ -45,7 +45,7 @@ bool isDense(const dlpack::Tensor &tensor) {
   return true;
 }
 
-/// Whether `question`, a Python object, is False. An exception is none.
+/// Returns true if `question`, a Python object, is False. An exception is not False.
 bool isFalse(Object question) {
   if (!question)
     PyErr_Clear();

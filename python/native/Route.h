@@ -39,8 +39,8 @@ private:
   std::atomic<bool> isClosed_ = false;
 };
 
-/// How a result of torch is made: `make` on any device, `makeHere` on the current one, if it is not
-/// null, which is faster.
+/// The way to make a result of torch: `make` on any device, or the faster `makeHere`, if not null,
+/// on the current one.
 struct Maker {
   Object make, arguments, options;
   Object makeHere, argumentsHere;

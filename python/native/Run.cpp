@@ -175,7 +175,7 @@ Object raise(fp4_error *error, const std::string &cause) {
   return {};
 }
 
-/// Whether torch's current device is that of the tensors.
+/// Returns true if torch's current device is that of the tensors.
 bool isCurrent(const Arguments &arguments) {
   if (arguments.deviceType() == dlpack::kCpu || !exchange.currentDevice)
     return true;

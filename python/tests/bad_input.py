@@ -1,7 +1,7 @@
 """Wrong input and what comes of it: the cases of data/bad_input.md.
 
 `bad_input.py` prints the tables of the page and `bad_input.py --write` writes them into it;
-test_bad_input.py runs every case and compares. A case is one wrong call. It must end in the
+test_bad_input.py runs every case and compares. A case is one wrong call. The call must end in the
 exception that the page names, with the message and the remedy that the page quotes.
 """
 
@@ -232,7 +232,7 @@ def compile_cases() -> list[Case]:
     ]
 
 
-#: Its version is right, and then it ends by a signal.
+#: A ptxas whose version is right, and which then ends by a signal.
 CRASHES = 'test "$1" = --version && echo "Cuda compilation tools, release 13.0" || kill -SEGV $$'
 
 
@@ -357,7 +357,7 @@ print("REPORT" + json.dumps(found))
 
 
 class Refused(Exception):
-    """What a process reported: the name of the exception, its message and its note."""
+    """The exception that a process reported: its name, its message and its note."""
 
     def __init__(self, name: str, message: str, note: str) -> None:
         super().__init__(message)
@@ -466,7 +466,7 @@ SECTIONS: dict[str, Function] = {
     "The compiler": compile_cases, "Functions of other packages": compat_cases,
     "fp4.checkpoints": checkpoint_cases,
 }
-#: Their cases wait for processes, which run beside the others.
+#: Tables whose cases wait for processes, which run beside the other tables.
 PROCESSES: dict[str, Function] = {"Installations": installation_cases, "fp4.sim": sim_cases}
 
 
@@ -487,7 +487,7 @@ def outcome(function: Function) -> tuple[str, str, str]:
     located = re.search(r"^\S+: note: (.*)$", message, re.M)
     if located and not note:
         note = located[1]
-    # Of the compiler's diagnostics, the first.
+    # The first of the compiler's diagnostics.
     first = re.search(r"\A.*(?:\n\S+:\d+:\d+: error: .*)?", message)
     return name, plain(first[0] if first else message), plain(note)
 

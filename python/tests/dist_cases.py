@@ -31,7 +31,7 @@ def case(function: "Callable[[int], None]") -> "Callable[[int], None]":
 
 
 def matrix(rows: int, columns: int = K, seed: int = 1) -> Any:
-    """The same on every rank and device; the largest element is in the last row."""
+    """Makes the same matrix on every rank and device; the largest element is in the last row."""
     x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
     x[-1, -1] = 9
     return x.to(torch.bfloat16).to(DEVICE)
@@ -59,7 +59,7 @@ def refused(words: str, function: "Callable[..., Any]", *arguments: Any, **optio
 
 
 def mine(whole: Any, sizes: "tuple[int, int]", rank: int) -> Any:
-    """This rank's rows."""
+    """Returns this rank's rows."""
     return whole[sum(sizes[:rank]):][:sizes[rank]].contiguous()
 
 

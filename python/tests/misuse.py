@@ -65,7 +65,7 @@ def program(function: str) -> Any:
 
 
 def wrong_numpy(rng: random.Random, array: Any) -> tuple[str, Any]:
-    """What an array that fits could be instead."""
+    """Makes something else than an array that fits."""
     array = np.asarray(array)
     shape, columns = array.shape, array.shape[-1:]
     dtypes = ["float64", "int8", "bool", "complex64", "int32", "V4", "O", "S3", "datetime64[s]"]
@@ -87,7 +87,7 @@ def wrong_numpy(rng: random.Random, array: Any) -> tuple[str, Any]:
 
 
 def wrong_torch(rng: random.Random, array: Any) -> tuple[str, Any]:
-    """What a tensor that fits could be instead."""
+    """Makes something else than a tensor that fits."""
     bits = np.ascontiguousarray(array)
     bits = bits.view(np.uint8) if bits.dtype.itemsize == 1 else bits
     tensor = torch.from_numpy(bits.copy()).reshape(np.shape(array))
@@ -119,7 +119,7 @@ def wrong_dlpack(rng: random.Random, array: Any) -> tuple[str, Any]:
 
 
 def misuse_array(rng: random.Random) -> Case:
-    """One argument is wrong. Those of torch stand among others of NumPy, which is wrong too."""
+    """One argument is wrong. A tensor of torch stands among arrays of NumPy, which is wrong too."""
     function = rng.choice(["amax", "linear", "tiled", "dequantize", "product"])
     arguments = right(function)
     index = rng.randrange(len(arguments))
@@ -293,7 +293,7 @@ def misuse_builder(rng: random.Random) -> Case:
 
 
 def misuse_verified_builder(rng: random.Random) -> Case:
-    """What only the verifier knows."""
+    """Makes a mistake that only the verifier finds."""
     builder = fp4.Builder()
     f = builder.function("f")
     x = f.argument("x", (4, rng.choice((64, 96))))
@@ -330,7 +330,7 @@ def misuse_device(rng: random.Random) -> Case:
 
 
 def misuse_closed(rng: random.Random) -> Case:
-    """What is used after its device was closed."""
+    """Uses an object after its device was closed."""
     with fp4.Device("sim", check="off") as device:
         closed = compiled().program(device)
         if rng.random() < 0.5:
@@ -393,7 +393,7 @@ def cases(seed: int, count: int) -> Iterator[Case]:
 
 
 def judge(case: Case) -> str:
-    """What is wrong with how a call ends; "" if it ends well."""
+    """Returns what is wrong with how a call ends; "" if it ends well."""
     try:
         result = case.call()
     except case.expected as error:

@@ -1,4 +1,4 @@
-"""What the generators of misuse.py make."""
+"""The cases that the generators of misuse.py make."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import fp4
 
 Call = Callable[[], Any]
 
-#: What is no array, no program and no option.
+#: Values that are no array, no program and no option.
 JUNK: list[Any] = [None, 3, 2.5, "x", b"bytes", [1.0], {}, object(), float, True, (1, 2), 1j]
 
 

@@ -30,7 +30,7 @@ def scaled(rows: int, columns: int = 64, format: str = "nvfp4",
 
 
 def wrong_matrix(rng: random.Random) -> tuple[str, Any]:
-    """What is no matrix of 64 columns that can be quantized."""
+    """Makes a tensor that is no matrix of 64 columns that can be quantized."""
     dtype = rng.choice([torch.float64, torch.int8, torch.bool, torch.complex64, torch.uint8,
                         torch.float8_e4m3fn])
     return rng.choice([

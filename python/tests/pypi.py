@@ -63,8 +63,8 @@ def _wheel(wanted: str, scratch: str) -> Callable[[str], bytes]:
 
 
 def _source(wanted: str, scratch: str) -> Callable[[str], bytes]:
-    """pip asks a source distribution for its metadata, and this needs what the package is built
-    with. That fails here, and --no-clean leaves what was unpacked."""
+    """pip asks a source distribution for its metadata, which needs the build requirements of the
+    package. The request fails here, and --no-clean leaves the unpacked files."""
     said = _pip(scratch, "--no-binary", ":all:", "--no-build-isolation", "--no-clean", "--dest",
                 scratch, wanted)
     folders = [path for path in pathlib.Path(scratch).glob("pip-*/*") if path.is_dir()]

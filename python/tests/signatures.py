@@ -141,7 +141,7 @@ def describe(text: str, name: str) -> list[str] | None:
 
 
 def record(source: Source) -> dict[str, Any]:
-    """What data/signatures.json has of a package."""
+    """Returns the record of a package in data/signatures.json."""
     names = {}
     for path, items in PACKAGES[source.name][1].items():
         for item in items:

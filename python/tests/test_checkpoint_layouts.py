@@ -113,7 +113,7 @@ class Damage(Checkpoints):
 
 class Written(Checkpoints):
     def test_what_quantize_makes_by_default(self) -> None:
-        """Its scale of the tensor is an amax: the layout's own scale of it decodes to the same
+        """The scale of the tensor is an amax: the layout's own scale of it decodes to the same
         numbers but for a rounding of float32. Tiled scales are stored linear."""
         torch.manual_seed(2)
         for layout in ("modelopt", "compressed-tensors"):

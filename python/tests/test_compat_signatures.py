@@ -36,7 +36,8 @@ class Signatures(unittest.TestCase):
                                  {name for name in names if name[0].islower() and "." not in name})
 
     def test_ours_are_those_of_the_packages_on_pypi(self) -> None:
-        """What is recorded was not made up: the packages of these versions have it."""
+        """Checks that the record was not made up: the packages of these versions have the
+        signatures."""
         for package, content in signatures.recorded().items():
             with self.subTest(package=package):
                 try:

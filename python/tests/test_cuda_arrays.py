@@ -27,7 +27,7 @@ _BYTES = 1 << 20
 
 
 class Driver:
-    """What the tests need of libcuda."""
+    """The functions of libcuda that the tests need."""
 
     def __init__(self) -> None:
         self.library = ctypes.CDLL("libcuda.so.1")

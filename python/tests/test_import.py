@@ -1,4 +1,4 @@
-"""What `import fp4` costs."""
+"""Tests of the cost of `import fp4`."""
 
 import subprocess
 import sys

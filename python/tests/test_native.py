@@ -199,7 +199,7 @@ class Fallback(unittest.TestCase):
 
 
 def close_while_threads_call(program: fp4.Program, x: Any) -> "list[BaseException]":
-    """What three threads met that is neither the right result nor the end of the device."""
+    """Returns what three threads met that is neither the right result nor the end of the device."""
     failures: list[BaseException] = []
     device = fp4.Device("sim")
     expected, started = program.on(device)(x, function="amax"), threading.Barrier(4)

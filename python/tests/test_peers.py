@@ -322,7 +322,8 @@ class Layouts(unittest.TestCase):
 
 
 class InTheSimulator(unittest.TestCase):
-    """What `prepare` compiles, called as a run calls it, with tensors of the CPU."""
+    """Tests of the kernels that `prepare` compiles, called as a run calls them, with tensors of the
+    CPU."""
 
     def test_products_of_every_kind(self) -> None:
         build = pathlib.Path(os.environ.get("FP4_BUILD", ROOT / "build"))

@@ -143,7 +143,7 @@ class Scripts(unittest.TestCase):
 
 @unittest.skipIf(torch is None, "torch is not installed")
 class Cublas(unittest.TestCase):
-    """What stands in for Triton's CublasLt, against products of what fp4 dequantizes."""
+    """Tests of the stand-in for Triton's CublasLt, against matmuls of what fp4 dequantizes."""
 
     def setUp(self) -> None:
         from fp4.sim.cublas import CublasLt

@@ -83,13 +83,13 @@ class Cpu(unittest.TestCase):
 
 
 def same(expected: Any, found: Any) -> bool:
-    """Whether the tensors of two calls have the same types and bytes."""
+    """Returns True if the tensors of two calls have the same types and bytes."""
     return all(one.dtype == other.dtype and one.shape == other.shape and
                torch.equal(raw(one), raw(other)) for one, other in zip(expected, found))
 
 
 def raw(tensor: Any) -> Any:
-    """Its bytes; torch has no view of a scalar as bytes."""
+    """Returns the bytes of a tensor; torch has no view of a scalar as bytes."""
     return (tensor if tensor.dim() else tensor.reshape(1)).view(torch.uint8).cpu()
 
 

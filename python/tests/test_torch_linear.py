@@ -90,7 +90,8 @@ class Training(unittest.TestCase):
         self.assertLess(sum(value.nbytes for value in kept), (48 + 32) * 64 * 2)
 
     def test_a_compiled_layer_keeps_quantized_operands_too(self) -> None:
-        """What Inductor's partitioner passes from the forward graph to the backward graph."""
+        """Checks what Inductor's partitioner passes from the forward graph to the backward
+        graph."""
         from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
         from torch._dynamo.backends.common import aot_autograd
 

@@ -46,7 +46,7 @@ def routing(tokens: int, experts: int, chosen: int = 2) -> "tuple[Any, Any, Any]
 
 
 def dequantized(made: Any, x: Any, index: Any, weights: Any) -> Any:
-    """What the module computes, token by token in fp32, of the weights that it has."""
+    """Computes what the module computes, token by token in fp32, with the weights that it has."""
     layers = (made.gate_up, made.down)
     y = torch.zeros(x.shape[0], made.hidden_size)
     for token, (chosen, shares) in enumerate(zip(index.tolist(), weights.tolist())):

@@ -2,7 +2,7 @@
 
     pip install transformers peft
 
-Each model is a tiny one of random weights, on the simulator. Its reference is the same model with
+Each model is a tiny one of random weights, on the simulator. The reference is the same model with
 the numbers that the quantized layers multiply by.
 """
 
@@ -68,8 +68,8 @@ def reference(made: Any, quantized: Any) -> Any:
 
 
 def experts_in_4_bits(experts: Any) -> None:
-    """Gates, ups and downs of every expert, each with a scale of its own. Those of gpt-oss are
-    transposed, and its gates and ups are in turns."""
+    """Gates, ups and downs of every expert, each with a scale of its own. In gpt-oss the matrices
+    are transposed, and gates and ups are in turns."""
     is_turned = type(experts).__name__ == "GptOssExperts"
     for stack, parts in ((experts.gate_up_proj, 2), (experts.down_proj, 1)):
         for matrix in stack:

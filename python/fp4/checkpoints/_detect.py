@@ -1,4 +1,4 @@
-"""Which layout a checkpoint has, and which of its tensors make up a quantized weight."""
+"""Detects the layout of a checkpoint, and the tensors that make up each quantized weight."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def _kind(headers: Headers, layout: Layout, name: str, named: Kind) -> Kind:
 
 
 def _is_transposed(data: Header, scales: Header, kind: Kind) -> bool:
-    """Whether the tensors of a stack are [E, K/2, R] and [E, K/block, R], which ModelOpt writes for
-    models whose experts multiply from the right. The sizes that differ tell it."""
+    """Returns True if the tensors of a stack are [E, K/2, R] and [E, K/block, R], which ModelOpt
+    writes for models whose experts multiply from the right. The sizes that differ decide."""
     if not kind.stacks or len(data.shape) != 3 or len(scales.shape) != 3 or data.dtype == "F4":
         return False
     rows = data.shape[2] == scales.shape[2]

@@ -12,7 +12,7 @@ from ..torch import RoutedExperts, Scaled
 from ..torch.routed import experts_of, gate_and_up, holds_experts
 from ._read import Checkpoint
 
-#: What the matrices of one expert are called.
+#: Names of the matrices of one expert.
 _PARTS = {"gate_proj": "gate", "w1": "gate", "up_proj": "up", "w3": "up", "down_proj": "down",
           "w2": "down"}
 _STACKS = ("gate_up_proj", "down_proj")

@@ -25,7 +25,8 @@ INDEX = "model.safetensors.index.json"
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What a file says of a tensor: its dtype, such as U8, F8_E4M3 or F4, and its logical shape."""
+    """The facts that a file has about a tensor: its dtype, such as U8, F8_E4M3 or F4, and its
+    logical shape."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -35,7 +36,8 @@ class Header:
 
 
 class Files:
-    """The tensors of one or several safetensors files. They are read when they are asked for.
+    """The tensors of one or several safetensors files. Each tensor is read when somebody asks for
+    it.
 
     Attributes:
         headers: by the names of the tensors.
@@ -120,7 +122,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a JSON file says about quantization.
+    """The facts about quantization in a JSON file.
 
     Attributes:
         path: of the file.
@@ -136,7 +138,7 @@ class Config:
 
 
 def configs(path: pathlib.Path) -> list[Config]:
-    """What config.json and hf_quant_config.json beside the tensors say."""
+    """Reads config.json and hf_quant_config.json beside the tensors."""
     folder = path if path.is_dir() else path.parent
     found = []
     for name, key in (("config.json", "quantization_config"), ("hf_quant_config.json", "")):

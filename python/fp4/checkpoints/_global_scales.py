@@ -17,7 +17,7 @@ from ._layouts import Kind
 
 CONVENTIONS = ("encode", "decode")
 _ONE = 0x38  # E4M3
-#: What two roundings of float32 may change, of a number.
+#: The relative error that two roundings of float32 may add.
 _ROUNDING = 2.0 ** -22
 
 
@@ -48,8 +48,8 @@ class GlobalScale:
     def to(self, convention: str, *, nearest: bool = False) -> GlobalScale:
         """The same scale in the other convention: a number whose reciprocal is this one.
 
-        Not every float32 is the reciprocal of one. Such a scale is a UsageError, unless `nearest`
-        asks for the rounded reciprocal.
+        Not every float32 is the reciprocal of one. A scale without an exact reciprocal is a
+        UsageError, unless `nearest` asks for the rounded reciprocal.
         """
         if convention == self.convention:
             return self
@@ -129,8 +129,8 @@ def _candidates(factors: torch.Tensor, kind: Kind) -> Iterator[torch.Tensor | No
 
 
 def _factors(format: str, recipe: str, level: torch.Tensor | None) -> torch.Tensor:
-    """What a recipe multiplies 1 by, for each byte of a block scale: float32 [256]. The compiled
-    dequantizer says so; no formula is repeated here."""
+    """Returns the factor by which a recipe multiplies 1, for each byte of a block scale: float32
+    [256]. The compiled dequantizer computes the factors; no formula is repeated here."""
     run = _table(format, recipe)
     return run(level)
 

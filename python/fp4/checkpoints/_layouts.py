@@ -15,8 +15,8 @@ from ..errors import UsageError
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How a layout stores the weights of one format. Names of tensors are the name of the weight
-    and one of these endings.
+    """The way in which a layout stores the weights of one format. Names of tensors are the name of
+    the weight and one of these endings.
 
     Attributes:
         format: "nvfp4" or "mxfp4".
@@ -53,7 +53,7 @@ class Kind:
         return self.scale_types or _SCALE_TYPES[self.format]
 
     def same_names(self, other: Kind) -> bool:
-        """Whether the type of the block scales alone tells the two apart."""
+        """Returns True if the type of the block scales alone tells the two apart."""
         return (self.data, self.scales) == (other.data, other.scales)
 
 

@@ -58,19 +58,20 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
     model holds as 3-D parameters become RoutedExperts, of a stack or of a weight for each.
 
     Args:
-        model: its parameters may be on the device meta. What it loads goes where they are, and from
-            meta to the CPU.
+        model: its parameters may be on the device meta. Loaded tensors go to the device of the
+            parameters that they replace, and from meta to the CPU.
         layout, global_scale, check_scales: those of fp4.checkpoints.open.
         weight_only: which layers to make, where the caller knows better than the file.
         merged: the last part of the name of a layer, and those of the weights that it stands for.
         rename: from the name of a tensor in the file to that in the model, where they differ.
 
     Returns:
-        What became of each layer.
+        The fate of each layer.
 
     Raises:
         UsageError: a weight for which the model has no layer, or of another shape; a parameter that
-            the file does not have. The message names it. The model may be changed in part.
+            the file does not have. The message names the weight or parameter. The model may be
+            changed in part.
     """
     options = _Options(rename or (lambda name: name), merged, weight_only)
     lines = []

@@ -130,8 +130,8 @@ class Checkpoint(Mapping[str, Entry]):
     def merged(self, names: Sequence[str], *,
                weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
         """The layer of several weights one below the other, such as q_proj, k_proj and v_proj. Each
-        part keeps its own scale of the tensor (merge), so no weight is rounded again. Of scales for
-        the input, which has to have one, the largest range is taken."""
+        part keeps its own scale of the tensor (merge), so no weight is rounded again. The input
+        needs one scale, so the one with the largest range is taken."""
         parts, scales = [self.read(name) for name in names], self._scales_of(names)
         weight = parts[0] if len(parts) == 1 else merge(parts)
         bias = self._bias(names, parts)
@@ -195,7 +195,7 @@ class Checkpoint(Mapping[str, Entry]):
         raise UsageError(f"the checkpoint has no quantized weight {name!r}", note)
 
     def close(self) -> None:
-        """Closes the files. What was read stays."""
+        """Closes the files. Tensors that were read stay."""
         self._files.close()
 
     def __enter__(self) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""Which layout block scales have: what made them, and what may read them.
+"""Tracks the layout of block scales: which function made them, and which functions may read them.
 
 Scales of the layouts linear and tiled_128x4 are both matrices of bytes in these packages, and of
 equal shape where there is no padding. So the functions that make scales note their layout for the
@@ -21,17 +21,17 @@ from ..errors import UsageError
 from ..tensors import Tiled
 
 TILED, LINEAR = "tiled_128x4", "linear"
-#: Of groups of rows, whose tiles begin anew: no function reads them as those of one matrix.
+#: Scales of groups of rows, whose tiles begin anew: no function reads them as scales of one matrix.
 GROUPED = "grouped tiled_128x4"
-#: Tiles of 8 rows and 4 columns, which FlashInfer's and vLLM's trtllm kernels read of few rows.
-#: Here it is made and read by torch: no kernel of fp4 has it.
+#: Tiles of 8 rows and 4 columns, which FlashInfer's and vLLM's trtllm kernels read for small M.
+#: Here torch makes and reads them: no kernel of fp4 has this layout.
 EIGHT = "tiled_8x4"
 
 
 @dataclasses.dataclass(frozen=True)
 class Scales:
-    """What is known of the scales in a buffer: their layout, rows x columns without padding, and
-    the function that made them."""
+    """The known facts about the scales in a buffer: their layout, rows x columns without padding,
+    and the function that made them."""
 
     layout: str
     rows: int
@@ -69,8 +69,8 @@ class _Notes:
 
 
 def _version(tensor: torch.Tensor) -> int:
-    """How often torch has written to the tensor or a view of it; it does not count for tensors of
-    torch.inference_mode."""
+    """Counts the writes of torch to the tensor or a view of it; torch does not count writes to
+    tensors of torch.inference_mode."""
     return 0 if tensor.is_inference() else tensor._version
 
 

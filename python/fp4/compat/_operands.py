@@ -1,4 +1,4 @@
-"""What the operands of the functions of fp4.compat must be."""
+"""Checks of the operands of the functions of fp4.compat."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def element(dtype: torch.dtype) -> str:
 
 
 def target(tensor: torch.Tensor) -> str:
-    """What to compile for: the GPU of the tensor, or for CPU tensors the sm_100a of the
-    simulator."""
+    """Returns the target to compile for: the GPU of the tensor, or for CPU tensors the sm_100a of
+    the simulator."""
     if tensor.device.type != "cuda":
         return "sm_100a"
     major, minor = torch.cuda.get_device_capability(tensor.device)

@@ -1,8 +1,8 @@
 """FlashInfer's functions for NVFP4 and MXFP4, of flashinfer-python 0.7.2.
 
 Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 / amax, and the
-`alpha` of a product is 1 / (g_a * g_b). Both are tensors that the caller computes, and are used as
-they are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
+`alpha` of a product is 1 / (g_a * g_b). The caller computes the two tensors, which are used as they
+are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
 
 The bits are those of FlashInfer's CUDA kernels with fast math, its default: the kernels here
 execute the same instructions, two approximate reciprocals among them (reference/numerics.md). With
@@ -494,7 +494,7 @@ def _layout(layout: SfLayout) -> str:
 
 
 def _kernel_layout(layout: str) -> str:
-    """What a kernel writes: torch makes tiles of 8 rows of linear scales."""
+    """Returns the layout that a kernel writes: torch makes tiles of 8 rows of linear scales."""
     return LINEAR if layout == EIGHT else layout
 
 

@@ -1,7 +1,7 @@
 """torchao's NVFP4 and MXFP4 tensors, of torchao 0.18.0 (torchao/prototype/mx_formats).
 
 `per_tensor_scale` is torchao's decode scale d = amax / 2688 (per_tensor_amax_to_scale), not the
-encode scale of FlashInfer and not an amax. It is used as it is.
+encode scale of FlashInfer and not an amax. The scale is used as it is.
 
 Quantizers have the bits of torchao in eager mode on the device of the tensor: PyTorch divides a
 tensor by a Python number on a CPU and multiplies by its reciprocal on CUDA, so the two differ
@@ -42,7 +42,7 @@ _INPUTS = (torch.bfloat16, torch.float32)
 
 
 class ScaleCalculationMode(enum.Enum):
-    """How the exponent of an MX block follows from its amax (docs/reference/recipes.md)."""
+    """The rule by which the exponent of an MX block follows from its amax (docs/Numerics.md)."""
 
     FLOOR = "floor"
     RCEIL = "rceil"
@@ -51,14 +51,15 @@ class ScaleCalculationMode(enum.Enum):
 
 
 class KernelPreference(str, enum.Enum):
-    """Who computes products of MX tensors. The quantizer does not depend on it."""
+    """The implementation that computes matmuls of MX tensors. The quantizer does not depend on the
+    preference."""
 
     AUTO = "auto"
     EMULATED = "emulated"
 
 
 class MXFP8Dim0CastKernelChoice(enum.Enum):
-    """Who casts to MXFP8; for MXFP4 there is one choice."""
+    """The implementation that casts to MXFP8; for MXFP4 there is one choice."""
 
     TORCH = "torch"
 
@@ -122,7 +123,8 @@ def to_mx(
 
 
 class _Packed:
-    """What a matrix of codes has of a tensor of the numbers that they stand for."""
+    """The attributes that a matrix of codes shares with a tensor of the numbers that they stand
+    for."""
 
     qdata: torch.Tensor
     orig_dtype: torch.dtype

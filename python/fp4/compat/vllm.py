@@ -93,7 +93,7 @@ def scaled_fp4_experts_quant(
         input_global_scale: f32 [E], the encode scale 448 * 6 / amax of each expert.
         expert_offsets: int32 or int64 [E + 1].
         blockscale_offsets: int32 or int64 [E + 1], the sums of the experts' rows, each rounded up
-            to 128. They are compared with these sums where they are on the CPU.
+            to 128. Offsets on the CPU are compared with these sums.
         topk: has no effect here: the scales have room for any distribution of M rows.
 
     Returns:
@@ -124,7 +124,7 @@ def scaled_fp4_experts_quant(
 
 
 def _check_places(offsets: torch.Tensor, places: torch.Tensor) -> None:
-    """Where the scales of each expert begin follows from the rows."""
+    """Checks that the scales of each expert begin where the rows say."""
     if offsets.device.type != "cpu" or places.device.type != "cpu":
         return
     sums = [0, *torch.cumsum((offsets.diff() + 127) // 128 * 128, 0).tolist()]

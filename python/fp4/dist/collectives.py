@@ -3,8 +3,8 @@
 A gather of quantized shards equals the quantized whole, byte for byte, if three things hold. All
 shards were quantized with the amax of the whole, so its all-reduce comes before the quantizer. The
 padding of tiled scales, which every shard has behind its last row, is removed before the gather,
-and the whole is padded once at its end. And columnwise shards, [K, M/ranks] each, come to lie side
-by side: a gather alone would stack them.
+and the whole is padded once at its end. Third, columnwise shards, [K, M/ranks] each, come to lie
+side by side: a gather alone would stack them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def all_gather(shard: Scaled, dim: int = 0, group: Group = None, *,
     """The matrix whose shards the ranks have, on every rank.
 
     The data and the scales travel as uint8, without the padding of tiled scales. The bytes are
-    those of quantizing the whole. Where the rows of all shards are multiples of 128, tiles are
+    those of quantizing the whole. If the rows of all shards are multiples of 128, tiles are
     gathered as they are.
 
     Args:
@@ -67,8 +67,8 @@ def all_gather(shard: Scaled, dim: int = 0, group: Group = None, *,
             dim=1 [R, C_r]: columns come to lie side by side, as those of columnwise shards must.
             C_r is a multiple of the block, 16 or 32.
         sizes: M_r or C_r of every rank. Without it the ranks exchange sizes, formats, recipes and
-            amaxes first, for which the host waits, and compare them. With it nothing is compared
-            and the host does not wait, as CUDA graphs need.
+            amaxes first, for which the host waits, and compare them. With `sizes` nothing is
+            compared and the host does not wait, as CUDA graphs need.
         layout: of the scales of the result, "linear" or "tiled_128x4"; without it the shard's.
 
     Raises:
@@ -132,7 +132,7 @@ def _bytes(x: torch.Tensor) -> torch.Tensor:
 
 
 def _facts(shard: Scaled, dim: int) -> dict[str, Any]:
-    """What the other ranks must know of a shard, in the order in which it is compared."""
+    """Returns what the other ranks must know of a shard, in the order in which it is compared."""
     number = shard.amax
     return {
         "size": shard.shape[dim],

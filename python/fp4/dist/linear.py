@@ -106,8 +106,8 @@ class _ParallelLinear(torch.nn.Module):
     def from_linear(cls, source: torch.nn.Linear, group: Group = None, *, format: str = "nvfp4",
                     recipe: str = "", square: bool = False,
                     sequence_parallel: bool = False) -> Any:
-        """This rank's part of `source`, which every rank has as a whole. The format, recipe and
-        square blocks are those of fp4.torch.quantize."""
+        """Makes this rank's part of `source`, which every rank has as a whole. The format, recipe
+        and square blocks are those of fp4.torch.quantize."""
         weight = source.weight.detach()
         rank, count = members(group, weight.device)
         block = {"nvfp4": 16, "mxfp4": 32}.get(format, 16)

@@ -1,4 +1,4 @@
-"""How the operations of fp4 act on shards: what DTensor does with torch.ops.fp4.*.
+"""The ways in which operations of fp4 act on shards: what DTensor does with torch.ops.fp4.*.
 
 Every operation acts on tensors that all ranks have. A row of this table is a way to act on parts:
 the placements of the results, and those of the operands that are not replicated.
@@ -99,7 +99,7 @@ def _by_rows(given: Mapping[str, Any], name: str) -> dict[str, Placement]:
 
 
 def _divides(value: Any, dim: int, unit: int) -> bool:
-    """Whether every rank gets the same number of whole units."""
+    """Returns True if every rank gets the same number of whole units."""
     return not int(value.tensor_meta.shape[dim]) % (unit * int(value.mesh.size()))
 
 
@@ -133,7 +133,7 @@ def _operations() -> list[str]:
 
 
 def _strategies(operation: Any, name: str, *given: Any) -> list[tuple[list[Any], list[Any]]]:
-    """What DTensor asks for: placements of the results and of all operands."""
+    """Returns what DTensor asks for: placements of the results and of all operands."""
     arguments = operation._schema.arguments
     values = {argument.name: value for argument, value in zip(arguments, given)}
     whole: _Way = ([Replicate()] * len(operation._schema.returns), {})

@@ -10,7 +10,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Shard, paralle
 from ..errors import UsageError
 from ..torch import QuantizedLinear, Scaled, WeightOnlyLinear, functional
 
-#: What a rank's part of a layer has of its own.
+#: Attributes that a rank's part of a layer has of its own.
 _PARTS = ("_parameters", "_buffers", "_modules", "in_features", "out_features")
 
 

@@ -1,4 +1,4 @@
-"""How many bytes a gather moves."""
+"""Counts the bytes that a gather moves."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Traffic:
 
     @property
     def ratio(self) -> float:
-        """How many times as many bytes bfloat16 takes."""
+        """The bytes of a gather in bfloat16, divided by those of this one."""
         return self.bfloat16 / self.bytes if self.bytes else float("nan")
 
 
 def gather_traffic(shape: tuple[int, int], ranks: int, format: str = "nvfp4") -> Traffic:
-    """What each of `ranks` receives from the others when shards of `shape`, (rows, columns), are
-    gathered. The amax is four bytes more, once for each quantizer.
+    """Returns the bytes that each of `ranks` receives from the others when shards of `shape`,
+    (rows, columns), are gathered. The amax is four bytes more, once for each quantizer.
 
     >>> gather_traffic((4096, 4096), 8).ratio
     3.5555555555555554

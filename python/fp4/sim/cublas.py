@@ -1,4 +1,4 @@
-"""What Triton's tutorials ask of cuBLAS, computed by torch on the CPU.
+"""The calls of cuBLAS in Triton's tutorials, computed by torch on the CPU.
 
 triton._C.libtriton.nvidia.cublas.CublasLt loads libcublas.so, which needs a GPU. Scripts compare
 their kernels with it. Products are sums in float32, rounded once to the dtype of the result.

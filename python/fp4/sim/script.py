@@ -39,14 +39,15 @@ def _redirect_torch(modes: contextlib.ExitStack) -> None:
 
 
 def _brings_a_runtime() -> bool:
-    """Whether a libcudart that is not the simulator's came with torch. It accepts no driver but
-    NVIDIA's, so that such a torch has no GPU here; to ask it would only make it try."""
+    """Returns True if a libcudart that is not the simulator's came with torch. That library accepts
+    no driver but NVIDIA's, so a torch with it has no GPU here; to ask torch would only make it
+    try."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         return any("/libcudart" in line and "/fp4-cuda/" not in line for line in maps)
 
 
 def _run(script: str, *arguments: str) -> None:
-    """What `python SCRIPT ARGUMENTS...` or `python -m MODULE ARGUMENTS...` does."""
+    """Runs `python SCRIPT ARGUMENTS...` or `python -m MODULE ARGUMENTS...`."""
     if script == "-m":
         sys.argv[:] = arguments
         sys.path[0] = os.getcwd()

@@ -26,7 +26,7 @@ from . import driver
 
 CUDA = torch.device("cuda", 0)
 _T = torch.Tensor
-#: What simulated device memory holds before anybody writes it.
+#: The byte that fills simulated device memory before anybody writes it.
 _FILL = 0xCD
 
 
@@ -37,7 +37,7 @@ class _Marked:
     def __init__(self) -> None:
         self._marks: dict[int, Any] = {}
         self._lent: dict[int, tuple[Any, int]] = {}
-        #: What torch has written (offset and size) of storages that began uninitialized.
+        #: Regions (offset and size) that torch has written, of storages that began uninitialized.
         self._written: dict[int, list[tuple[int, int]]] = {}
         self._limit = 256
 
@@ -166,7 +166,8 @@ def _note_results(func: Any, args: Any, kwargs: Any) -> None:
 
 @functools.cache
 def _is_of_cuda_alone(func: Any) -> bool:
-    """Whether a library registered the operation for CUDA, and neither for the CPU nor for both."""
+    """Returns True if a library registered the operation for CUDA, and neither for the CPU nor for
+    both."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     keys = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
     return has(func.name(), "CUDA") and not any(has(func.name(), key) for key in keys)
@@ -195,7 +196,7 @@ def _fill(x: _T) -> None:
 _UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.aten.new_empty}
 
 
-#: What the functions below replace.
+#: Attributes of torch that the functions below replace.
 _ORIGINAL: dict[str, Any] = {name: getattr(_T, name) for name in (
     "device", "data_ptr", "to", "numpy", "backward", "__dlpack__", "__dlpack_device__")}
 _FROM_DLPACK: Any = torch.utils.dlpack.from_dlpack
@@ -319,7 +320,7 @@ def install() -> None:
 
 
 class Redirect(TorchFunctionMode):
-    """What scripts say of devices: device="cuda" is a mark."""
+    """Handles the devices that scripts name: device="cuda" is a mark."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})

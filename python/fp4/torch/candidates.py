@@ -1,4 +1,5 @@
-"""Which modules of a model multiply by a weight, and what keeps one from being replaced."""
+"""Finds the modules of a model that multiply by a weight, and what keeps one from being
+replaced."""
 
 from __future__ import annotations
 
@@ -52,14 +53,15 @@ def candidates(model: torch.nn.Module, filter: Filter | None, head: bool) -> lis
 
 
 def is_conv1d(module: torch.nn.Module) -> bool:
-    """Whether it is transformers' layer of GPT-2, whose weight is [in_features, out_features]."""
+    """Returns True for transformers' layer of GPT-2, whose weight is [in_features,
+    out_features]."""
     kind = type(module)
     return kind.__name__ == "Conv1D" and kind.__module__ == "transformers.pytorch_utils"
 
 
 def has_stacks(module: torch.nn.Module) -> bool:
-    """Whether it has matrices as parameters of 3 dimensions, as experts do; convolutions of torch
-    have such weights too."""
+    """Returns True if the module has matrices as parameters of 3 dimensions, as experts do;
+    convolutions of torch have such weights too."""
     return not type(module).__module__.startswith("torch.nn.") and any(
         parameter.dim() == 3 and parameter.is_floating_point()
         for parameter in module.parameters(recurse=False))
@@ -76,8 +78,8 @@ def shared_with(model: torch.nn.Module, module: torch.nn.Module) -> str:
 
 
 def _heads(model: torch.nn.Module) -> set[torch.nn.Module]:
-    """What transformers says is the head, layers called so, and those that share the weight of an
-    embedding."""
+    """Returns the heads: the module that transformers names, layers with the name of a head, and
+    those that share the weight of an embedding."""
     embedded = {id(module.weight) for module in model.modules()
                 if isinstance(module, torch.nn.Embedding)}
     heads = set()

@@ -22,7 +22,7 @@ _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always
 
 @dataclasses.dataclass(frozen=True)
 class _Aim:
-    """What layers become; the members are arguments of quantize_."""
+    """The kind of layer that quantize_ makes; the members are arguments of quantize_."""
 
     format: str
     recipe: str
@@ -104,7 +104,7 @@ def quantize_(model: torch.nn.Module,
 
 def dequantize_(model: torch.nn.Module) -> Report:
     """The inverse of quantize_: layers with stored weights become torch.nn.Linear layers of the
-    numbers that they multiply by, in the dtype that the weight had. Their weights can be written,
+    numbers that they multiply by, in the dtype that the weight had. The weights can be written,
     for instance to merge a low-rank adapter. Experts stay as they are."""
     lines = []
     for name, module in list(model.named_modules(remove_duplicate=False)):
@@ -120,7 +120,7 @@ def dequantize_(model: torch.nn.Module) -> Report:
 
 
 def _attempt(candidate: Candidate, aim: _Aim, skip: bool) -> torch.nn.Module | str:
-    """What the layer becomes, or why it stays."""
+    """Returns the layer that replaces the candidate, or the reason why it stays."""
     module, name = candidate.module, candidate.name
     for called, parameter in module.named_parameters(recurse=False) if aim.check else ():
         check_weight(parameter, f"layer '{name}': {called}")

@@ -48,7 +48,7 @@ def scaled_mm(
             BlockWise1x32, the same for both.
         swizzle_a, swizzle_b: SWIZZLE_32_4_4 for the block scales, in a list NO_SWIZZLE for the
             scale of the tensor.
-        bias: [N]. It is added in fp32.
+        bias: [N], added in fp32.
         output_dtype: bfloat16, float16 or float32, of the result [M, N], which is rounded once.
         contraction_dim: () or (1, 0).
         use_fast_accum: False.

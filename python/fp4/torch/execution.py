@@ -1,4 +1,4 @@
-"""Where the operations run."""
+"""Chooses the device that an operation runs on."""
 
 from __future__ import annotations
 

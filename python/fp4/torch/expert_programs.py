@@ -1,7 +1,7 @@
 """The programs behind the experts of a mixture, products of groups of 16-bit activations and
 prepacked weights, with the gate of each expert and its biases (docs/Spec.md).
 
-A layer has one program for any number of rows. Where rows belong to is known on the device alone.
+A layer has one program for any number of rows. Only the device knows to which expert a row belongs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from . import weight_programs
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """What becomes of the sums g of the gate and u of an expert: with both limited,
-    y = g * sigmoid(slope * g) * (u + shift).
+    """The gate of an expert with the sums g of its gate and u of its up projection: with both
+    limited, y = g * sigmoid(slope * g) * (u + shift).
 
     Attributes:
         limit: g is at most as large, and u in magnitude; None without one.
@@ -62,10 +62,11 @@ ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0)}
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """What a product of activations and the weights of several experts does.
+    """The facts that decide the program of a matmul of activations and the weights of several
+    experts.
 
     Attributes:
-        experts: how many there are.
+        experts: the number of experts.
         n, k: rows and columns of the weights of each, in whole tiles.
         element: of the activations, "bf16" or "f16".
         has_scale: each expert has a scale of its weights.
@@ -159,7 +160,8 @@ def _body(what: Product) -> str:
 {lines}{activation}\
     %rounded = arith.truncf {element} : f32 to {what.result}
     fp4.yield %rounded : {what.result}
-  }} """
+  }}
+  """
 
 
 def _add(name: str, bias: str) -> str:

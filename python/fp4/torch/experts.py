@@ -90,14 +90,14 @@ def _gate(packed: _Optional, activation: str, limit: float | None,
 
 
 def activated(gate: torch.Tensor, up: torch.Tensor, rule: Gate) -> torch.Tensor:
-    """What becomes of the sums of a gated layer, in their dtype, by torch."""
+    """Applies the gate of a layer to its sums, in their dtype, by torch."""
     if rule.limit is not None:
         gate, up = gate.clamp(max=rule.limit), up.clamp(-rule.limit, rule.limit)
     return gate * torch.sigmoid(rule.slope * gate) * (up + rule.shift)
 
 
 def experts_of(offsets: torch.Tensor) -> int:
-    """How many experts offsets [experts + 1] or [experts, 2] are of."""
+    """Returns the number of experts of offsets [experts + 1] or [experts, 2]."""
     return int(offsets.shape[0]) - (offsets.dim() == 1)
 
 

@@ -36,7 +36,7 @@ _Node = torch.fx.Node
 
 @dataclasses.dataclass(frozen=True)
 class _Passed:
-    """How a tensor of the graph becomes an argument."""
+    """The form in which a tensor of the graph becomes an argument."""
 
     shape: tuple[int, ...] | None = None  #: None: as it is
     blocks: int = 0  #: of tiled scales, in a row
@@ -52,9 +52,9 @@ class Exported:
     """A module that was exported, as a program of fp4.
 
     Attributes:
-        builder: the program; `str(builder)` is its text. Its one function has the name of
+        builder: the program; `str(builder)` is its text. The one function has the name of
             from_export, and the arguments of the graph: parameters and buffers, then inputs.
-        compiled: what fp4.compile made of it.
+        compiled: the result of fp4.compile.
     """
 
     builder: Builder

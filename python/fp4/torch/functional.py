@@ -93,8 +93,8 @@ def dequantize(x: Scaled, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
 
 
 def swizzle(x: Scaled, layout: str = "tiled_128x4") -> Scaled:
-    """The same matrix with scales in `layout`: "tiled_128x4", padded with zeros, or "linear". It
-    is `x` itself if its scales have that layout."""
+    """Returns the same matrix with scales in `layout`: "tiled_128x4", padded with zeros, or
+    "linear". The result is `x` itself if its scales have that layout."""
     _check_scaled(x, "x")
     if recipes.check_layout(layout) == x.layout:
         return x
@@ -113,7 +113,7 @@ def hadamard(x: torch.Tensor, dim: int = -1, *, size: int = 16,
 
     Args:
         x: bfloat16 [M, K].
-        dim: 0 or 1. Its size is a multiple of `size`: 16, 32, 64 or 128.
+        dim: 0 or 1. The size of the dimension is a multiple of `size`: 16, 32, 64 or 128.
         sign_mask: s[i] is -1 where bit i mod 16 is set.
 
     Returns:
@@ -132,8 +132,8 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
            dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
     """x weight^T + bias of quantized matrices, [M, N].
 
-    The sum is the fp32 sum of the tensor core. It is multiplied by the scales of the tensors, the
-    bias is added, both in fp32, and the result is rounded once to `dtype`.
+    The sum is the fp32 sum of the tensor core. In fp32, the sum is multiplied by the scales of the
+    tensors and the bias is added. The result is rounded once to `dtype`.
 
     Args:
         x: [M, K], its scales tiled.
@@ -249,7 +249,7 @@ def _check_scaled(x: Any, name: str) -> None:
 
 def amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | None,
               per_row: bool) -> torch.Tensor | None:
-    """What the recipe needs besides x: nothing, the amax that is given, or that of x."""
+    """Returns what the recipe needs besides x: nothing, the amax that is given, or that of x."""
     if not recipes.has_tensor_scale(format, recipe):
         if given is not None:
             raise UsageError(f"recipe '{recipe}' of {format} has no scale of the tensor, but got "

@@ -19,7 +19,7 @@ from .strides import padded_rows
 from .weight_only import moved_scale
 
 _ops = torch.ops.fp4
-#: What of a layer's input has an amax of its own.
+#: Parts of a layer's input that may have an amax of their own.
 ACTIVATIONS = ("token", "tensor")
 #: Six tensors: codes, scales and amax, and those of the transpose.
 _Both = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
@@ -27,7 +27,7 @@ _Both = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tens
 
 @dataclasses.dataclass(frozen=True)
 class NVFP4Training:
-    """How a linear layer is trained in NVFP4: TransformerEngine's NVFP4BlockScaling.
+    """The way in which a linear layer is trained in NVFP4: TransformerEngine's NVFP4BlockScaling.
 
     Attributes:
         hadamard: transform dY and X along M before the product of WGrad, to spread outliers.
@@ -55,13 +55,13 @@ class Linear(torch.nn.Linear):
     The layer takes x [..., in_features] in bfloat16, or under torch.autocast what it converts to
     bfloat16. The weight has any floating-point dtype, and its gradient has it too. y has the dtype
     of x and is rounded once, after the bias. x and dY are made contiguous. in_features and
-    out_features are multiples of 16. Where W needs a gradient, rows of zeros make the number of
+    out_features are multiples of 16. If W needs a gradient, rows of zeros make the number of
     rows a multiple of 16.
 
     Random bits come from torch's generator in the backward pass: torch.manual_seed repeats them.
 
     Args:
-        training: what of the recipe is on.
+        training: the parts of the recipe that are on.
     Raises:
         UsageError: sizes or a dtype for which there is no kernel.
     """
@@ -104,7 +104,7 @@ class Linear(torch.nn.Linear):
 
 
 class QuantizedLinear(torch.nn.Linear):
-    """A linear layer whose weight is stored in NVFP4 or MXFP4, and is not trained. Its input is
+    """A linear layer whose weight is stored in NVFP4 or MXFP4, and is not trained. The input is
     quantized with the recipe of the weight: each row, which is a token, with its own amax, so that
     no row of a batch changes another one.
 
@@ -235,8 +235,8 @@ class _Training(torch.autograd.Function):
 
 
 class _Frozen(torch.autograd.Function):
-    """A product with a weight that is stored in 4 bits. What it keeps is separate from what it
-    computes, as the transforms of torch.func need it."""
+    """A matmul with a weight that is stored in 4 bits. The part that saves tensors is separate from
+    the part that computes, as the transforms of torch.func need it."""
 
     generate_vmap_rule = True
 
@@ -275,8 +275,8 @@ def _bias_gradient(dy: torch.Tensor, dtype: torch.dtype | None, needed: bool) ->
 
 def _quantize(x: torch.Tensor, rng: torch.Tensor | None, recipe: str, hadamard: bool, square: bool,
               rowwise: bool, columnwise: bool) -> _Both:
-    """x and x^T in 4 bits, the latter transformed along M with `hadamard`. What is not wanted is
-    empty."""
+    """Quantizes x and x^T in 4 bits, the latter transformed along M with `hadamard`. Results that
+    are not wanted are empty."""
     number = column_number = amax = None
     if hadamard and columnwise:
         number, column_number = _ops.hadamard_amax(x, fp4.SIGN_MASK)

@@ -1,4 +1,4 @@
-"""How operations torch.ops.fp4.* are made known to torch.
+"""Makes operations torch.ops.fp4.* known to torch.
 
 An operation is defined and implemented with torch.library.Library, because what
 torch.library.custom_op puts between the dispatcher and the implementation takes longer than the

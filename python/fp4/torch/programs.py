@@ -56,7 +56,7 @@ def hadamard(columns: int, dimension: int, size: int, sign_mask: int, target: st
 
 @dataclasses.dataclass(frozen=True)
 class Quantizer:
-    """What a quantizer does; FunctionBuilder.quantize has the details.
+    """The facts that decide the program of a quantizer; FunctionBuilder.quantize has the details.
 
     Attributes:
         columns, source: of the input, [M, columns], and its element type.
@@ -150,7 +150,8 @@ def unswizzler(rows: int, columns: int, format: str, target: str) -> Compiled:
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """What a product does: [M, columns] times the transpose of [rows, columns].
+    """The facts that decide the program of a matmul: [M, columns] times the transpose of [rows,
+    columns].
 
     Attributes:
         recipes: of the two operands, or () where they have no scale of the tensor.

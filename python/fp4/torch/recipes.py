@@ -1,4 +1,4 @@
-"""What the names of recipes say about tensor scales (reference/recipes.md has the recipes)."""
+"""Tensor scales of recipes, by their names (docs/Numerics.md has the recipes)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_RECIPES = {name: facts.recipe for name, facts in _FORMATS.items()}
 #: Elements that share a block scale.
 BLOCKS = {name: facts.block for name, facts in _FORMATS.items()}
 
-#: How the scales of two tensors become the factor of their product, where not by amax_product.
+#: Rules by which the scales of two tensors become the factor of their matmul, if not amax_product.
 _ALPHAS = {name: rule for rule, names in {
     "decode_scales": ("torchao", "torchao_cuda", "torchao_0_16", "torchao_0_16_cuda", "modelopt",
                       "modelopt_0_44", "modelopt_static"),
@@ -26,7 +26,7 @@ _E2M1_MAX = 6.0
 _E4M3_MAX = {name: 256.0 for name in (
     "four_over_six", "four_over_six_squared", "four_over_six_largest", "fouroversix",
     "fouroversix_mae", "fouroversix_abs_max")}
-#: How the scale of the tensor follows from its amax, where not by guarded_divide.
+#: Rules by which the scale of the tensor follows from its amax, if not guarded_divide.
 _RULES = {name: rule for rule, names in {
     "one": ("torchao_1level", "torchao_1level_cuda", "torchao_1level_0_17", "ggml_nvfp4"),
     "positive_divide": ("transformer_engine_transform", "transformer_engine_transform_fast"),
@@ -75,7 +75,8 @@ def tensor_scale_rule(recipe: str) -> str:
 
 
 def has_tensor_scale(format: str, recipe: str) -> bool:
-    """Whether data of this recipe has a scale of the whole tensor besides the block scales."""
+    """Returns True if data of this recipe has a scale of the whole tensor besides the block
+    scales."""
     return format == "nvfp4" and tensor_scale_rule(recipe) != "one"
 
 
@@ -86,19 +87,19 @@ def alpha_rule(recipe: str) -> str:
 
 
 def computes_in_bf16(recipe: str) -> bool:
-    """Whether the rule reciprocal_or_one rounds to bf16."""
+    """Returns True if the rule reciprocal_or_one rounds to bf16."""
     found = decisions(recipe)
     default = "bf16" if found["name"] == "compressed_tensors" else "f32"
     return found.get("amax_arithmetic", default) == "bf16"
 
 
 def is_supplied(recipe: str) -> bool:
-    """Whether the encode scale stands in place of the amax."""
+    """Returns True if the encode scale stands in place of the amax."""
     return tensor_scale_rule(recipe) == "supplied"
 
 
 def is_supplied_decode(recipe: str) -> bool:
-    """Whether the decode scale stands in place of the amax."""
+    """Returns True if the decode scale stands in place of the amax."""
     return tensor_scale_rule(recipe) == "supplied_decode"
 
 

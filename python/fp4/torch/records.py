@@ -1,9 +1,9 @@
-"""Modules as JSON: what a file has to say so that modules without numbers can be made, into which
-a state_dict is loaded.
+"""Modules as JSON: the facts from which a module without numbers can be made, into which a
+state_dict is loaded.
 
 A record of a module has its class, its facts (the attributes that are no tensors and no modules),
-its tensors and its parts. It holds for every module of fp4 whose facts are numbers, names, dtypes
-and sequences of them.
+its tensors and its parts. A record exists for every module of fp4 whose facts are numbers, names,
+dtypes and sequences of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..errors import UsageError
 
 Record = dict[str, Any]
 
-#: What torch.nn.Module itself keeps.
+#: Attributes that torch.nn.Module itself keeps.
 _INTERNAL = frozenset(vars(torch.nn.Module()))
-#: How attributes begin that transformers and accelerate leave behind.
+#: Beginnings of the names of attributes that transformers and accelerate leave behind.
 _NOTES = ("_is_hf_", "_hf_")
 
 
 def is_recorded(module: torch.nn.Module) -> bool:
-    """Whether the module is one of fp4's with a stored weight."""
+    """Returns True if the module is one of fp4's with a stored weight."""
     kind = type(module)
     return kind.__module__.startswith("fp4.torch.") and not _trains(module)
 

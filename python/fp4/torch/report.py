@@ -1,4 +1,4 @@
-"""What became of the layers of a model."""
+"""The report of a conversion: the fate of each layer of a model."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def names(self) -> list[str]:
-        """Of the layers that were converted."""
+        """Names of the layers that were converted."""
         return [layer.name for layer in self.layers if layer.format]
 
     @property

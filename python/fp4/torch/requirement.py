@@ -1,4 +1,5 @@
-"""What fp4.torch needs of torch: the first import of the package says what is missing."""
+"""Checks that torch has everything that fp4.torch needs: the first import of the package names what
+is missing."""
 
 from __future__ import annotations
 

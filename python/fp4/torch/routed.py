@@ -88,7 +88,7 @@ class RoutedExperts(torch.nn.Module):
 
 @dataclasses.dataclass(frozen=True)
 class _Layout:
-    """How a module holds its experts.
+    """The way in which a module stores its experts.
 
     Attributes:
         transposed: weights are [experts, in_features, out_features].
@@ -111,7 +111,8 @@ class _Layout:
 
 
 def holds_experts(module: torch.nn.Module) -> bool:
-    """Whether `module` has the experts of a layer as 3-D parameters gate_up_proj and down_proj."""
+    """Returns True if `module` has the experts of a layer as 3-D parameters gate_up_proj and
+    down_proj."""
     found = (getattr(module, name, None) for name in ("gate_up_proj", "down_proj"))
     return all(isinstance(item, torch.Tensor) and item.dim() == 3 for item in found)
 
@@ -205,8 +206,8 @@ def _layout_of(module: Any) -> _Layout:
 
 
 def _activation_of(module: torch.nn.Module) -> tuple[bool, str, float | None, float | None]:
-    """Whether gates and ups are in turns, and the activation with its numbers: those that give what
-    the module's own gate does."""
+    """Returns True if gates and ups are in turns, and the activation with its numbers: the choice
+    that gives what the module's own gate computes."""
     limit, alpha = (_number(module, name) for name in ("limit", "alpha"))
     generator = torch.Generator().manual_seed(1)
     sums = torch.randn(64, 8, generator=generator) * max(4.0, 2 * (limit or 0.0))
@@ -230,8 +231,8 @@ def _number(module: torch.nn.Module, name: str) -> float | None:
 
 
 def _gate_of(module: Any, sums: torch.Tensor) -> torch.Tensor:
-    """What the module makes of sums [rows, 2 * columns]. Modules without _apply_gate have act_fn of
-    the first half, or are gpt-oss of transformers before 5."""
+    """Applies the module's own gate to sums [rows, 2 * columns]. Modules without _apply_gate have
+    act_fn of the first half, or are gpt-oss of transformers before 5."""
     with torch.no_grad():
         if hasattr(module, "_apply_gate"):
             result: torch.Tensor = module._apply_gate(sums)

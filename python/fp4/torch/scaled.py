@@ -59,15 +59,16 @@ class Scaled:
     @classmethod
     def from_decode_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,
                           **members: Any) -> Scaled:
-        """A matrix of torch, torchao or ModelOpt, which keep amax / 2688. It is kept as it is: the
-        recipe is `modelopt, tensor_scale = supplied_decode` unless one is named."""
+        """A matrix of torch, torchao or ModelOpt, which keep amax / 2688. The scale is kept as it
+        is: the recipe is `modelopt, tensor_scale = supplied_decode` unless one is named."""
         return cls._with_scale(data, scales, scale, members, "modelopt", "supplied_decode")
 
     @classmethod
     def from_encode_scale(cls, data: torch.Tensor, scales: torch.Tensor, scale: torch.Tensor,
                           **members: Any) -> Scaled:
-        """A matrix of FlashInfer, vLLM, SGLang or compressed-tensors, which keep 2688 / amax. It is
-        kept as it is: the recipe is `vllm, tensor_scale = supplied` unless one is named."""
+        """A matrix of FlashInfer, vLLM, SGLang or compressed-tensors, which keep 2688 / amax. The
+        scale is kept as it is: the recipe is `vllm, tensor_scale = supplied` unless one is
+        named."""
         return cls._with_scale(data, scales, scale, members, "vllm", "supplied")
 
     @classmethod
@@ -97,7 +98,7 @@ class Scaled:
 
     @property
     def device(self) -> torch.device:
-        """Where all of its tensors are."""
+        """The device of all of its tensors."""
         return self.data.device
 
     @property
@@ -138,7 +139,7 @@ class Scaled:
         return self._map(torch.Tensor.clone)
 
     def same(self, other: Scaled) -> bool:
-        """Whether both have the same bytes and say the same about them."""
+        """Returns True if the two matrices have the same bytes and the same facts about them."""
         return (self._facts() == other._facts() and len(self.tensors) == len(other.tensors) and
                 all(torch.equal(_bytes(one), _bytes(two))
                     for one, two in zip(self.tensors, other.tensors)))

@@ -18,8 +18,8 @@ class StoredWeight(torch.Tensor):
     """A weight [out_features, in_features] whose shape, dtype and device are known, and whose
     numbers are dequantized each time that an operation of torch reads them.
 
-    It is for programs that look at `layer.weight`. It cannot be written, because nothing would keep
-    the numbers: an operation in place is an error. Views of it are copies.
+    Programs that look at `layer.weight` need it. The weight cannot be written, because nothing
+    would keep the numbers: an operation in place is an error. Views of it are copies.
     """
 
     _numbers: Callable[[torch.dtype], torch.Tensor]
@@ -68,12 +68,12 @@ class StoredWeight(torch.Tensor):
 
 
 def refuse_reset(layer: torch.nn.Module) -> None:
-    """Of layers whose weight has no other numbers than those that were quantized."""
+    """Refuses to reset a layer whose weight has no other numbers than the quantized ones."""
     raise UsageError(f"a {type(layer).__name__} has no parameters to reset: its weight is stored "
                      "in 4 bits", "quantize a torch.nn.Linear after its reset_parameters()")
 
 
 def converted(dtype: torch.dtype, fn: Callable[..., Any]) -> torch.dtype:
-    """What Module._apply makes of the dtype of a weight that is no parameter."""
+    """Returns the dtype that Module._apply gives to a weight that is no parameter."""
     result: torch.dtype = fn(torch.empty(0, dtype=dtype)).dtype
     return result

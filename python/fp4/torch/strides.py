@@ -1,22 +1,22 @@
-"""Where kernels find the rows of a matrix: as they are, or in a copy on the same device."""
+"""Passes the rows of a matrix to kernels: as they are, or in a copy on the same device."""
 
 from __future__ import annotations
 
 import torch
 
-#: Of a row's address, in bytes: what TMA and wide loads need.
+#: Bytes of which the address of a row must be a multiple: TMA and wide loads need it.
 _UNIT = 16
 
 
 def flat_rows(x: torch.Tensor) -> torch.Tensor:
-    """[..., K] as a matrix [M, K]. It is a view where the leading strides are those of one pitch,
-    such as `h[:, -1:, :]`, and otherwise a copy."""
+    """[..., K] as a matrix [M, K]. The result is a view if the leading strides are those of one
+    pitch, such as `h[:, -1:, :]`, and otherwise a copy."""
     return x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
 
 
 def has_rows(x: torch.Tensor) -> bool:
-    """Whether kernels can read the rows of a matrix in memory where they are: adjacent elements,
-    rows at one distance, all at multiples of 16 bytes."""
+    """Returns True if kernels can read the rows of a matrix in memory where they are: adjacent
+    elements, rows at one distance, all at multiples of 16 bytes."""
     rows, columns = x.shape
     pitch, step = x.stride()
     return ((step == 1 or columns == 1)

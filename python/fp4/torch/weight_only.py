@@ -29,7 +29,7 @@ from .stored_weight import StoredWeight, converted, refuse_reset
 from .strides import dense, flat_rows, padded, placed
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
-#: Of weights without a scale of the tensor.
+#: Recipes of weights without a scale of the tensor.
 _ONE_LEVEL = {"nvfp4": "torchao_1level", "mxfp4": "ocp_floor"}
 
 #===--- Operations -----------------------------------------------------===#
@@ -99,8 +99,8 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | No
 
 
 def in_bf16(x: torch.Tensor) -> torch.Tensor:
-    """Two matrices of bfloat16, one behind the other, whose sum is `x` exactly. Of numbers that are
-    not finite the second has zeros."""
+    """Two matrices of bfloat16, one behind the other, whose sum is `x` exactly. The second matrix
+    has zeros for numbers that are not finite."""
     large = x.bfloat16()
     small = torch.where(x.isfinite(), x.float() - large.float(), 0.0)
     return torch.stack((large, small.bfloat16()))
@@ -127,7 +127,7 @@ def facts_of(shape: torch.Size) -> tuple[int, int, str]:
     return int(shape[0]) * rows, int(shape[1]) * columns, weight_programs.FORMATS[size]
 
 
-#: The same of tensors in memory, whose shapes are numbers.
+#: Facts of tensors in memory, whose shapes are numbers (see facts_of).
 known_facts = functools.lru_cache(maxsize=4096)(facts_of)
 
 
@@ -253,7 +253,7 @@ class WeightOnlyLinear(torch.nn.Linear):
     activations are not quantized.
 
     The weights are prepacked once, in the order in which wgmma and mma.sync take them.
-    They are multiplied as they are, exactly converted to the dtype of x. The fp32 sum is multiplied
+    The kernel converts them exactly to the dtype of x. The fp32 sum is multiplied
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
     dtype of x. float16 beside MXFP4 is multiplied as the exact sum of two bfloat16.
 
@@ -361,8 +361,8 @@ class WeightOnlyLinear(torch.nn.Linear):
 
 
 def moved_scale(scale: torch.Tensor | None, fn: Callable[..., Any]) -> torch.Tensor | None:
-    """What Module._apply is to make of a scale: as integers, which no conversion of floating point
-    touches."""
+    """Returns what Module._apply is to make of a scale: as integers, which no conversion of
+    floating point touches."""
     if scale is None:
         return None
     moved: torch.Tensor = fn(scale.view(torch.int32)).view(torch.float32)

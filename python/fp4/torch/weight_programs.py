@@ -1,9 +1,9 @@
 """The programs behind linear layers of 16-bit activations and prepacked weights.
 
-A layer has one program for any number of rows. Its library has a kernel for each of a few numbers
-of rows, of which a call launches the one for its own; the compiler plans them (docs/Spec.md,
-several plans of one product). What is decided here is how many ranges K has, because that decides
-bits of the result and no plan may.
+A layer has one program for any number of rows. The library has a kernel for each of several ranges
+of row counts, and a call launches the one for its own; the compiler plans the kernels
+(docs/Spec.md, several plans of one product). The module decides split-K, because the number of
+partial sums decides bits of the result, which no plan may.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
 
 
 def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
-    """Ranges of K of few rows of activations beside weights [n, k]. They read every weight once, so
-    the fewest ranges are best whose tiles occupy nearly all multiprocessors
-    (notebook/WeightProducts.md)."""
+    """Returns the split-K factor of a small-M matmul beside weights [n, k]. The kernel reads every
+    weight once, so the smallest factor is best whose tiles occupy nearly all SMs
+    (docs/Performance.md, products of bf16 activations and prepacked weights)."""
     tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
     return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])
@@ -75,7 +75,7 @@ def unprepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """What a product of activations and prepacked weights does.
+    """The facts that decide the program of a matmul of activations and prepacked weights.
 
     Attributes:
         rows, columns: of the weights, in whole tiles.
