@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the compiler plans for published problems of B200, and its kernels beside other people's in the simulator.
+"""Prints what the compiler plans for published problems of B200, and runs its kernels beside other people's in
+the simulator.
 
   benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--mix ptx|cubin] [--json FILE]
   benchmarks/blackwell.py compile [--build BUILD] [--only WORD] [--runs N] [--most SECONDS]
@@ -192,7 +193,7 @@ PLAN = re.compile(r"fp4\.plan = #fp4\.plan<(\w+), ([^>]*)")
 
 
 def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
-    """What fp4-plan-kernels decides and predicts."""
+    """Asks fp4-plan-kernels for a plan and its prediction."""
     found = subprocess.run([build / "bin/fp4-opt", source, "-fp4-set-target=target=sm_100a", "-fp4-plan-kernels",
                             "--remarks-filter-passed=fp4-plan"], capture_output=True, text=True, check=False)
     if found.returncode:
@@ -265,7 +266,7 @@ def print_plans(rows: list[Row]) -> None:
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Of the process and those that it starts."""
+    """Returns the seconds of the process and those that it starts."""
     spent = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     before = spent()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -297,7 +298,8 @@ def seconds_of_idle_core(command: list[str], runs: int, scratch: pathlib.Path) -
 
 
 def compile_times(options: argparse.Namespace) -> list[dict[str, object]]:
-    """Of each problem: its name, the kernels that its program has, and the seconds of a kernel."""
+    """Returns of each problem: its name, the kernels that its program has, and the seconds of a
+    kernel."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as scratch:
         source, folder = pathlib.Path(scratch) / "p.mlir", pathlib.Path(scratch) / "cubins"
@@ -354,7 +356,7 @@ def role_name(name: str) -> str:
 
 
 def instructions_of(time: dict[str, object]) -> dict[str, float]:
-    """Of all warps of a role, of one block."""
+    """Returns the instructions of all warps of each role, of one CTA."""
     total: dict[str, float] = collections.defaultdict(float)
     for role in time["roles"]:  # type: ignore[attr-defined]
         total[role_name(role["name"])] += role["instructions"] * (role["last_warp"] - role["first_warp"] + 1)

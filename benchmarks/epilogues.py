@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What epilogues cost on a B200 by tile and by warps, in the simulator and by the static model of plans.
+"""Predicts the cost of epilogues on a B200 by tile and by warps, in the simulator and by the static
+model of plans.
 
   benchmarks/epilogues.py [--build BUILD] [--only WORD] [--sizes M,N,K ...] [--tiles TILE ...] [--times FILE]
                           [--static | --regret]
@@ -29,7 +30,8 @@ SIZES = ["1024,2048,1024", "2048,4096,2048", "4096,4096,1024", "4096,4096,4096",
 TILES = ["128x64", "128x128", "256x64", "256x128", "256x192", "256x256"]
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
-# Bodies: %x and, of a dual product, %y are sums; %i the input of the epilogue. They end in %e.
+# Epilogue regions: %x and, of a dual GEMM, %y are sums; %i is the input of the epilogue. Each
+# region ends in %e.
 SILU = """    %one = arith.constant 1.0 : f32
     %minus = arith.negf %x : f32
     %power = math.exp %minus : f32
@@ -54,7 +56,8 @@ BIAS = "    %e = arith.addf %x, %i : f32\n"
 
 @dataclass
 class Epilogue:
-    """What follows the sums: a body with its input, `codes` of rows, columns or both, an amax."""
+    """The operations on the sums: an epilogue region with its input, `codes` of rows, columns or
+    both, an amax."""
     name: str
     body: str = ""
     input: str = ""  # its type, with {m} and {n}
@@ -180,7 +183,7 @@ class Bench:
         self.known: dict[str, float | None] = json.loads(path.read_text()) if path and path.exists() else {}
 
     def of(self, e: Epilogue, size: str, plan: str) -> tuple[float | None, tuple[str, float] | None]:
-        """What the simulator predicts, and what the compiler decides and predicts."""
+        """Returns what the simulator predicts, and what the compiler decides and predicts."""
         self.write(e, size, plan)
         decided = planned(self.build, self.source)
         key = f"{e.name}; {size}; {plan}"

@@ -1,4 +1,5 @@
-# measuring.sh: what the benchmarks of products share. They source it, here and in the folder they pack.
+# measuring.sh: functions that the benchmarks of GEMMs share. Each benchmark sources the file, here and
+# in the folder that it packs.
 
 # begin_pack BUILD FOLDER FILE...: sets build and folder, and copies fp4-run, the benchmark and what it runs.
 begin_pack() {

@@ -1,13 +1,13 @@
-// Both orientations in one pass at the sizes of docs/performance/quantizers.md: bf16 rows of 4096.
-// The amaxes are computed first, by kernels of their own: a made-up amax would make most blocks
+// The two orientations in one pass at the sizes of docs/Performance.md: bf16 rows of 4096. The
+// amaxes are computed first, by kernels of their own: a made-up amax would make most blocks
 // saturate.
 //
 //   fp4-runner orientations.mlir --target=sm_90a --shape 16384 --emit=so -o orientations.so        # and 56064
 //   fp4-run orientations.so --device cuda --function both --benchmark    # weight, activation, gradient
 //
 // `both` has plain blocks, `weight` square ones. `activation` and `gradient` are what TransformerEngine trains with: rows as they
-// are, columns transformed; to nearest even, or stochastically. The same with a transform on the tensor core is
-// `activation_tensor` and `gradient_tensor`.
+// are, columns transformed; to nearest even, or stochastically. `activation_tensor` and `gradient_tensor` transform on the tensor
+// core.
 
 func.func @both(%x: tensor<16384x4096xbf16> {fp4.name = "x", fp4.dims = ["M", ""]})
     -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,

@@ -23,7 +23,7 @@ func.func @layer(%x: tensor<?x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: 
   return %y : tensor<?x4096xbf16>
 }
 
-// The same with one row, multiplied by threads.
+// A quantizer of one row, and a matmul with it by threads.
 func.func @token(%x: tensor<1x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: tensor<4096x128xf8E8M0FNU, #tiled>) -> tensor<1x4096xbf16> {
   %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
       : (tensor<1x4096xbf16>) -> (tensor<1x4096xf4E2M1FN>, tensor<1x128xf8E8M0FNU>)

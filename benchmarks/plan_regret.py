@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How much faster the simulator would be with another plan than the compiler's, for published problems of B200.
+"""Predicts how much faster another plan than the compiler's would be, by the simulator, for published problems
+of B200.
 
   benchmarks/plan_regret.py [--build BUILD] [--only WORD] [--others 4] [--times FILE]
 
@@ -34,7 +35,7 @@ def tile_of(remark: str) -> tuple[bool, int] | None:
 
 
 class Times:
-    """Of the simulator, by problem and tile, kept in a file."""
+    """Times of the simulator, by problem and tile, kept in a file."""
 
     def __init__(self, build: pathlib.Path, path: pathlib.Path | None, source: pathlib.Path, limit: float) -> None:
         self.build, self.path, self.source, self.limit = build, path, source, limit

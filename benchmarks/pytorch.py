@@ -82,7 +82,7 @@ def time_both(function, eager, sets, row):
 
 
 def library_bytes(args, name, x, folder):
-    """What the library makes of x: the packed codes and the scale bytes."""
+    """Returns what the library makes of x: the packed codes and the scale bytes."""
     paths = {n: os.path.join(folder, n + ".npy") for n in ("x", "q", "s")}
     numpy.save(paths["x"], x.view(torch.int16).cpu().numpy().view(numpy.uint16))
     subprocess.run([args.fp4_run, args.library, "--device=" + ("sim" if args.cpu else "cuda"), "--function", name, "--input", "x=" + paths["x"],

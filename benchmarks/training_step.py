@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 LIBRARY = "training_step.so"
-# What the kernels of benchmarks/training_step.mlir are for, in its order.
+# Purposes of the kernels of benchmarks/training_step.mlir, in its order.
 PURPOSES = {
     "hadamard_amax_0": "amaxes of X and of X^T transformed",
     "quantize_0": "X, and X^T transformed",

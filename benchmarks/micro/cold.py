@@ -47,7 +47,7 @@ END:""")
 
 
 class Before:
-    """What other launches do to the caches before the one that is timed."""
+    """The work of other launches on the caches before the launch that is timed."""
 
     def __init__(self, device: Device, out: int, quick: bool) -> None:
         self.device, self.out, self.sms = device, out, device.multiprocessors()
@@ -65,7 +65,7 @@ class Before:
         self.reads(2 * self.sms, 1024, self.out, begin, self.flushed // CHUNK, 1, 0, 0)
 
     def touch(self, pages: int) -> None:
-        """Of the second half of the pool, before the part that flush() reads."""
+        """Reads pages of the second half of the pool, before the part that flush() reads."""
         begin = self.pool + (self.pages * PAGE - self.flushed) // 2 // PAGE * PAGE
         self.touches(self.sms, 1024, self.out, begin, pages)
 

@@ -42,7 +42,7 @@ ROUND:
 
 
 def bursts(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """What is copied comes from L2. `first` is what a warp needs to issue four, and the value what each further one adds."""
+    """Times copies from L2. `first` is what a warp needs to issue four, and the value what each further one adds."""
     source = device.allocate(1 << 20)
     for cache, size in FORMS:
         for warps in (1, 2, 4, 8, 16):
@@ -116,7 +116,7 @@ STEP:
 
 
 def feed(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """What L2 delivers to threads: to one multiprocessor, and to all of them what each, several of them or all ask for."""
+    """Measures what L2 delivers to threads: to one SM, and to all SMs data that each one, several or all ask for."""
     all_of_them = device.multiprocessors()
     source = device.allocate(all_of_them * REGION)
     rounds = 2 if quick else 20

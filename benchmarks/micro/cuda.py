@@ -63,7 +63,8 @@ class Device:
         return self.attribute(16)
 
     def target(self) -> str:
-        """What PTX for this device names, with the instructions of this architecture alone: sm_90a."""
+        """The target that PTX for this device names, with the instructions of this architecture alone:
+        sm_90a."""
         major, minor = self.attribute(75), self.attribute(76)
         return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
@@ -138,7 +139,7 @@ class Device:
         return milliseconds.value * 1e-3
 
     def seconds(self, work: Any) -> float:
-        """Of `work()`, by events around it."""
+        """Returns the time of `work()`, by events around it."""
         events = [self.event(), self.event()]
         self.record(events[0])
         work()
@@ -147,7 +148,7 @@ class Device:
         return self.between(events[0], events[1])
 
     def graph(self, work: Any) -> Any:
-        """What `work(stream)` issues, as a function that replays it."""
+        """Returns a function that replays what `work(stream)` issues."""
         stream, graph, executable = _ptr(), _ptr(), _ptr()
         self._call("cuStreamCreate", ctypes.byref(stream), 1)
         self._call("cuStreamBeginCapture_v2", stream, 0)
@@ -172,7 +173,7 @@ class Device:
         return aligned
 
     def tensor_map(self, pointer: int, rows: int, columns: int, box_rows: int, box_columns: int) -> "ctypes.Array[Any]":
-        """Of a bf16 matrix, boxes in the 128-byte swizzle."""
+        """A tensor map of a bf16 matrix with boxes in the 128-byte swizzle."""
         return self.encode(9, pointer, (columns, rows), (2 * columns,), (box_columns, box_rows), 3)
 
 
@@ -187,7 +188,7 @@ class Kernel:
         return pointers
 
     def registers(self) -> int:
-        """Of a thread."""
+        """The registers of a thread."""
         value = _int()
         self._device._call("cuFuncGetAttribute", ctypes.byref(value), 4, self._function)
         return value.value
@@ -205,11 +206,13 @@ class Kernel:
                            self._parameters(arguments), None)
 
     def launch_early(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
-        """It may begin while the kernel before it on the stream ends (programmatic stream serialization)."""
+        """Launches a kernel that may begin while the kernel before it on the stream ends (programmatic
+        stream serialization)."""
         self._launch_with((_uint * 18)(6, 0, 1), (grid, 1), block, arguments, stream)
 
     def launch(self, grid: tuple[int, int], block: int, *arguments: Any, stream: Any = None, cluster: int = 1) -> None:
-        """With a grid of two dimensions, and clusters of so many blocks by an attribute of the launch."""
+        """Launches with a grid of two dimensions, and clusters of so many CTAs by an attribute of the
+        launch."""
         attribute = (_uint * 18)(4, 0, cluster, 1, 1) if cluster > 1 else None
         self._launch_with(attribute, grid, block, arguments, stream)
 

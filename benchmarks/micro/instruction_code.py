@@ -1,4 +1,4 @@
-"""What it costs to bring instructions to the schedulers: code that runs straight on, by its length."""
+"""The cost of bringing instructions to the schedulers: code that runs straight on, by its length."""
 from __future__ import annotations
 
 from collections.abc import Iterator

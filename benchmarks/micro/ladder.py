@@ -39,7 +39,8 @@ def once(kind: str, pieces: int) -> str:
 
 
 def microseconds(device: Device, kernel: Any, grid: int, threads: int, buffers: list[tuple[int, ...]], quick: bool) -> float:
-    """Of one of the launches that a graph holds, each with another buffer: the median of some replays."""
+    """Returns the time of one of the launches that a graph holds, each with another buffer: the median of
+    some replays."""
     nodes = 2 if quick else max(20, len(buffers))
 
     def issue(stream: Any) -> None:

@@ -22,7 +22,7 @@ class Tile:
     stages: int
 
     def bytes(self) -> int:
-        """Of a row of a k tile."""
+        """Bytes of a row of a k tile."""
         return self.k * (2 if self.element == "bf16" else 1)
 
     def box(self) -> int:
@@ -46,7 +46,7 @@ def copies(tile: Tile) -> str:
 
 
 def products(tile: Tile) -> str:
-    """Of the k tile in %stage; %more is false for the first of all."""
+    """The MMAs of the k tile in %stage; %more is false for the first of all."""
     descriptor = tile.n >> 3 << 17 | tile.m >> 4 << 24 | 1 << 4
     if tile.element == "bf16":
         descriptor |= 1 << 7 | 1 << 10
@@ -120,7 +120,7 @@ END:"""
 
 
 def cycles(device: Device, out: int, tile: Tile, few: int, many: int, apart: int = APART) -> float:
-    """Of a k tile, between two lengths of the loop."""
+    """Returns the cycles of a k tile, between two lengths of the loop."""
     memory = [device.allocate(rows * apart * tile.bytes()) for rows in (tile.m, tile.n)]
     kind = 9 if tile.element == "bf16" else 0  # bytes
     maps = [device.encode(kind, of, (apart * tile.k, rows), (apart * tile.bytes(),),

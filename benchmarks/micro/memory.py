@@ -36,7 +36,7 @@ def stream(load: str, store: bool) -> str:
 
 
 def bandwidth(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Of the whole chip, by threads."""
+    """Measures the bandwidth of the whole chip, by threads."""
     sms = device.multiprocessors()
     cases = [("L2 read", 16 * MIB, "ld.global.cg", False), ("L2 read", 32 * MIB, "ld.global.cg", False),
              ("device memory read", 2048 * MIB, "ld.global.nc", False),
@@ -209,8 +209,8 @@ END:
 
 
 def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Blocks of a cluster that all want the same bytes from L2: each copies all of them, or its part to all. Where clusters of 4
-    find room on 124 multiprocessors alone, 31 of them run at a time, and so that all do, no more are launched."""
+    """CTAs of a cluster that all want the same bytes from L2: each copies all of them, or its part to all. Clusters of 4 may
+    find room on 124 SMs alone. Then 31 of them run at a time, and no more are launched."""
     sms = device.multiprocessors()
     run, count = 128 << 10, 64 if quick else 512
     memory = device.allocate(sms * run)
@@ -262,7 +262,7 @@ def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def barriers(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Of one warp or two: what a hand-over costs."""
+    """Measures what a hand-over of one warp or two costs."""
     base = "  .reg .b32 %a, %c, %ph; .reg .pred %q, %odd; .reg .b64 %s;\n  mov.u32 %a, window; add.u32 %c, %a, 8;\n"
     init = base + """  setp.eq.u32 %q, %thread, 0;
   @%q mbarrier.init.shared.b64 [%a], 1; @%q mbarrier.init.shared.b64 [%c], 1;

@@ -14,8 +14,8 @@ ROOM = 104 * 1024  # shared memory of a block: two fit
 PIECE = 16 * 1024
 LAUNCHES, SETTLED = 40, 20
 
-# One thread copies `pieces` pieces to shared memory, three in flight, all of them behind the wait. It notes where its block is, when
-# it begins, when the launch before has ended and when it is done itself.
+# One thread copies `pieces` pieces to shared memory, three in flight, all of them behind the wait. The thread notes where its CTA
+# is, when it begins, when the launch before has ended and when it is done itself.
 BODY = """  .reg .b32 %t, %sm, %buf, %bar, %i, %slot, %ph, %dst, %barrier, %n, %bid; .reg .b64 %t0, %t1, %t2, %at, %to; .reg .pred %q, %done;
   mov.u64 %t0, %globaltimer; mov.u32 %t, %tid.x; setp.ne.u32 %q, %t, 0;
 @EARLY@

@@ -1,6 +1,7 @@
-"""What it costs to read registers: instructions whose operands are chosen one by one, in the machine code.
+"""The cost of reading registers: instructions whose operands are chosen one by one, in the machine code.
 
-ptxas assembles a loop, whose instructions are then overwritten. Its results mean nothing.
+ptxas assembles a loop, whose instructions are then overwritten. The results of the loop mean
+nothing.
 """
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def assemble(target: str) -> bytes:
 
 
 def find(cubin: bytes) -> tuple[list[int], list[int]]:
-    """Where the products are, of which there are few others between, and the registers that they write."""
+    """Finds the FFMAs, of which there are few others between, and the registers that they write."""
     places = [at for at in range(0, len(cubin) - 15, 16)
               if struct.unpack_from("<H", cubin, at)[0] == OPS["FFMA"][0] and cubin[at + 15] < 64]
     if len(places) != COUNT or places[-1] - places[0] > 16 * (COUNT + 8):

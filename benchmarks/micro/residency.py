@@ -1,8 +1,8 @@
-"""How many blocks a multiprocessor runs at a time, by their warps and by the registers of a thread.
+"""The number of CTAs that an SM runs at a time, by their warps and by the registers of a thread.
 
-Registers lie with the four schedulers, and a warp has its own with one of them, so that blocks whose warps are no multiple
-of four can find registers of the multiprocessor free and none with a scheduler that has one warp more. Each block notes
-where and when it runs; what counts are blocks that ran on one multiprocessor at the same time.
+Registers lie with the four schedulers, and a warp has its own with one of them. So a CTA whose warps are no multiple of
+four can find registers of the SM free and none with a scheduler that has one warp more. Each CTA notes where and when it
+runs; the result is the number of CTAs that ran on one SM at the same time.
 """
 from __future__ import annotations
 

@@ -39,8 +39,9 @@ def begin(slots: int) -> str:
 
 
 def step(tensor: bool, row_bytes: int, pitch: int) -> str:
-    """Stores the next piece of the block. Of a matrix: boxes of a column each, `pitch` bytes of them, and then
-    the next rows; `apart` is their number and `span` that of the sets of rows until it begins anew."""
+    """Stores the next piece of the CTA. In a matrix, the pieces are boxes of a column each, `pitch` bytes of
+    them, and then the next rows; `apart` is the number of rows and `span` that of the sets of rows until the
+    first one comes again."""
     if not tensor:
         where = "  add.u64 %a, %base, %off;\n"
         after = "  add.u64 %off, %off, %bytes; setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;\n"
@@ -114,7 +115,7 @@ def mean(words: Any, blocks: int, each: int, first: int, last: int) -> float:
 
 
 class Target:
-    """What is stored: pieces of a run of each block, or boxes of a matrix."""
+    """The place of the stores: pieces of a run of each CTA, or boxes of a matrix."""
 
     def __init__(self, device: Device, at: int, size: int, row_bytes: int = 0, rows: int = 0, swizzle: int = 0) -> None:
         all_rows = MIB  # of 1 KiB: 1 GiB
@@ -143,7 +144,7 @@ def flush(device: Device) -> Any:
 
 
 def latencies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Of one block alone: one store after the other."""
+    """Measures one CTA alone: one store after the other."""
     into = device.allocate(1024 * MIB)
     clear = flush(device)
     targets = [Target(device, into, size) for size in BULK_SIZES] + [Target(device, into, 0, *box) for box in BOXES]
@@ -263,8 +264,8 @@ END:"""
 
 def times_of_stores(device: Device, out: int, kernel: Kernel, threads: int, into: int, clear: Callable[[int], None],
                     quick: bool) -> Iterator[tuple[str, int, float, int]]:
-    """Of a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, by one block and by one for each multiprocessor:
-    where they go, blocks, bytes a clock and multiprocessor, clocks from the last one to the end."""
+    """Times a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, with one CTA and with one for each SM. Yields
+    the place of the stores, CTAs, bytes a clock and SM, and clocks from the last store to the end."""
     for blocks in (1, device.multiprocessors()):
         for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
             count = 4 if quick else max(run, 4 * MIB) // (64 * threads)

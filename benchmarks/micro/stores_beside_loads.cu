@@ -1,5 +1,6 @@
-// What L2 delivers while it also takes stores: bulk copies of 16 KiB in a ring of loads, and stores
-// of one other thread beside it. On an H200, whose L2 holds the 16 MiB that are read:
+// The rate at which L2 delivers while it also takes stores: bulk copies of 16 KiB in a ring of
+// loads, and stores of one other thread beside it. On an H200, whose L2 holds the 16 MiB that are
+// read:
 //   nvcc -O2 -std=c++17 -arch=sm_90a stores_beside_loads.cu && ./a.out
 // WriteHold of TimingRates.def is what the stores add to the time of the loads alone, over the time
 // that as many stores to device memory take alone (notebook/Time.md).

@@ -10,8 +10,8 @@ from cuda import Device
 from ladder import MIB, microseconds
 
 SIZE = 128 * MIB
-# What a quantizer executes of each pipe, in an order that gives each its share: fp32, and the integer pipe. Of the last kind ptxas
-# leaves out a tenth where there are loads.
+# Instructions of a quantizer on each pipe, in an order that gives each its share: fp32, and the integer pipe. ptxas leaves out a
+# tenth of the last kind where there are loads.
 KINDS = {"fp32": ("fma.rn.f32 {x}, {x}, 0f3F800001, {y};",),
          "two fp32, one integer": ("add.rn.f32 {x}, {x}, {y};", "xor.b32 {x}, {x}, 0x00154321;", "mul.rn.f32 {x}, {x}, 0f3F800001;"),
          "fp32 and integer in turn": ("add.rn.f32 {x}, {x}, {y};", "xor.b32 {x}, {x}, 0x00154321;")}

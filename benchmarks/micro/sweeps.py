@@ -1,4 +1,5 @@
-"""What L2 keeps: sweeps over more and more memory, one after the other, and chases of one thread."""
+"""The contents that L2 keeps: sweeps over more and more memory, one after the other, and chases of
+one thread."""
 from __future__ import annotations
 
 import math

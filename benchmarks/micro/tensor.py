@@ -33,7 +33,8 @@ ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq 
 
 
 def cycles_of_group(device: Device, kernel: Kernel, out: int, warpgroups: int, rounds: int) -> float:
-    """What a round of a kernel of `group` takes: its begin and end are in two launches, of which one has three times as many."""
+    """Returns the cycles of a round of a kernel of `group`: its begin and end are in two launches, of which one has three times
+    as many."""
     spans = []
     for repeats in (rounds, 3 * rounds):
         kernel(1, 128 * warpgroups, out, repeats, 0x7FFFFFFF)
@@ -133,8 +134,8 @@ CHAIN = 128  # instructions that each need the one before
 
 
 def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """A group of four products, a fence and a chain of arithmetic, then the wait. Where the fence waits for the products, the chain
-    comes behind them, and otherwise beside them."""
+    """A group of four MMAs, a fence and a chain of arithmetic, then the wait. If the fence waits for the MMAs, the chain comes
+    behind them, and otherwise beside them."""
     declared = "  { .reg .b32 %x; mov.b32 %x, %thread;\n"
     chain = "".join("  prmt.b32 %x, %x, %lane, %thread;\n" for _ in range(CHAIN))
     for columns in (16, 64, 128, 256):

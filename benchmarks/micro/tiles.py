@@ -16,7 +16,7 @@ PASSES = 2  # the second finds in L2 what the first one brought
 
 
 def copies(at: str, to: str) -> str:
-    """Of both operands, by all threads: each copies 16 bytes of every 16th row."""
+    """Copies the two operands, by all threads: each copies 16 bytes of every 16th row."""
     lines = []
     for operand in "ab":
         for i in range(ROWS * PIECE // (16 * THREADS)):

@@ -47,7 +47,8 @@ def turnover(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def waits(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """How long warps wait for the KiB that each asks for, in the middle of a launch, and how long the last warp of a block does."""
+    """Measures how long warps wait for the KiB that each asks for, in the middle of a launch, and how long the last warp of a CTA
+    does."""
     size = (2 if quick else 64) * MIB
     pool, warps = device.allocate(size * 5 // 4), size // 1024
     stamps = device.allocate(8 * order.FIELDS * warps)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What bounds products of bf16 activations and quantized weights, in the harness that times them: cold reads of their
-bytes, and products alone.
+"""Measures what bounds GEMMs of bf16 activations and quantized weights, in the harness that times them: cold reads of
+their bytes, and products alone.
 
   benchmarks/peers/limits.py reads               bulk copies of the bytes of prepacked NVFP4 weights
   benchmarks/peers/limits.py products [FOLDER]   the wgmma of 1024 x 8192 x 8192 with neither loads nor conversions,
@@ -109,14 +109,14 @@ class Loop:
         return f"{self.fragments} x m64n{self.columns}, A in {'registers' if self.registers else 'shared memory'}"
 
     def a_bytes(self) -> int:
-        """Of a k tile of A of all warpgroups, in shared memory."""
+        """Bytes of a k tile of A of all warpgroups, in shared memory."""
         return 0 if self.registers else WARPGROUPS * self.fragments * 64 * ROW
 
     def shared(self) -> int:
         return self.stages * self.columns * ROW + self.steps * self.a_bytes()
 
     def rounds(self, flops: int) -> int:
-        """Of the loop over the k tiles of A, of which a multiprocessor has as many as its share of `flops`."""
+        """Rounds of the loop over the k tiles of A, of which an SM has as many as its share of `flops`."""
         return round(flops / MULTIPROCESSORS / (2 * WARPGROUPS * self.fragments * 64 * self.columns * TILE * self.steps))
 
     def sums(self) -> list[str]:
@@ -129,7 +129,7 @@ class Loop:
         return self.fragments * self.steps * TILE // STEP * 4 if self.registers else 0
 
     def products(self, step: int) -> str:
-        """Of k tile `step` of A, and the next one of B."""
+        """The MMAs of k tile `step` of A, and the next one of B."""
         text = "  wgmma.fence.sync.aligned;\n"
         for j in range(TILE // STEP):
             text += f"  add.u64 %e, %db, {j * 2};\n"

@@ -51,7 +51,7 @@ CLOCKS = """
 
 
 def sets_of(size: int) -> int:
-    """How many operand sets of `size` bytes keep a launch cold."""
+    """Returns the number of operand sets of `size` bytes that keep a launch cold."""
     return max(2, min(64, 1 + -int(-COLD // size)))
 
 

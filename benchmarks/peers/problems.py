@@ -63,7 +63,8 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        """What has to move between memory and the chip: each operand and the result once."""
+        """The bytes that have to move between memory and the chip: each operand and the result
+        once."""
         weights, activations = self.groups * self.n * self.k, self.rows * self.k
         if self.kind in PACKED:
             activations = activations // 2 + activations // BLOCK[self.kind]
@@ -183,7 +184,7 @@ def bf16_activations(operands: Operands) -> Any:
 
 
 def e4m3_weights(operands: Operands) -> Any:
-    """Those of MXFP4 with their scales, others without."""
+    """Weights in e4m3: of MXFP4 with their scales, of other formats without."""
     if operands.weights.dtype == torch.uint8:
         return dequantized_weights(operands).to(torch.float8_e4m3fn)
     return operands.weights

@@ -5,11 +5,11 @@
   benchmarks/peers/run.py prepare FOLDER --source fp4=build --source DeepGEMM=SOURCES ...
   benchmarks/peers/run.py run FOLDER [--json FILE] [--plot FILE.svg]
 
-It fetches nothing. `prepare` takes folders with the sources or wheels of other libraries, and writes into FOLDER
-what a run needs; it needs no GPU, and may be called again for other libraries, on another machine. `list` says what
-each library takes. `run` needs PyTorch with CUDA and an H200, verifies every result of every operand set against
-the product in f32 before it times it and again afterwards, and prints one table. What is missing is named, and the
-others are compared. The exit code of `run` is 1 where something that is there failed.
+The program fetches nothing. `prepare` takes folders with the sources or wheels of other libraries, and writes into
+FOLDER what a run needs; it needs no GPU, and may be called again for other libraries, on another machine. `list`
+says what each library takes. `run` needs PyTorch with CUDA and an H200, verifies every result of every operand set
+against the product in f32 before it times it and again afterwards, and prints one table. A missing library is
+named, and the others are compared. The exit code of `run` is 1 where something that is there failed.
 
   --problems REGEX    those whose name matches; `list` prints the names
   --libraries A,B     only these
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace, problems: Sequence[Problem]) -> int:
 
 
 def find(libraries: Iterable[Library], folder: pathlib.Path) -> tuple[dict[str, str], list[tuple[Library, pathlib.Path]]]:
-    """What is missing of each library, and those of which nothing is."""
+    """Returns what is missing of each library, and the libraries of which nothing is missing."""
     state: dict[str, str] = {}
     ready = []
     for library in libraries:

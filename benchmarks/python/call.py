@@ -1,4 +1,5 @@
-"""What a call through the Python package costs on the host, without the work of the device.
+"""Measures what a call through the Python package costs on the host, without the work of the
+device.
 
     PYTHONPATH=python python3 benchmarks/python/call.py
 
@@ -54,7 +55,7 @@ def build(folder, name, source, *options):
 
 
 def checked():
-    """What precedes the launch in the simulator."""
+    """Measures what precedes the launch in the simulator."""
     program = fp4.compile(PROGRAM).program(fp4.Device("sim"))
     arrays = [np.zeros((128, 64), np.uint16), np.zeros((), np.float32)]
     function = program.manifest.find("f")

@@ -4,7 +4,7 @@
 // instructions (32 lanes each) per second for families and mixes of instructions, matrix products
 // per second for the tensor core. Processor time, the best of three: others may use the machine.
 //
-// What waits in loops has the milliseconds of a launch.
+// A program that waits in loops has the milliseconds of a launch.
 //
 //   sim-throughput [part of a name]
 //
@@ -49,7 +49,7 @@ const Loop kLoops[] = {
     {"ld.shared, st.shared", "ld.shared.b32 %r1, [%r7];\nst.shared.b32 [%r7], %r1;\n"},
     {"shfl.bfly", "shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n"},
     {"guarded add, half the lanes", "@%p2 add.u32 %r1, %r1, %r2;\n@!%p2 add.u32 %r1, %r1, %r3;\n"},
-    // What a quantizer does with 8 elements per lane, in about its proportions.
+    // The work of a quantizer on 8 elements per lane, in about its proportions.
     {"mix: a quantizer",
      "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd5];\nmov.b32 {%h1, %h2}, %r1;\n"
      "cvt.f32.bf16 %f1, %h1;\ncvt.f32.bf16 %f2, %h2;\nmov.b32 {%h1, %h2}, %r2;\n"
@@ -85,7 +85,7 @@ std::string program(const Loop &loop) {
          ";\n@%p3 bra L;\nst.global.b32 [%rd5], %r1;\nst.global.f32 [%rd5], %f1;\nret;\n}\n";
 }
 
-/// What a kernel reads: finite numbers in fp16, fp4 and UE4M3 alike.
+/// Returns the memory that a kernel reads: finite numbers in fp16, fp4 and UE4M3 alike.
 std::vector<uint8_t> contents() {
   std::mt19937 random(1);
   std::vector<uint8_t> bytes(32768);

@@ -5,8 +5,8 @@
     benchmarks/time/b200.py CHECKOUT [--only WORD] [--every N] [--json FILE]
 
 CHECKOUT is one of github.com/SemiAnalysisAI/microbench-blackwell (Apache 2.0), which measured a B200 whose clock was locked
-at 1.3 GHz. Its cutlass_gemm_mainloop/results.csv has CUTLASS' main loop of one block, K = 131072, by tile and stages. The
-kernel that is predicted here is benchmarks/micro/mainloop.py: the same ring of copies and products in PTX, without
+at 1.3 GHz. The file cutlass_gemm_mainloop/results.csv has CUTLASS' main loop of one CTA, K = 131072, by tile and stages.
+The kernel that is predicted here is benchmarks/micro/mainloop.py: the same ring of copies and products in PTX, without
 CUTLASS' epilogue. umma_latency/lat_results_full.csv has one tcgen05.mma with its commit and wait. The points that
 fp4/ISA/TimingRates.def was fitted to are apart: they are the calibration.
 """

@@ -5,7 +5,7 @@
                                     [--result bf16|f16|f32] [--clock GHZ] [--json FILE] [--rows FILE]
 
 FOLDER has the script dense_blockscaled_gemm_persistent; in CUTLASS' repository it is blackwell/kernel/blockscaled_gemm
-among the examples of the CuTe DSL (checkout 7107b05). This program runs with a Python that has torch and
+among the examples of the CuTe DSL (checkout 7107b05). The program runs with a Python that has torch and
 nvidia-cutlass-dsl. For every shape and tile it predicts their kernel, and ours with that tile, cluster and TMA stores,
 and prints the time, what bounds it, and what the warps of each role wait for. All times are predictions for a
 B200; nothing runs on a GPU. `--rows` has the rows that `--json` wrote before.
@@ -120,7 +120,8 @@ def plan_of(case: Case) -> str:
 
 
 def waits(time: dict[str, object]) -> list[str]:
-    """Of each role, what its warps do for at least a twentieth of the time, the longest first."""
+    """Returns for each role what its warps do for at least a twentieth of the time, the longest
+    first."""
     least, found = 0.05, []
     for role in time["roles"]:  # type: ignore[attr-defined]
         parts = sorted(((share, what) for what, share in role["share"].items() if share >= least), reverse=True)

@@ -4,26 +4,28 @@
   benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all] [--every N]
   benchmarks/time/gemm_model.py CHECKOUT --slopes
 
-CHECKOUT is one of that repository. It has 320 times of NVFP4 and 640 each of FP8 and FP16 products, of a B200 whose
-clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
+CHECKOUT is one of that repository. The repository has 320 times of NVFP4 and 640 each of FP8 and FP16 products, of
+a B200 whose clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
 dense_blockscaled_gemm_persistent and dense_gemm_persistent. The kernels that are predicted here are made by these
 scripts, in the simulator; this program runs with a Python that has torch and nvidia-cutlass-dsl. The repository had
 4.3.0.dev0 of the latter, so with a newer one the compiler is another.
 
-Which points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of
-a format, so that those of all problems together cover all (`configuration`). They were chosen before any of them was
-predicted. `--all` takes all configurations, and `--every N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times from what `--json` wrote.
+Which points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of a format,
+so that those of all problems together cover all (`configuration`). The points were chosen before any of them was predicted.
+`--all` takes all configurations, and `--every N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times
+from what `--json` wrote.
 
-What was timed is five launches from Python between two events, on operands that L2 does not have, divided by five. The
-host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each format, from
-the problem CALIBRATION, which is not among the points. Between two kernels in a stream goes more time than between two in
-a graph, which a prediction has: it is calibrated on the points of NVFP4 of four fifths of the problems, for those of the
-last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us in a stream and 0.56 in a graph, STREAM.)
+Each time is that of five launches from Python between two events, on operands that L2 does not have, divided by five. The
+host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each format, from the
+problem CALIBRATION, which is not among the points. More time passes between two kernels in a stream than between two in a
+graph, which a prediction has: the difference is calibrated on the points of NVFP4 of four fifths of the problems, for
+those of the last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us in a stream and 0.56 in a
+graph, STREAM.)
 
-`--slopes` predicts nothing. It shows what the times themselves say of each tile: how much all of a launch, a tile and a k
-tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes for
-them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 products last in the
-first WARMING microseconds of the load, and what of the times is left with and without that. Needs numpy.
+`--slopes` predicts nothing. The option shows what the times themselves say of each tile: how much all of a launch, a tile
+and a k tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes
+for them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 products last in
+the first WARMING microseconds of the load, and what of the times is left with and without that. Needs numpy.
 """
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ def read(checkout: pathlib.Path, kind: str) -> list[Point]:
 
 
 def configuration(kind: str, problem: int, count: int) -> int:
-    """Which of the configurations of a problem is a point."""
+    """Returns the configuration of a problem that is a point."""
     return {"nvfp4": 3 * problem, "fp8": 5 * problem, "fp16": 5 * problem + 8}[kind] % count
 
 
@@ -187,7 +189,8 @@ def predict(point: Point, checkout: pathlib.Path, build: pathlib.Path) -> None:
 
 
 def as_timed(kernel: float, host: float, stream: float = STREAM) -> float:
-    """Of five launches that the host makes one after the other, between two events."""
+    """Returns the time of five launches that the host makes one after the other, between two
+    events."""
     end = 0.0
     for number in range(ITERATIONS):
         end = max(end, (number + 1) * host) + kernel + stream

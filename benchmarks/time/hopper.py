@@ -79,7 +79,7 @@ def clock_of(row: dict[str, str]) -> float:
     return float(row.get("megahertz") or 0)
 
 
-# What was measured
+# Measured points
 
 
 def streaming(folder: pathlib.Path) -> list[Point]:
@@ -217,7 +217,8 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """In the order of the words of --only, until the time is over. What fails is named and left out."""
+    """Measures points in the order of the words of --only, until the time is over. A point that fails
+    is named and left out."""
     begin, rows = time.monotonic(), []
     for point in selected(options.folder, options.only):
         if time.monotonic() - begin > options.seconds:

@@ -1,4 +1,4 @@
-"""What the comparisons with measured times share: the prediction of a program's last launch, and what is said of errors."""
+"""Functions for all comparisons with measured times: the prediction of a program's last launch, and a summary of errors."""
 from __future__ import annotations
 
 import json
@@ -34,7 +34,7 @@ def summarize(name: str, times: Sequence[tuple[float, float]]) -> None:
 
 
 def summarize_short(name: str, times: Sequence[tuple[float, float]]) -> None:
-    """The same of launches whose error is asked for in microseconds."""
+    """Prints the summary of launches whose error is asked for in microseconds."""
     short = [(measured, predicted) for measured, predicted in times if measured < SHORT]
     if short:
         print(f"{name} under {SHORT:g} us: {sum(abs(predicted - measured) <= NEAR for measured, predicted in short)} of {len(short)} "

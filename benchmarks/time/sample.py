@@ -41,7 +41,7 @@ CASES = [
     Case("product sm_100a", "sm_100a", "product", "gemm", (4096, 8192, 4096)),
 ]
 
-#: Of blocks.cu, with blocks and a number: tiles of blocks that stay, or turns of a loop.
+#: Cases of blocks.cu, with CTAs and a number: tiles of CTAs that stay, or turns of a loop.
 CUDA_CASES = [Case(f"CUDA {name}", "h200", "cuda", name, shape) for name, shape in (
     ("queue", (132, 4000)), ("tiles", (132, 4000)), ("ragged", (132, 4000)), ("scan", (6000, 100)),
     ("causal", (12000, 16)), ("causal", (24000, 16)), ("last", (6000, 100)))]
@@ -74,7 +74,7 @@ def compiled(folder: pathlib.Path) -> pathlib.Path:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of the longest launch; None: the sample was refused."""
+    """The prediction for the longest launch; None: the sample was refused."""
     microseconds: float | None
     note: str  # why it was not sampled, or refused
     seconds: float  # that the simulation took

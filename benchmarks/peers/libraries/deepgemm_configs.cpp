@@ -61,7 +61,7 @@ T get_env(const char *) {
   return T();
 }
 
-/// What a fresh process has in the place of its settings.
+/// The settings of a fresh process.
 struct Settings {
   int get_mk_alignment_for_contiguous_layout() const { return 128; }
   int get_block_n_multiple_of() const { return 1; }

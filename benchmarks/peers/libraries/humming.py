@@ -1,7 +1,7 @@
 """Humming (vllm-project/humming): products of quantized weights, compiled at run time with NVRTC.
 
 `prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is compiled
-then. Tiles are those of its own heuristics. Its layers quantize no activations here: e4m3 ones come with scales."""
+then. Tiles are those of its own heuristics. The layers quantize no activations here: e4m3 ones come with scales."""
 from __future__ import annotations
 
 import concurrent.futures
@@ -58,7 +58,7 @@ class Humming(Library):
 
 
 def _compile(problem: Problem) -> None:
-    """A first call, which compiles. What fails fails again in `run`, which says so."""
+    """A first call, which compiles. A failure repeats in `run`, which reports it."""
     operands = make_operands(problem, 0)
     result = torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device="cuda")
     with contextlib.suppress(Exception):

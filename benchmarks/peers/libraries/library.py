@@ -1,4 +1,4 @@
-"""What a library has to have."""
+"""The interface of a library."""
 from __future__ import annotations
 
 import abc
@@ -14,7 +14,7 @@ Launch = Callable[[], None]
 
 
 class Missing(Exception):
-    """What a library needs and this machine or folder does not have."""
+    """The reason why a library cannot run: something that this machine or folder does not have."""
 
 
 def check_module(site: pathlib.Path, module: str, made: str) -> None:
@@ -37,7 +37,7 @@ class Library(abc.ABC):
     """
 
     name: str
-    #: What `prepare` takes as --source: a folder or a file, or "" if it takes none.
+    #: The argument --source of `prepare`: a folder or a file, or "" if it takes none.
     source = ""
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
@@ -55,8 +55,8 @@ class Library(abc.ABC):
 
     @abc.abstractmethod
     def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> "Prepared":
-        """What launches the product of each set on torch's current stream, with operands already in the layouts
-        that the library wants."""
+        """Returns launches of the GEMM of each set on torch's current stream, with operands already in the
+        layouts that the library wants."""
 
 
 class Prepared:

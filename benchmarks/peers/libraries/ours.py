@@ -30,8 +30,8 @@ class Ours(Library):
     source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
 
     def __init__(self, plans: Sequence[tuple[str, str, str]] = ()) -> None:
-        """Of problems whose names contain the first string, ranges of K as `split_of` takes them, and a plan: cases
-        beside the usual ones."""
+        """`plans` are cases beside the usual ones: a part of the names of problems, split-K or stream-K as
+        `split_of` takes it, and a plan."""
         self.plans = plans
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
@@ -59,8 +59,8 @@ class Ours(Library):
         _copy_package(source, folder)
 
     def _plans_of(self, problem: Problem, form: str) -> list[tuple[str, str]]:
-        """Those of the command line. Of e4m3 and MXFP4 only products with fast accumulation have workers that share
-        tiles, and only the others have weights that are converted before them."""
+        """The plans of the command line. With e4m3 and MXFP4, only GEMMs with fast accumulation have workers that
+        share tiles, and only the other GEMMs have pre-dequantized weights."""
         def exists(ranges: str, plan: str) -> bool:
             return problem.kind != "e4m3_mxfp4" or ("x" not in ranges if form != FAST else "swap" not in plan)
 
@@ -97,15 +97,15 @@ class Ours(Library):
 
 
 def forms_of(problem: Problem) -> tuple[str, ...]:
-    """What the labels of the forms of a product begin with."""
+    """The beginnings of the labels of the forms of a GEMM."""
     if problem.kind in PACKED:
         return PREPACKED, ""
     return ("", FAST) if problem.kind == "e4m3_mxfp4" else ("",)
 
 
 def ranges_of(problem: Problem) -> list[int]:
-    """Ranges of K with which the tiles of a product fill the 132 multiprocessors of an H200 once. Of few rows
-    beside quantized weights, two blocks share a multiprocessor."""
+    """Returns the split-K factors with which the tiles of a GEMM fill the 132 SMs of an H200 once. For small
+    M beside quantized weights, two CTAs share an SM."""
     if problem.groups > 1 or problem.m > 256 or problem.k < 1024:
         return [1]
     if problem.kind == "fp8":
@@ -170,7 +170,7 @@ def tile_program(problem: Problem, rows: int) -> str:
 
 
 def _format(problem: Problem) -> str:
-    """Of the weights."""
+    """The format of the weights."""
     return problem.kind.split("_")[1]
 
 
@@ -180,7 +180,7 @@ def _scales(problem: Problem, rows: int, layout: str = "") -> str:
 
 
 def _block_types(problem: Problem, rows: int) -> list[str]:
-    """Of an operand in blocks that a product reads as it is."""
+    """The types of an operand in scale blocks that a GEMM reads as it is."""
     return [f"tensor<{rows}x{problem.k}xf4E2M1FN>", _scales(problem, rows, ", #fp4.scale_layout<tiled_128x4>")]
 
 

@@ -1,6 +1,6 @@
 """ThunderKittens' products for Hopper (kernels/gemm of its checkout, thunderkittens_kernels.cu): bf16, FP8 with results
-in e4m3, and FP8 with a scale for each row of both operands and results in f32. It has no kernel of FP8 with results in
-bf16. `prepare` takes a checkout and needs nvcc.
+in e4m3, and FP8 with a scale for each row of both operands and results in f32. The library has no kernel of FP8 with
+results in bf16. `prepare` takes a checkout and needs nvcc.
 
 Tiles are 128 x 256 or 128 x 128 and have no borders, so rows are multiples of 128. Results in e4m3 are those of
 operands that are divided by powers of two, because the products of the others do not fit."""
@@ -75,7 +75,8 @@ class ThunderKittens(Library):
 
 
 def _tensors(case: str, operands: Operands, result: Any) -> tuple[Any, ...]:
-    """Both operands, the result, and the scales of rows of both, which only one kernel reads."""
+    """Returns the two operands, the result, and the scales of rows of the two, which only one
+    kernel reads."""
     problem = operands.problem
     row_scales, column_scales = (torch.ones(size, device=result.device) for size in (problem.m, problem.n))
     if case == BF16:
@@ -88,7 +89,8 @@ def _tensors(case: str, operands: Operands, result: Any) -> tuple[Any, ...]:
 
 
 def _small(operands: Operands) -> tuple[Any, Any]:
-    """Both operands, so that elements have a standard deviation of 0.35 to 0.71."""
+    """Returns the two operands, divided so that elements have a standard deviation of 0.35 to
+    0.71."""
     return _divided(operands.x), _divided(e4m3_weights(operands))
 
 

@@ -1,4 +1,4 @@
-"""How foreign.py launches kernels of other libraries: on a GPU, and in the simulator by the same calls.
+"""Launches kernels of other libraries for foreign.py: on a GPU, and in the simulator by the same calls.
 
 A launcher takes the device, the folder that `prepare` wrote and a case, and gives functions that launch the kernel on a
 stream, each on operands of its own.
@@ -87,7 +87,7 @@ def triton(device: Device, folder: pathlib.Path, case: Case, operands: Operands)
 
 # ---- CUTLASS --------------------------------------------------------------------------------------------------------
 
-#: What peer_create of each library calls its kernels (cutlass_launch.h).
+#: The kernel that peer_create of each library makes, by name (cutlass_launch.h).
 KINDS = {"cutlass": {"48_tf32": 48, "49_specialized": 490, "49_pingpong": 491, "49_cooperative": 492, "49_stream_k": 493},
          "peer": {"54_fp8": 54, "67_fp8_blocks": 67}}
 

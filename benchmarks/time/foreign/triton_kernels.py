@@ -1,7 +1,7 @@
 """Kernels in Triton for foreign.py: what its tutorials have, in our words: sums, softmax, layer norm, products, attention.
 
-`compile_all(folder)` writes the PTX that Triton makes of each for sm_90a and what a launch needs (triton.json). It needs Triton
-(3.9.0 here), and neither a GPU nor PyTorch.
+`compile_all(folder)` writes the PTX that Triton makes of each for sm_90a and what a launch needs (triton.json). The function
+needs Triton (3.9.0 here), and neither a GPU nor PyTorch.
 """
 from __future__ import annotations
 
