@@ -15,7 +15,7 @@ if(TARGET FP4Plugin)
   install(FILES $<TARGET_FILE:FP4Plugin> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 
-# What mlir-tblgen wrote lies in the build tree, in the same folders as the .td files.
+# Files that mlir-tblgen wrote lie in the build tree, in the same folders as the .td files.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.td" PATTERN "*.inc"
@@ -28,13 +28,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/FP4Config.cmake ${PROJECT_BINARY_DIR}/FP4ConfigVersion.cmake
   DESTINATION ${_package_dir})
 
-# What pyproject.toml puts into a wheel, beside the modules of python/fp4.
+# Files that pyproject.toml puts into a wheel, beside the modules of python/fp4.
 foreach(_library FP4C FP4CRuntime)
   if(TARGET ${_library})
     install(TARGETS ${_library} LIBRARY DESTINATION fp4/lib COMPONENT python EXCLUDE_FROM_ALL)
   endif()
 endforeach()
-# The same in three wheels (packages/): of the runtime, the simulator and the compiler.
+# Files of three wheels (packages/): of the runtime, the simulator and the compiler.
 install(TARGETS FP4CRuntime LIBRARY DESTINATION fp4/lib COMPONENT python-runtime EXCLUDE_FROM_ALL)
 if(TARGET FP4C)
   install(TARGETS FP4C LIBRARY DESTINATION fp4/lib COMPONENT python-compiler EXCLUDE_FROM_ALL)

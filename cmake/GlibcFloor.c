@@ -1,9 +1,10 @@
 //===- GlibcFloor.c - Programs of a newer glibc on glibc 2.28 -------------===//
 //
-// A program binds each function of libc to the newest version that the linker sees. Those below got
-// a new version, or a first one, behind 2.28, without behaving otherwise for us: here each of them
-// is a hidden function that calls the version of 2.28. So what is linked with this file runs on
-// every glibc from 2.28 on (manylinux_2_28). cmake/FP4Portable.cmake has the other half.
+// A program binds each function of libc to the newest version that the linker sees. The functions
+// below got a new version, or a first one, after 2.28, without behaving otherwise for us: here each
+// of them is a hidden function that calls the version of 2.28. So a program that is linked with
+// this file runs on every glibc from 2.28 on (manylinux_2_28). cmake/FP4Portable.cmake has the
+// other half.
 //
 //===----------------------------------------------------------------------===//
 #define _GNU_SOURCE
@@ -45,7 +46,7 @@ HIDDEN int __pthread_key_create(pthread_key_t *a, void (*b)(void *)) {
   return old_pthread_key_create(a, b);
 }
 
-// These no longer set errno through a hook of System V.
+// Functions that no longer set errno through a hook of System V.
 BIND(exp, double, (double a), (a))
 BIND(exp2, double, (double a), (a))
 BIND(log2, double, (double a), (a))

@@ -8,9 +8,9 @@
 //
 // Written in plain operations. fp4-fuse makes one kernel of the two products that read X, the gate and
 // the quantizer of H: neither the two products nor H are ever in memory, only the codes of H and its
-// scales. This needs the amax of H before its first element is known, so it is an argument, h_amax, as
-// calibration or the last training step knows it. The amax that this step found, for the next one, is
-// a result of the same kernel.
+// scales. The quantizer needs the amax of H before its first element is known. So the amax is an
+// argument, h_amax, as calibration or the last training step knows it. The amax that this step found,
+// for the next one, is a result of the same kernel.
 
 #te = #fp4.recipe<transformer_engine>
 #nvfp4 = #fp4.format<nvfp4>
@@ -69,7 +69,7 @@ func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
     linalg.yield %rounded : bf16
   } -> tensor<?x256xbf16>
 
-  // What the second product reads, and the amax that the next step begins with.
+  // Operands of the second matmul, and the amax that the next step begins with.
   %next = fp4.amax %h : tensor<?x256xbf16> -> tensor<f32>
   %qh, %sh = fp4.quantize %h amax %h_amax {format = #nvfp4, recipe = #te}
       : (tensor<?x256xbf16>, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)

@@ -23,7 +23,7 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
                     %rng: tensor<2xi64> {fp4.name = "rng"})
     -> (tensor<128x256xbf16> {fp4.name = "y"}, tensor<128x256xbf16> {fp4.name = "dx"},
         tensor<512x256xf32> {fp4.name = "dw1"}, tensor<256x512xf32> {fp4.name = "dw2"}) {
-  // Forward, layer 1. What WGrad and DGrad read later is made in the same pass.
+  // Forward, layer 1. Operands that WGrad and DGrad read later are made in the same pass.
   %ax = fp4.amax %x : tensor<128x256xbf16> -> tensor<f32>
   %qx, %sx = fp4.quantize %x amax %ax {format = #nvfp4, recipe = #te}
       : (tensor<128x256xbf16>, tensor<f32>) -> (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN>)

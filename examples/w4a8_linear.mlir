@@ -2,8 +2,8 @@
 //
 //   fp4-runner examples/w4a8_linear.mlir --shape 256,512,1024
 //
-// Both formats are of Open Compute, one power of two for every 32 elements, so that one instruction
-// multiplies them (kind mxf8f6f4). A weight takes half as many bytes as an activation.
+// The two formats are of Open Compute, with one power of two for every 32 elements, so that one
+// instruction multiplies them (kind mxf8f6f4). A weight takes half as many bytes as an activation.
 
 func.func @w4a8_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                        %w: tensor<512x1024xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]})

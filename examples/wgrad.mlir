@@ -2,9 +2,10 @@
 //
 //   fp4-runner examples/wgrad.mlir                      run and check; --shape M,N,K for other sizes
 //
-// Both operands are quantized along M already: X^T by fprop.mlir (to nearest even), dY^T by dgrad.mlir (stochastically),
-// each with its scales where the tensor core reads them. --output of those programs writes them, --input reads them.
-// The Hadamard transforms of the two cancel in the product. M is the depth of this product and therefore static.
+// The two operands are quantized along M already: X^T by fprop.mlir (to nearest even), dY^T by dgrad.mlir
+// (stochastically), each with its scales where the tensor core reads them. --output of those programs writes them,
+// --input reads them. The Hadamard transforms of the two cancel in the matmul. M is the depth of this matmul and
+// therefore static.
 
 #tiled = #fp4.scale_layout<tiled_128x4>
 

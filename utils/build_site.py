@@ -3,7 +3,7 @@
 
   pip install mkdocs && utils/build_site.py
 
-The documents lie beside the code that they are about and link to it. This script stages them in
+The documents lie beside the code that they are about and link to it. The script stages them in
 build/site-source, in the same folders, with the files that they link to; a link to a folder becomes its
 name. Descriptions of operations and passes are added where `ninja mlir-doc` wrote them (--build), and
 plots of all measurements in the documents (plot_benchmarks.py).

@@ -20,7 +20,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = {"fp4-runtime": ["FP4CRuntime", "FP4Python"], "fp4-sim": ["fp4-sim", "fp4-cuda"],
            "fp4-compiler": ["FP4C"]}
-#: What PyPI takes: older platforms are tried first.
+#: Platforms that PyPI takes: older ones are tried first.
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_34_x86_64", "manylinux_2_36_x86_64")
 
 

@@ -19,7 +19,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
-# Where checks are, and what they call.
+# Files with checks, and the functions that they call.
 CALLED = ["lib/Dialect/**/*.cpp", "lib/Numerics/Recipe*.cpp", "lib/Numerics/Epilogue.cpp", "lib/ISA/InstrDescriptor.cpp"]
 LABELS = r"\((C\d+)\)"
 SECTION = "//===---"

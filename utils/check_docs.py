@@ -43,7 +43,8 @@ class Tree:
         return (self.root / name).read_text(errors="replace")
 
     def has(self, path):
-        """Whether a path exists. Braces list alternatives, `*` and words in capitals stand for anything."""
+        """Returns True if a path exists. Braces list alternatives, `*` and words in capitals stand for
+        anything."""
         for plain in braces(path):
             pattern = "/".join(re.sub(r"^[A-Z]+(?=\.|$)", "*", part) if part not in ("README.md", "CONTRIBUTING.md",
                                "ARCHITECTURE.md") else part for part in plain.strip("/").split("/"))
@@ -133,8 +134,8 @@ FILE = re.compile(r"(?<![\w./$*<{}~%@+-])(?:\.\./)*((?:[\w.*{},-]+/)*[\w*{][\w.*
 # A file or folder below one of the folders at the top.
 FOLDER = re.compile(r"(?<![\w./$<~%@+-])((?:lib|include|test|utils|unittests|tools|docs|integration_test|examples"
                     r"|benchmarks)/[\w./*{},-]*[\w*}])")
-# What comments and documents name although it is no file of this tree: files of other projects and of the
-# system, what a build or an installation makes, and names that stand for a file of the reader.
+# Names in comments and documents that are no file of this tree: files of other projects and of the
+# system, files that a build or an installation makes, and names that stand for a file of the reader.
 FOREIGN = ["cuda.h", "cudaTypedefs.h", "zstd.h", "barrier.h", "llama.cpp", "*_sm[0-9]*.cu", "*_blockwise_fp4.cu"]
 MADE = ["lit.site.cfg.py", "fp4-cuda"]
 EXAMPLES = ["program.mlir", "program.py", "f.mlir", "a.cpp"]

@@ -3,7 +3,7 @@
 
   check_glibc.py [--version 2.28] dist/fp4_runtime-*.whl dist/fp4_sim-*.whl
 
-auditwheel compares the newest version of a symbol with a policy. This tool compares each symbol with
+auditwheel compares the newest version of a symbol with a policy. The tool compares each symbol with
 the interface of that glibc, which the package ziglang carries: Zig writes the libraries of any
 version for its linker (pip install ziglang; objdump is from binutils). Exit code 1 where one is
 missing. An older version than the wheels promise shows that the check can fail: 2.17 has no
@@ -28,7 +28,8 @@ def symbols(file, pattern):
 
 
 def interface(version, folder):
-    """What the libraries of this glibc define. Zig keeps those of every version in one cache."""
+    """Returns what the libraries of this glibc define. Zig keeps those of every version in one
+    cache."""
     zig = [sys.executable, "-m", "ziglang"]
     (folder / "main.c").write_text("int main(void) { return 0; }\n")
     subprocess.run([*zig, "cc", "-target", f"x86_64-linux-gnu.{version}", folder / "main.c", "-o",

@@ -2,9 +2,9 @@
 """Finds functions over 40 lines and files over 600 in lib, include, tools and utils.
 
 A function counts from the first line of its head to its closing brace, with comments and blank
-lines. A lambda counts as a part of the function around it. What is excused stands in EXCUSED with
-the reason; an excuse that nothing needs any more is an error too. C++ is read by a small lexer,
-which knows comments, literals and braces, and Python by its own parser.
+lines. A lambda counts as a part of the function around it. Every excused function or file stands in
+EXCUSED with the reason; an excuse that nothing needs any more is an error too. C++ is read by a
+small lexer, which knows comments, literals and braces, and Python by its own parser.
 
 Prints a line per finding and exits with 1. --list prints every function instead, longest first.
 """
@@ -17,7 +17,7 @@ import sys
 FOLDERS = ["lib", "include", "tools", "utils"]
 MOST_FUNCTION, MOST_FILE = 40, 600
 
-# What may be longer, as `file` or `file:function`, and why.
+# Functions and files that may be longer, as `file` or `file:function`, and why.
 EXCUSED = {
     "lib/Numerics/RecipeEvaluator.cpp:RecipeEvaluator::evaluate":
         "one case of two lines for each operation of a recipe: nothing to name in between",

@@ -169,7 +169,7 @@ class Compiler:
 
 #===--- Levels ------------------------------------------------------------===#
 
-# What makes the tile of A, its scales, and the result, by the start of the operation.
+# The operations that make the tile of A, its scales, and the result, by their beginnings.
 TILES = ["operand A", "its scale factors", "the result"]
 PIPE_OPS = [("load",), ("load_scales", "copy_scales"), ("accumulator", "mma", "read", "store")]
 NVVM_OPS = [("cp.async.bulk.tensor",), ("cp.async.bulk.shared", "tcgen05.cp"),
@@ -189,7 +189,7 @@ def fused_level(compiler):
 
 
 def pipe_level(compiler, phase):
-    """Of several operations of one name, for A and B or their scales, the first one."""
+    """Takes the first of several operations of one name, for A and B or their scales."""
     cells, seen = [[], [], []], set()
     lines = compiler.kernel(phase)
     stages = dict(re.findall(r"%(\w+) = pipe\.channel .*? depth (\d+)", "\n".join(lines)))
@@ -268,7 +268,7 @@ def split(line, most=46):
 
 class Role:
     def __init__(self, name, rest):
-        # Its warps, and on a second line what it drives.
+        # The warps of the role, and on a second line what it drives.
         self.name, self.rest, self.lines, self.verbs = name, rest.replace(" drives", "\ndrives").split("\n"), [], {}
 
 
@@ -348,7 +348,7 @@ def draw_roles(compiler):
 
 
 def upstream(role, flow):
-    """How many channels lie before a role."""
+    """Counts the channels before a role."""
     before = [producer for producer, _, consumer in flow if consumer is role and producer is not role]
     rest = [edge for edge in flow if edge[2] is not role]
     return max((1 + upstream(producer, rest) for producer in before), default=0)

@@ -65,7 +65,7 @@ def predict(p: Points, rates: np.ndarray) -> np.ndarray:
     stored = np.minimum(p.m, 128) * np.minimum(p.n, p.columns) * 4
 
     def tile(pairs: np.ndarray) -> np.ndarray:
-        """Of a wave with so many."""
+        """The time of a wave of so many pairs."""
         rate = np.minimum(feed, L2_SHARED * 1e3 / GIGAHERTZ / np.maximum(2 * pairs, 2))
         step = np.maximum(issue, (delivered * 32 + scale_rows * 4) / rate)
         main = 4 * np.ceil(p.k / 256) * step + fill + store * stored / rate

@@ -1,8 +1,8 @@
 """Every kind of kernel that the compiler emits, as the smallest program whose rings wrap around.
 
 Programs that change kernels, or run them in many orders, walk over this list (utils/mutate_all.py,
-utils/order_table.py): a kind that is added here is added there. Where every order of a program would
-be too many if its accumulators wrapped around too, what is changed is a larger program.
+utils/order_table.py): a kind that is added here is added there. Some programs would have too many
+orders if their accumulators wrapped around too: for these, mutants change a larger program.
 """
 import collections
 import json
@@ -19,11 +19,11 @@ import sweep_wide
 from sweep_quantize import Case as QuantizeCase
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-#: `shape` is what the compiler and fp4-run are given. Where there are `rows`, M is dynamic, and
-#: fp4-run is given each of them; so many as `explored` says, from the first on, or all, run in every
-#: order. `larger` is a program of the same kind with more tiles. Where this has an argument `o`,
-#: `offsets` has what that may be by name, and the error that it gives, or None.
-#: Where a kernel branches on what its operands are, `dists` are those of fp4-run that are run.
+#: `shape` is what the compiler and fp4-run are given. If there are `rows`, M is dynamic, and fp4-run
+#: is given each of them; the first `explored` ones, or all, run in every order. `larger` is a
+#: program of the same kind with more tiles. If the program has an argument `o`, `offsets` has its
+#: possible values by name, each with the error that it gives, or None. If a kernel branches on its
+#: operands, `dists` are the distributions of fp4-run that are run.
 Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets explored dists",
                               defaults=[None, (), None, None, None, None, ()])
 BOTH = ["sm_100a", "sm_90a"]
@@ -57,8 +57,8 @@ def product(plan, m, n, k=1024, fmt="nvfp4"):
 
 
 def gemm(tile, fmt="nvfp4"):
-    """A product of fp4 operands, of 6 k tiles. Of 256 columns there is room for 3 stages, which would
-    have the same phase in each tile."""
+    """A matmul of fp4 operands, of 6 k tiles. A tile of 256 columns leaves room for 3 stages, which
+    would have the same phase in each tile."""
     facts = recipes.FORMATS[fmt]
     text = (ROOT / "test/Target/mutations.mlir").read_text()
     text = text[text.index("func.func"):]
@@ -169,9 +169,9 @@ def schedules():
         else:
             grows = "taken over" in what or "one warp" in what
             yield kind._replace(larger=larger if grows else None)
-    # Two blocks share one tile: each of its four warps may be the first to count. Of an even number of
-    # tiles in a workspace, one block would have both ranges of each. Behind the last rows, which split
-    # a warp, comes another tile.
+    # Two CTAs share one tile: each of its four warps may be the first to count. With an even number of
+    # tiles in a workspace, one CTA would have both partial sums of each. Behind the last rows, which
+    # split a warp, comes another tile.
     for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
                        ("groups", "groups"), ("offsets", "groups of the device"),
                        ("threads", "products of threads")):
@@ -442,7 +442,7 @@ def dynamic():
 
 
 def launches():
-    """What a launch or its caller may ask for."""
+    """Options of a launch or its caller."""
     plan = "cluster = [2, 2], tile = [128, 64, 256], schedule = #pipe.cluster_launch<along_m depth 2>"
     kind = tcgen05("NVFP4 product, work of clusters of 2 x 2 taken over", product(f"{plan}, {RING}", 768, 128, 768), 4)
     yield kind._replace(text=kind.text.replace("tensor<768x", "tensor<?x"), rows=(512, 1536), explored=1)

@@ -6,7 +6,7 @@
   utils/kernel_table.py compare before.json after.json
 
 The programs are examples/*.mlir, benchmarks/*.mlir and every STEPth program of utils/sweep.py and of
-utils/sweep_quantize.py, for sm_90a and sm_100a. Of each kernel the record has the number of PTX instructions
+utils/sweep_quantize.py, for sm_90a and sm_100a. For each kernel the record has the number of PTX instructions
 and, where there is a ptxas ($FP4_PTXAS or PATH), of machine instructions (trailing NOPs left out), its registers
 and the bytes that it spills. Programs for which the target has no kernel are not in the record.
 

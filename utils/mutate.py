@@ -6,17 +6,17 @@
   utils/mutate.py ... --limit=40                   a fixed sample of the mutants, for a quick look
 
 Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted. If it has
-an order, a scope, a count or a parity, that is weakened or made wrong (WEAKENINGS, WRONG). It is also moved
-past what it must precede or follow (MOVES). fp4-run --edits judges all mutants of a library, with the same
-inputs. A mutant is killed when it fails under one of the schedules with a hazard, an error of the simulator
-or a wrong result. Prints the survivors, and what killed the others.
+an order, a scope, a count or a parity, that is weakened or made wrong (WEAKENINGS, WRONG). Each is also
+moved past what it must precede or follow (MOVES). fp4-run --edits judges all mutants of a library, with the
+same inputs. A mutant is killed when it fails under one of the schedules with a hazard, an error of the
+simulator or a wrong result. Prints the survivors, and what killed the others.
 
 A mutant that is alive is equivalent if `subsumed` finds, in the text, the synchronization that makes the
-mutated one redundant. It is unreached if no run comes to its line. It is redundant if every order of its
-steps ends without a report and with the right result (--policy exhaustive): no order of this problem needs
-what is missing. Of weaker accesses to memory that is no proof, because the orders are not those of a weak
-memory. None is excused by name. Any other survivor gives exit code 1. A problem so small that rings do not
-wrap around leaves survivors: take one that fills every ring three times.
+mutated one redundant. The mutant is unreached if no run comes to its line, and redundant if every order of
+its steps ends without a report and with the right result (--policy exhaustive): no order of this problem
+needs what is missing. For weaker accesses to memory, such runs are no proof, because the orders are not
+those of a weak memory. None is excused by name. Any other survivor gives exit code 1. A problem so small
+that rings do not wrap around leaves survivors: take one that fills every ring three times.
 """
 import argparse
 import collections
@@ -34,7 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILER_OPTIONS = ("--shape", "--target", "--multiprocessors", "--plan")
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
-# What is deleted, with the predicate before it.
+# Instructions that are deleted, with the predicate before them.
 GUARD = r"(?:@!?%?\w+\s+)?"
 DELETIONS = {
     "mbarrier wait": r"mbarrier\.try_wait[^;]*;\s*(?:not\.pred[^;]*;\s*)?@!?%p\d+ bra[^;]*;",
@@ -56,7 +56,7 @@ DELETIONS = {
     "request for work": r"clusterlaunchcontrol\.try_cancel[^;]*;",
 }
 
-# What is weakened: the match becomes the text.
+# Instructions that are weakened: the match becomes the text.
 WEAKENINGS = {
     "arrival made relaxed": (r"(?<=mbarrier\.arrive)(?:\.release\.(?:cta|cluster))?(?=\.shared|\.b64)",
                              ".relaxed.cta"),
@@ -70,7 +70,8 @@ WEAKENINGS = {
     "wait for reads only": (r"(?<=wait_group)(?=\s+\d)", ".read"),
 }
 
-# What is made wrong: {0}, {1}, .. are groups of the match. A block has its own register.
+# Operands that are made wrong: {0}, {1}, .. are groups of the match. A PTX block has its own
+# register.
 WRONG = {
     "one arrival more": (r"(mbarrier\.init[^;]*,\s*)(%r\d+);",
                          "{{.reg .b32 %q;add.s32 %q,{1},1;{0}%q;}}"),
@@ -88,7 +89,7 @@ WRONG = {
 
 PUBLISHES = r"(?:mbarrier\.arrive|tcgen05\.commit|bar\.sync|barrier\.cluster\.arrive|st\.release|red\.release)[^;]*;"
 WAIT = r"\$L\w+:(?:(?!\$L)[^:])*?try_wait(?:(?!\$L\w+:).)*?bra[^;]*;"
-# What moves over what: the first group of a match and the last change places.
+# Instructions that move over others: the first group of a match and the last change places.
 MOVES = {
     "moved behind the arrival": (
         r"((?:tcgen05\.fence::before_thread_sync|tcgen05\.wait::\w+\.sync\.aligned|fence\.[\w.:]+"
@@ -162,7 +163,7 @@ def trap_at(mutant):
 
 
 def idle_kernels(texts, library, options):
-    """Those that no run launches: mutants of these prove nothing."""
+    """Returns the kernels that no run launches: mutants of these prove nothing."""
     traps = [trap(text) for text in texts]
     runs = [judged(library, arguments, traps, options) for arguments in options.runs]
     return {text for text, *fates in zip(texts, *runs) if not any(fate[0] for fate in fates)}
@@ -189,8 +190,8 @@ def write_edits(chosen, path):
 
 
 def judged(library, arguments, chosen, options):
-    """What became of each edit: for each schedule that ran a rule, an error, or None. Schedules
-    after one that kills do not run if one is enough."""
+    """Returns the fate of each edit: for each schedule that ran a rule, an error, or None.
+    Schedules after one that kills do not run if one is enough."""
     with tempfile.TemporaryDirectory(prefix="fp4-edits-") as folder:
         path = pathlib.Path(folder) / "edits.jsonl"
         write_edits(chosen, path)
@@ -229,8 +230,8 @@ def hint(mutant):
 
 
 def straight(text, end):
-    """What is executed from the beginning of `text` to the first match of `end`, where branches in
-    between lead forward to places in between; or None."""
+    """Returns what is executed from the beginning of `text` to the first match of `end`, where
+    branches in between lead forward to places in between; or None."""
     match = re.search(end, text)
     between = text[:match.start()] if match else ""
     labels = set(re.findall(r"^(\$L\w+):", between, re.M))
@@ -288,7 +289,7 @@ TOGETHER = r"bar\.warp\.sync\s+-1;|(?:shfl|vote|match|redux)\.sync[^;]*,\s*-1;"
 
 
 def statements(text):
-    """Those of PTX, and labels."""
+    """Returns the statements of PTX, and the labels."""
     parts = re.split(r"(^\$L\w+:)|(?<=;)", text, flags=re.M)
     return [part for part in parts if part and part.strip()]
 
@@ -320,14 +321,14 @@ def meets_again(mutant):
 
 
 def subsumed(mutant):
-    """What makes the mutated synchronization redundant, found in the text; or None."""
+    """Returns what makes the mutated synchronization redundant, found in the text; or None."""
     rules = (behind_fence, hint, waits_later, acquires_later, meets_again)
     return next(filter(None, (rule(mutant) for rule in rules)), None)
 
 
 def judge_edits(library, chosen, options):
-    """What became of each edit under each schedule. The next run gets those that are alive, or where
-    every schedule counts, all."""
+    """Returns the fate of each edit under each schedule. The next run gets those that are alive, or
+    where every schedule counts, all."""
     verdicts = [len(options.schedules) * [None] for _ in chosen]
     for arguments in options.runs:
         left = [number for number, verdict in enumerate(verdicts)
@@ -354,8 +355,8 @@ def compile_program(tools, scratch, source, arguments):
 
 
 def is_weaker_access(mutant):
-    """Of these the orders of steps show nothing. An atomic that was relaxed before orders nothing: if
-    it is narrower, it may race, which the checker finds in any order."""
+    """Returns True for mutants of which the orders of steps show nothing. An atomic that was relaxed
+    before orders nothing: if it is narrower, it may race, which the checker finds in any order."""
     return (mutant.what == "access made relaxed" or
             (mutant.what == "scope narrowed" and "mbarrier" not in mutant.source))
 
@@ -365,14 +366,14 @@ def ends_with_error(arguments):
 
 
 def reached(library, chosen, options):
-    """Those to whose lines a run comes."""
+    """Returns the mutants to whose lines a run comes."""
     fates = judge_edits(library, [trap_at(mutant) for mutant in chosen], options) if chosen else []
     return [mutant for mutant, fate in zip(chosen, fates) if any(fate)]
 
 
 def explored(library, alive, options):
-    """What every order of each mutant comes to, in the first `options.explored` runs: None where all
-    are right. Runs that end with an error do not say whether these were all."""
+    """Returns what every order of each mutant comes to, in the first `options.explored` runs: None
+    where all are right. Runs that end with an error do not say whether these were all."""
     chosen = [mutant for mutant in alive if not is_weaker_access(mutant)]
     every = copy.copy(options)
     every.runs = [arguments for arguments in options.runs if not ends_with_error(arguments)]

@@ -32,7 +32,7 @@ import kernel_kinds
 import mutate
 from written_tables import head, lines_of, row, write
 
-#: Those that the table of notebook/Evidence.md is made with, as are the orders and seconds below.
+#: The schedules of the table in docs/Evidence.md; the orders and seconds below are the table's too.
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1)]
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")
@@ -66,7 +66,7 @@ def shape_runs(kind, scratch):
 
 
 def runs_of(kind, scratch):
-    """The same for each distribution of the operands that matters."""
+    """Returns the runs for each distribution of the operands that matters."""
     dists = [[f"--dist={dist}"] for dist in kind.dists] or [[]]
     return [[*run, *dist] for dist in dists for run in shape_runs(kind, scratch)]
 
@@ -87,7 +87,7 @@ def revision():
 
 
 def entry(kind, result, seconds, options):
-    """What is recorded of a kind."""
+    """Returns the record of a kind."""
     counts = (len(result.chosen), result.killed(), len(result.equivalent), len(result.redundant),
               len(result.unreached), len(result.survivors))
     alive = [[mutant.what, mutant.source, fate] for mutant, fate in result.fates()
@@ -145,7 +145,7 @@ def with_added(lines, recorded, kinds):
 
 
 def run(kind, options):
-    """Whether all mutants of a kind are accounted for."""
+    """Returns True if all mutants of a kind are accounted for."""
     start = time.monotonic()
     try:
         result = judge(kind, options)

@@ -176,7 +176,7 @@ class Tree:
             process.wait()
 
     def make(self, targets):
-        """What the compiler says, or None when it succeeds."""
+        """Returns the errors of the compiler, or None when it succeeds."""
         code, output = self.run("build", ["ninja", "-C", self.build, *targets])
         return None if code == 0 else output
 
@@ -312,7 +312,7 @@ def table(mutants, results):
 
 
 def problems(mutants, tree):
-    """What keeps the list from being run, as text."""
+    """Returns what keeps the list from being run, as text."""
     binaries = set(re.findall(r"fp4_add_unittest\(([\w-]+)", "\n".join(
         path.read_text() for folder in ("unittests", "tools")
         for path in (ROOT / folder).rglob("CMakeLists.txt"))))

@@ -50,8 +50,8 @@ MXFP4_MODELS = ["floor", "ceil", "even", "even_mslk", "rceil", "rceil_div"]
 
 
 def zero_byte_factor(x, rule, zero_factor):
-    """Quantizers that give byte 0 a factor of their own. They drop NaN and have no byte 255:
-    infinity is their largest exponent."""
+    """Quantizers that give byte 0 a factor of their own. These quantizers drop NaN and have no byte
+    255: infinity is their largest exponent."""
     amax = np.max(np.where(np.isnan(x), F(0), np.abs(x)), 1).astype(F)
     u = bits(amax).astype(np.int64)
     even = np.clip(((u + (1 << 21)) >> 23) - 2, 0, 254)
@@ -469,7 +469,7 @@ NV_MODELS = {
 }
 
 
-# What rounds codes in a way of its own does not round stochastically.
+# Recipes that round codes in a way of their own, and so do not round stochastically.
 NEAREST_ONLY = ["fos", "fos_mae", "fos_abs_max", "te46", "te46_448", "te46_squared", "te46_largest",
                 "flashinfer_four_over_six", "flashinfer_four_over_six_exact", "ggml_nvfp4", "ggml_mxfp4", "mxfp4_modelopt",
                 *WIDE_MODELS]  # fmt: skip

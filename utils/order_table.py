@@ -30,8 +30,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def meetings():
-    """Quantizers whose blocks count, or wait for each other: n blocks do so in n! orders. Where they count again when
-    they have waited, the orders are n! times n!."""
+    """Quantizers whose CTAs count, or wait for each other: n CTAs do so in n! orders. If they count again when they
+    have waited, the orders are n! times n!."""
     for name, case in {
             "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 256, 128),  # 4 blocks
             "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 blocks

@@ -127,7 +127,7 @@ def color(position):
 
 
 def width(value, low, high, logarithmic):
-    """Of a bar: 440 for the largest value."""
+    """Returns the width of a bar: 440 for the largest value."""
     if not logarithmic:
         return 440 * value / high
     return 20 + 420 * math.log(max(value, low) / low) / math.log(high / low)

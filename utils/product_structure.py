@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the machine code of a matrix product on tcgen05 does per tile of K, and what comes before it.
+"""Counts what the machine code of a matmul on tcgen05 does per k tile, and what comes before its
+loop.
 
   fp4-runner f.mlir --target=sm_100a --emit=cubin -o f.cubin
   utils/product_structure.py f.cubin                       a line per number
@@ -99,11 +100,11 @@ def structure(listing):
         "commits": count(products, "UTCBAR"),
         "scale_instructions": len(copies),
         "scale_copies": count(copies or products, COPY.pattern),
-        # Of operands that every thread has in a register of its own.
+        # Operands that every thread has in a register of its own.
         "moves_to_warp": count(products + copies, "R2UR"),
         "tile_stores": count(everything, "UTMASTG"),
         "local_accesses": count(everything, "STL|LDL"),
-        # What synchronization of scope cluster costs without restricted fences.
+        # Costs of synchronization of scope cluster without restricted fences.
         "flushes_in_loops": count(loads + products + copies, r"CCTL\.IVALL|MEMBAR.*\.GPU"),
     }
 

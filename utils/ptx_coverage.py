@@ -92,7 +92,7 @@ def document(forms):
                       "with the simulator. ptxas 13.0 assembles every accepted form of that file. A refused "
                       "instruction is an error with its place before anything runs."), "",
              "| section | accepted forms | accepted | refused |", "|---|---|---|---|"]
-    # Of a special register its name, of all else the instruction.
+    # The name of a special register, or the instruction of all else.
     refusal = lambda f: f.text.split(", ")[-1] if f.section.startswith("10 ") else f.spelling
     for section in dict.fromkeys(form.section for form in forms):
         mine = [form for form in forms if form.section == section]

@@ -8,9 +8,9 @@
   utils/sass_count.py --bounds=FILE:SM90 DIR/*.cubin    fails where a line "SM90: name number" of FILE, a test,
                                                         is exceeded or names no cubin
 
-The script counts what a thread executes if nothing is exceptional. Of all paths through a kernel it takes
-those that store most bytes to global memory, and of these the shortest. Detours of divisions and saturated
-blocks are not on this path, nor calls of subroutines. In a kernel with a loop that loads, the path is one
+The script counts what a thread executes if nothing is exceptional. The script takes the shortest of those
+paths through a kernel that store most bytes to global memory. Detours of divisions and saturated blocks
+are not on this path, nor calls of subroutines. In a kernel with a loop that loads, the path is one
 iteration, the one that loads most. The elements are the bytes that the path moves in accesses of 16 bytes
 and more (codes and scales move in narrower ones), loaded or stored, whichever are more.
 
@@ -135,7 +135,8 @@ def measured_path(blocks):
 
 
 def registers(cubin):
-    """Of the attribute EIATTR_REGCOUNT of the one kernel: a format, 0x2f, a size, its symbol and the number."""
+    """Reads the attribute EIATTR_REGCOUNT of the one kernel: a format, 0x2f, a size, its symbol and the
+    number."""
     found = re.search(rb"\x04\x2f\x08\x00.{4}(.{4})", pathlib.Path(cubin).read_bytes(), re.DOTALL)
     return int.from_bytes(found.group(1), "little") if found else 0
 

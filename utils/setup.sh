@@ -26,8 +26,8 @@ install_packages() {
     "${missing[@]}" >/dev/null
 }
 
-# install_tool NAME WHEEL LOSS: PyPI carries NVIDIA's tools. Both are optional; LOSS is what does not work without.
-# Of the wheel only the tool is kept, where ours look for it last.
+# install_tool NAME WHEEL LOSS: PyPI carries NVIDIA's tools. The two tools are optional; LOSS is what does not work
+# without. Only the tool of the wheel is kept, in the last place where ours look for it.
 install_tool() {
   local name=$1 wheel=$2 loss=$3 folder=build/toolchain
   command -v "$name" >/dev/null && return

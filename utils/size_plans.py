@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What one library for products of any M, N and K is predicted to cost beside a kernel for each shape.
+"""Predicts what one library for matmuls of any M, N and K costs beside a kernel for each shape.
 
   utils/size_plans.py            NVFP4, MXFP8 and FP8 with f32 scales on sm_100a
   utils/size_plans.py --worst    the worst of many shapes instead of a table of common ones
@@ -59,7 +59,8 @@ def planned(lines):
 
 
 def size_plans(fmt):
-    """Of a product of any sizes: tile, clusters at a time, and the three numbers; the first is fp4.plan."""
+    """Returns the plans of a matmul of any sizes: tile, clusters at a time, and the three numbers; the
+    first is fp4.plan."""
     text, _ = planned([product("any", fmt, "?", "?", "?")])
     own = re.search(r"fp4\.plan = (#fp4\.plan<.*?wave_cost = \[[^]]*\]>)", text).group(1)
     others = re.search(r"fp4\.size_plans = \[(.*?wave_cost = \[[^]]*\]>)\]", text).group(1)
@@ -86,7 +87,8 @@ def spell(plan):
 
 
 def predictions(fmt, plans, shapes):
-    """Of each shape: microseconds of the static plan, of the chosen one, and of fp4.plan alone, and the tiles."""
+    """Returns for each shape: microseconds of the static plan, of the chosen one, and of fp4.plan alone, and the
+    tiles."""
     lines = []
     for number, (m, n, k) in enumerate(shapes):
         lines.append(product(f"static{number}", fmt, m, n, k))

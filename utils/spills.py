@@ -36,9 +36,9 @@ OPERANDS = {
     "f16_packed_nvfp4": ("nvfp4", "f16", True), "packed_nvfp4": ("nvfp4", "", True), "packed_mxfp4": ("mxfp4", "", True),
     "e4m3_mxfp4": ("mxfp4", "f8E4M3FN", False), "e4m3_packed_mxfp4": ("mxfp4", "f8E4M3FN", True),
     "e4m3_fast_mxfp4": ("mxfp4", "f8E4M3FN", True)}
-#: Those whose sums stay in the tensor core.
+#: Operands whose sums stay in the tensor core.
 FAST = ("e4m3_fast_mxfp4",)
-#: M, N, K and what else: several groups whose rows the program or the device has, ranges of K.
+#: M, N, K and the form: several groups whose rows the program or the device has, or split-K.
 FORMS = {
     "8_rows": (8, 8192, 8192, ""), "64_rows": (64, 8192, 8192, ""), "128_rows": (128, 8192, 8192, ""),
     "512_rows": (512, 4096, 7168, ""), "4096_rows": (4096, 8192, 8192, ""), "1024_short": (1024, 2048, 1024, ""),
@@ -124,7 +124,7 @@ class Writer:
         return [each - 3, each + 3] * (GROUPS // 2)
 
     def scales(self, rows, stacked, columns):
-        """Those of `rows`, or a list of tiles of groups of `stacked` rows each."""
+        """The scales of `rows`, or a list of tiles of groups of `stacked` rows each."""
         if self.format.has_f32_scales:
             return f"tensor<{rows}x{over(columns, 128)}xf32>"
         if self.groups > 1:
@@ -235,7 +235,7 @@ def exists(case):
 
 
 class Outcome:
-    """What became of a case: kernels that spill, or why there is none."""
+    """The outcome of a case: kernels that spill, or why there is none."""
 
     def __init__(self, case, spills=(), kernels=0, reason=""):
         self.case, self.spills, self.kernels, self.reason = case, spills, kernels, reason
@@ -283,7 +283,7 @@ def report(outcomes):
 
 
 def chosen(full):
-    """Of each target all cases, or some."""
+    """Returns all cases of each target, or some."""
     for target in TARGETS:
         cases = list(filter(exists, itertools.product(OPERANDS, FORMS, EPILOGUES, [target])))
         yield from cases if full else sweeping.covering(cases)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the roles of a product on tcgen05 wait for in steady state, predicted (docs/concepts/time-model.md).
+"""Predicts what the roles of a matmul on tcgen05 wait for in steady state (docs/Time.md).
 
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--format FORMAT] PLAN   the steady state of PLAN
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--unit UNIT] --whole     8192 x 8192 x 8192 by the plan chosen

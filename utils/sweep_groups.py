@@ -9,16 +9,14 @@
   utils/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations without
                                  scales, by wgmma, by mma.sync and by tcgen05
 
-A program is a product of operands that are already quantized. The rows of its groups are known when
-it is compiled (groups), or a tensor of offsets has them (offsets), or ranges with rows of no group between
-them (ranges); or the product is one whose K is cut into ranges (split), or whose tiles
-workers share (stream); or threads multiply a batch of a
-few rows each (threads). Its alpha is none, one
-number, or one for each group. A body adds the bias of each group, or multiplies with a second product of
-other weights besides, or gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
-prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
-schedule of the simulator, with its strict hazard check. Prints every failure with the command that
-repeats it, then "N passed, N failed".
+A program is a product of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
+tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the product is one whose K is cut
+into ranges (split), or whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is
+none, one number, or one for each group. A body adds the bias of each group, or multiplies with a second product of other weights
+besides, or gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside
+plain weights, or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
+schedule of the simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
+failed".
 """
 import itertools
 import sys
@@ -84,7 +82,7 @@ def operand(name, count, k, facts, list_rows):
 
 
 def prepacked(name, fmt, count, k, element):
-    """The same of weights that the program stacks and prepacks."""
+    """Arguments, lines and types of weights that the program stacks and prepacks."""
     facts = recipes.FORMATS[fmt]
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
@@ -124,7 +122,7 @@ def shares(m, n, k, plan):
 
 
 def ranges_of(rows):
-    """Of each group, whose last row is of none where it has several."""
+    """Returns the range of each group, whose last row is of none if it has several."""
     ends = itertools.accumulate(rows)
     return [[end - count, end - (count > 1)] for count, end in zip(rows, ends)]
 
@@ -214,7 +212,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
 #: Plans whose tiles are too large for the sums of two products.
 SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
           "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
-#: Those that do not have whole words of scales, or all rows of threads.
+#: Tiles that do not have whole words of scales, or all rows of threads.
 WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"]}
 
 

@@ -158,7 +158,7 @@ def valid(case):
 
 
 def fits(kind, case):
-    """Whether the plan of a case fits it: what differs between kinds of kernels."""
+    """Returns True if the plan of a case fits it; kinds of kernels differ in that."""
     _, dual, result, outputs, _, _, _, element, *_, plan = case
     if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
         return not (plan in ("64", "eight") and result == "mxfp4" and outputs != "columnwise")

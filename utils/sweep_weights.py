@@ -88,7 +88,7 @@ def shape_of(tile, weights, element, warps):
 
 
 def fields_of(tile, weights, element, plans):
-    """Those of a plan; none where it is chosen."""
+    """Returns the fields of a plan; none if the compiler chooses it."""
     if tile == "chosen":
         return ""
     if plans != "lanes":
@@ -154,7 +154,7 @@ def exists(case):
 
 
 def exists_of_lanes(case):
-    """Of the tiles, some are those of floats and others those of e4m3, whose weights have scales. A role that
+    """Some tiles are those of floats, and some those of e4m3, whose weights have scales. A role that
     is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
     if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":

@@ -1,5 +1,5 @@
-"""What the sweeps share: choosing cases that cover every pair of values, compiling programs, running
-the libraries in the simulator or packing them for a GPU, and counting."""
+"""Parts that the sweeps share: choosing cases that cover every pair of values, compiling programs,
+running the libraries in the simulator or packing them for a GPU, and counting."""
 import argparse
 import collections
 import concurrent.futures
@@ -34,9 +34,9 @@ def covering(cases):
 
 
 def sampled_covering(parameters, valid, wanted, tries=400):
-    """The same where there are too many cases to look at each: `parameters` are lists of values,
-    `valid` judges a case, `wanted` says of which two parameters (by index) pairs count. A pair is
-    given up after `tries` random cases with it that are not valid."""
+    """Chooses cases as `covering` does, if there are too many to look at each: `parameters` are
+    lists of values, `valid` judges a case, `wanted` says of which two parameters (by index) pairs
+    count. A pair is given up after `tries` random cases with it that are not valid."""
     rng = random.Random(1)
     missing = {(i, j, a, b) for i, j in itertools.combinations(range(len(parameters)), 2)
                if wanted(i, j) for a in parameters[i] for b in parameters[j]}
@@ -163,7 +163,7 @@ def without_rows(text, runs):
 
 
 def selected(options, programs):
-    """Those that match, for the target that the options name."""
+    """Returns the programs that match, for the target that the options name."""
     chosen = [program for program in programs if re.search(options.match, program.name)]
     if options.empty:
         chosen = [program._replace(runs=runs) for program in chosen

@@ -20,11 +20,11 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# What TransformerEngine (main of 2026-08-22, d0067d0) launches for the same tensors with its NVFP4
+# Launches of TransformerEngine (main of 2026-08-22, d0067d0) for the same tensors with its NVFP4
 # recipe on Blackwell: read in NVFP4Quantizer::quantize_impl and cublas_gemm. These shapes (rows of
 # activations a multiple of 64, all else of 128) have its fused quantizers, which write both
-# orientations with swizzled scales; others take a launch for every step of that. What sets an amax to
-# zero or copies one is counted on neither side.
+# orientations with swizzled scales; others take a launch for every step of that. Kernels that set an
+# amax to zero or copy one are counted on neither side.
 TRANSFORMER_ENGINE = {
     "fprop": ["amaxes of X and of the transformed X^T", "quantize X and the transformed X^T",
               "amax of W", "quantize W and W^T", "alpha", "product"],

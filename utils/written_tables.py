@@ -23,7 +23,7 @@ def with_lines(text, program, lines):
 
 
 def lines_of(page, program):
-    """What the program wrote into a document before."""
+    """Returns what the program wrote into a document before."""
     behind = page.read_text().split(f"<!-- utils/{program} writes this -->\n")[1]
     return behind.split(END, 1)[0].splitlines()
 

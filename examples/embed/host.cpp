@@ -97,7 +97,8 @@ struct Matrix {
   std::vector<float> values;
 };
 
-/// What mxfp4 stores without an error: codes of E2M1, in blocks of 32 whose scale is 1.
+/// Fills a matrix with numbers that mxfp4 stores without an error: codes of E2M1, in blocks of 32
+/// whose scale is 1.
 static void fillWithCodes(Matrix &matrix, unsigned seed) {
   static const float codes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   for (size_t i = 0; i < matrix.values.size(); ++i) {

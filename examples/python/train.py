@@ -5,8 +5,8 @@
 
 The text is that of `help()`, pydoc_data.topics, which every Python has; a token is a byte. All
 linear layers of the blocks are trained with TransformerEngine's NVFP4 recipe (fp4.torch.Linear);
-embeddings and the head stay as they are. Both models begin with the same weights and see the same
-batches. Weights are float32, and torch.autocast makes activations bfloat16.
+embeddings and the head stay as they are. The two models begin with the same weights and see the
+same batches. Weights are float32, and torch.autocast makes activations bfloat16.
 """
 
 import argparse
@@ -141,7 +141,7 @@ def parse(arguments: "list[str]") -> argparse.Namespace:
 
 
 def build(options: argparse.Namespace) -> "tuple[dict[str, Any], Batches]":
-    """Both models with the same weights, and the batches."""
+    """Makes the two models with the same weights, and the batches."""
     torch.manual_seed(0)
     model = Model(options.size, options.layers, options.context).to(options.device)
     batches = Batches(text(), options.batch, options.context, options.device)

@@ -4,7 +4,7 @@
 # You quantize a matrix, multiply two of them with the PTX that fp4 emits for a B200, look at what
 # the simulator checks, and read a checkpoint. No GPU is needed: CPU tensors run in the simulator.
 #
-# This file is a notebook in the percent format. VS Code, PyCharm and Jupytext open it as it is,
+# The tutorial is a notebook in the percent format. VS Code, PyCharm and Jupytext open it as it is,
 # `utils/notebook.py` makes an .ipynb of it, and `python3 examples/python/tutorial.py` runs it.
 # Each `assert` is a claim of the text, which the tests of the project check.
 
@@ -205,7 +205,7 @@ assert distance(y, exact + 1) < 0.2
 
 # %% [markdown]
 # The same weight as compressed-tensors writes it: a number is looked for that decodes to the same
-# weights, to the last bit. Not every weight has one. It would be refused then, but for
+# weights, to the last bit. Not every weight has one. A weight without one is refused, but for
 # `nearest=True`.
 
 # %%

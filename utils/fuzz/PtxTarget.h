@@ -6,9 +6,9 @@
 
 namespace fp4::fuzz {
 
-/// Texts of .ptx files, and a kernel that has the instructions of test/Sim/ptx-isa.txt. What loads
-/// runs for some thousand instructions. The first line of a case, a comment, says how: launch shape,
-/// policy and checker are words of it.
+/// Texts of .ptx files, and a kernel that has the instructions of test/Sim/ptx-isa.txt. A kernel
+/// that loads runs for some thousand instructions. The first line of a case, a comment, says how:
+/// launch shape, policy and checker are words of it.
 class PtxTarget final : public Target {
 public:
   const char *name() const override { return "ptx"; }

@@ -74,7 +74,7 @@ private:
   std::vector<Tokens> texts, lines, loose; ///< loose: of addLine alone
   std::array<std::vector<std::string>, 9> words; ///< by kind, each once
   std::array<std::set<std::string>, 9> known;
-  /// What stands behind a word somewhere in the corpus: tokens, and brackets with what is in them.
+  /// Text behind a word somewhere in the corpus: tokens, and brackets with their content.
   std::map<std::string, std::vector<Token>, std::less<>> followers;
   std::map<std::string, std::vector<Tokens>, std::less<>> brackets;
 };

@@ -169,7 +169,7 @@ def command(build, file, case):
 
 
 def complaint(code, output):
-    """What is wrong with a run, or nothing."""
+    """Returns what is wrong with a run, or ""."""
     if code == 0:
         return ""
     if code == 2 and output.startswith("error: a plan must be "):

@@ -48,7 +48,7 @@ constexpr const char *kPasses[] = {
     "convert-host-to-runtime",
 };
 
-/// Where an op is put.
+/// The place of an op in the program of a case.
 enum class Place { Host, NoRoles, Planned, Role, Pipelined, Lowered };
 constexpr Place kPlaces[] = {Place::Host, Place::NoRoles,   Place::Planned,
                              Place::Role, Place::Pipelined, Place::Lowered};
@@ -190,7 +190,7 @@ LogicalResult runPasses(ModuleOp module, const std::string &passes) {
   return manager.run(module);
 }
 
-/// Whether the op of a case belongs to a role, but is in none.
+/// Returns true if the op of a case belongs to a role, but is in none.
 bool lacksRole(ModuleOp module) {
   bool found = false;
   module.walk([&](gpu::GPUFuncOp kernel) {

@@ -137,7 +137,8 @@ bool MlirTarget::prepare() {
   return true;
 }
 
-/// What is valid gets further than what a verifier refuses, and is taken more often.
+/// Loads the corpus. A valid program gets further than one that a verifier refuses, and is taken
+/// more often.
 bool MlirTarget::load(const std::vector<std::filesystem::path> &corpus) {
   for (const std::string &part : partsOf(corpus)) {
     const bool valid = part.find("expected-error") == std::string::npos;
@@ -181,9 +182,8 @@ void MlirTarget::runPasses(ModuleOp module, const std::string &passes) {
   (void)manager.run(module);
 }
 
-/// Does everything that fp4-runner and fp4-run do with a program before a launch. Returns false when
-/// the text does not load.
-bool runCompiler(const std::string &text) {
+/// Does what fp4-runner and fp4-run do with a program before anything is launched.
+void runCompiler(const std::string &text) {
   std::ostringstream diagnostics;
   fp4::CompilerOptions options;
   options.diagnostics = &diagnostics;
