@@ -1,6 +1,6 @@
 // Results of products of FP8 with f32 scales through shared memory and TMA stores, on sm_90a: all of a tile at a
 // time or parts of it, of one warpgroup and of two, columns of two widths of swizzles, M at run time, ragged M and N.
-// Of groups, whose last tiles reach into the next group, and rows of no group, whole tiles are stored that way.
+// Groups, whose last tiles reach into the next group, and rows of no group, store whole tiles that way.
 
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=bf16 --shape=300 --check=strict --policy=random --plan "tile_product, tile = [256, 128, 128], store = tma" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=bf16 --shape=600 --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128], store = tma, stages = 3" | FileCheck %s

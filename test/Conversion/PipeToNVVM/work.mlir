@@ -106,7 +106,9 @@ gpu.func @wide_panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
     llvm.store volatile %j, %p : i32, !llvm.ptr<1>
   }
   gpu.return
-}// Of no tiles there are none, and nothing is divided by their number here.
+}
+
+// Without tiles nothing is divided by their number here.
 // CHECK-LABEL: llvm.func @no_rows
 gpu.func @no_rows(%p: !llvm.ptr<1>) kernel {
   %c0 = arith.constant 0 : i32

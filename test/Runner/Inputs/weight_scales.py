@@ -1,7 +1,7 @@
 """Scales (f8E8M0FNU) of 256 x 512 weights of MXFP4, in .npy files of a folder that differ in few bytes.
 
-What converts a weight depends on the scales beside it: bytes of 4 to 131 are scales of 2^-123 to 16. A warp has 16
-rows, a warpgroup 64, and a step of K that is multiplied at once 256 elements, 8 blocks.
+The conversion of a weight depends on the scales beside it: bytes of 4 to 131 are scales of 2^-123 to 16. A warp
+has 16 rows, a warpgroup 64, and a step of K that is multiplied at once 256 elements, 8 blocks.
 """
 import pathlib
 import random
