@@ -3,10 +3,10 @@
 
   benchmarks/clusters.py [--build BUILD] [--sample 24] [--seed 1]
 
-Of many sizes of NVFP4 products, with every epilogue of benchmarks/epilogues.py, those are taken whose plan for sm_100a has
-`cluster = [2, 2]`, and SAMPLE of them are timed: `fp4-runner --time-only` (1.965 GHz, the kernel alone, launch included; large
-grids are sampled) of that plan and of the one that the compiler chooses where `cluster = [2, 1]` is asked for. Every number
-is a prediction.
+Many sizes of NVFP4 GEMMs, with every epilogue of benchmarks/epilogues.py, are planned for sm_100a. The program times SAMPLE of
+those whose plan has `cluster = [2, 2]`: `fp4-runner --time-only` (1.965 GHz, the kernel alone, launch included; large grids
+are sampled) of that plan and of the one that the compiler chooses where `cluster = [2, 1]` is asked for. Every number is a
+prediction.
 """
 from __future__ import annotations
 

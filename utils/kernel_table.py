@@ -10,7 +10,8 @@ utils/sweep_quantize.py, for sm_90a and sm_100a. For each kernel the record has 
 and, where there is a ptxas ($FP4_PTXAS or PATH), of machine instructions (trailing NOPs left out), its registers
 and the bytes that it spills. Programs for which the target has no kernel are not in the record.
 
-`compare` prints each kernel that changed, and the totals. It fails where a kernel needs more of anything, or is gone.
+`compare` prints each kernel that changed, and the totals. The command fails if a kernel needs more of anything, or is
+gone.
 """
 import argparse
 import concurrent.futures

@@ -9,10 +9,10 @@
   utils/order_table.py --document=notebook/orders.md   writes the table into the page
   utils/order_table.py --only=product --add --document=notebook/orders.md   adds rows that it does not have
 
-Of a product, a row has the kernel with the most steps, and of quantizers all kernels that differ; the
-seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an order
-fails. A kernel whose orders did not all run says so; a program that did not end within --seconds says
-that.
+A row of a matmul has the kernel with the most steps, and a row of quantizers all kernels that differ;
+the seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an
+order fails. A kernel whose orders did not all run says so; a program that did not end within
+--seconds says that.
 """
 import argparse
 import datetime

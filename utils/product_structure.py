@@ -7,10 +7,11 @@ loop.
   utils/product_structure.py --bounds=FILE:PREFIX f.cubin  fails where a line "PREFIX: name number" of FILE, a
                                                            test, is exceeded (or "name = number" is not met)
 
-The loop over tiles of K of a role is the innermost loop with its instructions: UTMALDG of the role that loads,
-UTCOMMA or UTCQMMA of the warp that multiplies, UTCCP of the one that copies scales, where that is another one. Instructions of a loop are those of its shortest path, on which
-every wait succeeds at once. The same holds from the kernel's entry to its first load, by tensor map or of bytes (UBLKCP). A call of a subroutine
-counts as 100 instructions.
+The loop over k tiles of a role is the innermost loop with its instructions: UTMALDG of the role
+that loads, UTCOMMA or UTCQMMA of the warp that multiplies, UTCCP of the one that copies scales,
+where that is another one. Instructions of a loop are those of its shortest path, on which every
+wait succeeds at once. The count from the kernel's entry to its first load, by tensor map or of
+bytes (UBLKCP), follows the same rule. A call of a subroutine counts as 100 instructions.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """

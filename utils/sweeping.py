@@ -71,7 +71,8 @@ Program = collections.namedtuple("Program", "name text arguments runs")
 
 
 def with_powers(runs):
-    """The same, and each again with scales above 16: prepacked weights of mxfp4 are converted in another way then."""
+    """Returns the runs, and each again with scales above 16: prepacked weights of mxfp4 are converted in another way
+    then."""
     return [*runs, *([*run, "--dist=large"] for run in runs)]
 
 

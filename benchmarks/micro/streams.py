@@ -70,7 +70,8 @@ def streams(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def alone(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same without memory: cycles of a scheduler for each instruction of blocks that execute the code once and end."""
+    """Runs the code without memory: cycles of a scheduler for each instruction of CTAs that execute the code once and
+    end."""
     sms, gigahertz = device.multiprocessors(), 1.98
     for kind in KINDS:
         for count in (64,) if quick else (192, 256):

@@ -29,7 +29,8 @@ def copies(at: str, to: str) -> str:
 
 
 def kernel() -> str:
-    """Block b has rows of tile b % down of A and of tile b / divide % across of B. It stores its clock behind each step."""
+    """A kernel whose CTA b has rows of tile b % down of A and of tile b / divide % across of B. Each CTA stores its clock
+    behind each step."""
     prologue = "\n".join(f"  mov.u64 %at, {step * PIECE};\n  add.u32 %next, %to, {2 * TILE * step};\n" + copies("%at", "%next")
                          for step in range(AHEAD))
     return ptx.kernel(["out", "from_a", "from_b", "down", "divide", "across"], "", f"""{ptx.CLOCK}

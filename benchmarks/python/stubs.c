@@ -1,5 +1,5 @@
-/* What call.py puts in the place of libfp4 and of the CUDA driver, to time what is above each: calls
- * succeed and do nothing.
+/* Stubs that call.py puts in the place of libfp4 and of the CUDA driver, to time the
+ * code above each: calls succeed and do nothing.
  *
  *   cc -O2 -shared -fPIC -DLIBFP4 stubs.c -o libstub.so
  *   cc -O2 -shared -fPIC -Wl,-soname,libcuda.so.1 stubs.c -o libcuda.so

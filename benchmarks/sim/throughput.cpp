@@ -1,4 +1,4 @@
-//===- throughput.cpp - How fast the simulator is -------------------------===//
+//===- throughput.cpp - Speed of the simulator ----------------------------===//
 //
 // Small kernels on one host thread, without and with the strict hazard checker: millions of warp
 // instructions (32 lanes each) per second for families and mixes of instructions, matrix products

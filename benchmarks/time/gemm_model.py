@@ -10,7 +10,7 @@ dense_blockscaled_gemm_persistent and dense_gemm_persistent. The kernels that ar
 scripts, in the simulator; this program runs with a Python that has torch and nvidia-cutlass-dsl. The repository had
 4.3.0.dev0 of the latter, so with a newer one the compiler is another.
 
-Which points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of a format,
+Points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of a format,
 so that those of all problems together cover all (`configuration`). The points were chosen before any of them was predicted.
 `--all` takes all configurations, and `--every N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times
 from what `--json` wrote.

@@ -12,7 +12,7 @@ class Gate:
     """Holds calls off an executable that is destroyed."""
 
     def enter(self) -> bool:
-        """Whether it is open; then the same thread leaves."""
+        """Returns True if the gate is open; then the same thread leaves."""
     def leave(self) -> None:
         """After a call that entered."""
     def close(self) -> None:

@@ -73,7 +73,7 @@ class _Session:
             self.call("specialize", c.encode(dim, "a name in 'dims'"), size)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Calls fp4_compiler_NAME. Its diagnostics become part of the message of its error."""
+        """Calls fp4_compiler_NAME. The diagnostics become part of the message of the error."""
         before = len(self.heard)
         try:
             getattr(self.library, f"fp4_compiler_{name}")(self.handle, *arguments)

@@ -90,8 +90,8 @@ class View:
 
 def view(value: Any, what: str, stream: int = 1, strided: bool = False) -> View:
     """The memory of a NumPy array, a torch tensor, a DLPack object, or a Tiled of one. Another
-    package makes `stream`, in the numbers of DLPack, wait for its work on an array on a GPU. Of
-    NumPy and torch, rows may have gaps between them where the operand is `strided`."""
+    package makes `stream`, in the numbers of DLPack, wait for its work on an array on a GPU. Arrays
+    of NumPy and torch may have gaps between rows if the operand is `strided`."""
     if isinstance(value, Tiled):
         return dataclasses.replace(view(value.data, what, stream), logical=value.shape)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")

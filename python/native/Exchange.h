@@ -12,7 +12,7 @@ namespace fp4::python {
 
 constexpr size_t kMostOperands = 16, kMostDimensions = 8;
 
-/// The functions of torch that read tensors. They are set once, when the package first meets torch.
+/// The functions of torch that read tensors, set once, when the package first meets torch.
 struct Exchange {
   const dlpack::ExchangeApi *api = nullptr;
   std::vector<Object> types; ///< exactly these: a subclass may be anything

@@ -1,4 +1,4 @@
-//===- Route.cpp - What calls of one function have in common --------------===//
+//===- Route.cpp - Common parts of the calls of one function --------------===//
 
 #include "Route.h"
 

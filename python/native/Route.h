@@ -1,4 +1,4 @@
-//===- Route.h - What calls of one function have in common ----------------===//
+//===- Route.h - Common parts of the calls of one function ----------------===//
 //
 // The package checks a call in Python, makes a plan of it, and gives the plan to a route. Later
 // calls with tensors of the same types and shapes need no other check.

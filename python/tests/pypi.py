@@ -1,8 +1,8 @@
 """Files of packages on PyPI, for tests that hold ours equal to theirs. pip fetches a package; it
 is neither installed nor built nor imported, and only the files that are asked for are kept.
 
-They lie in $FP4_PYPI_CACHE, else in ~/.cache/fp4/pypi, one folder for each version. A second run
-needs no network. FP4_PYPI_CACHE=off asks PyPI for nothing.
+The files lie in $FP4_PYPI_CACHE, else in ~/.cache/fp4/pypi, one folder for each version. A second
+run needs no network. FP4_PYPI_CACHE=off asks PyPI for nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//===- Parsers.h - What reads files that others wrote --------------------===//
+//===- Parsers.h - Readers of files that others wrote ---------------------===//
 //
 // Each takes bytes and must come back: with an error, or with something. One file of parsers/ has
 // one of them; they are the entry points of the libFuzzer targets (LibFuzzer.cpp) and of fp4-fuzz.

@@ -14,7 +14,7 @@ weight that goes from one to the other decodes to the same numbers to the last b
 A file whose layout its tensors and its config.json leave open, or about which they disagree, is an
 fp4.UsageError that names the tensor.
 
-It needs torch and safetensors: import the module, because `import fp4` does not.
+The module needs torch and safetensors: import it by name, because `import fp4` does not.
 """
 
 from ._detect import Entry

@@ -115,9 +115,10 @@ class Checkpoint(Mapping[str, Entry]):
                weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
         """The layer of a quantized weight, with the tensor NAME.bias if there is one.
 
-        Where the checkpoint says that inputs have 4 bits, it is a QuantizedLinear, whose input is
-        quantized with the recipe of the weight and the scale that the checkpoint has for it: NVFP4
-        with such a scale, and MXFP4 whose config.json says so. Otherwise it is a WeightOnlyLinear.
+        If the checkpoint says that inputs have 4 bits, the layer is a QuantizedLinear, whose input
+        is quantized with the recipe of the weight and the scale that the checkpoint has for it:
+        NVFP4 with such a scale, and MXFP4 whose config.json says so. Otherwise the layer is a
+        WeightOnlyLinear.
 
         Args:
             weight_only: which of the two, where the caller knows better.

@@ -12,9 +12,9 @@
     unswizzle_scales(scales, rows, columns) -> [rows, columns]
     scaled_mm(a, scale_a, amax_a?, b, scale_b, amax_b?, bias?, ...) -> [M, N]
 
-They take plain tensors: data and scales may have their own dtypes or uint8. The functions of
-fp4.torch take and return Scaled, and document shapes and dtypes. A graph has the number of rows as
-a symbol. Columns are compiled into a program.
+The operators take plain tensors: data and scales may have their own dtypes or uint8. The functions
+of fp4.torch take and return Scaled, and document shapes and dtypes. A graph has the number of rows
+as a symbol. Columns are compiled into a program.
 
 Tiled scales are one row of bytes here. In the shape [ceil(M/128), ...] their first size would be 1
 for up to 128 rows, and torch makes a graph of its own for a size that is 1.

@@ -10,8 +10,7 @@ transformers keeps the experts of a layer in one module, of which gpt-oss and Mi
     | down_proj | [experts, intermediate, hidden] | [experts, hidden, intermediate] |
     | biases | gate_up_proj_bias, down_proj_bias | none |
 
-Which one a module is follows from its parameters and from what its gate computes, not from its
-name.
+Parameters and results of the gate decide which one a module is, not its name.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ class Scaled:
     """A matrix of R x K numbers in NVFP4 or MXFP4. K is the axis of a product's sum: the blocks of
     16 or 32 elements that share a scale lie along it.
 
-    It is a record and not a tensor: no operation of torch decodes it by accident. torch.compile,
+    A Scaled is a record and not a tensor: no operation of torch decodes it by accident.
+        torch.compile,
     deepcopy, torch.save and torch.load (also with weights_only) take it. A module keeps it as an
     fp4.torch.ScaledBuffers, whose state_dict holds the tensors.
 
