@@ -147,7 +147,7 @@ expert_mm = Operation(
     "Tensor? gate_packed, Tensor? gate_alpha, Tensor? gate_bias, str activation, float? limit, "
     "float? slope, int rows) -> Tensor", _expert_mm, _expert_mm_fake)
 
-#===--- Gradient -----------------------------------------------------------===#
+#===--- Gradient -------------------------------------------------------===#
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
