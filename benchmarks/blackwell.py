@@ -332,7 +332,7 @@ def print_compile_times(rows: list[dict[str, object]], most: float) -> int:
 
 @dataclass
 class Steady:
-    """Per k tile of 256 elements and block, in steady state; mbarriers of a block. Instructions are what the simulator
+    """Per k tile of 256 elements and CTA, in steady state; mbarriers of a CTA. Instructions are what the simulator
     takes ptxas to make of the PTX (lib/Sim/Time/Units.def)."""
     roles: dict[str, float]
     bytes: float

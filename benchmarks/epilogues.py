@@ -7,7 +7,7 @@ model of plans.
 
 For every epilogue and size, one product of NVFP4 (or two of one lhs) with a plan for each tile, whose epilogue has four
 warps and then eight: microseconds of `fp4-runner --time-only` (sm_100a, 1.965 GHz, the kernel alone, launch included; large
-grids are sampled). TILE is 256x128 for a pair of blocks or 128x128 for one; each of the products of a dual one has half of
+grids are sampled). TILE is 256x128 for a pair of CTAs or 128x128 for one; each of the products of a dual one has half of
 the columns. A dash stands for a plan that the epilogue cannot have. One star marks what the compiler chooses, two the least.
 --static prints what the static model says of each plan beside the time. --regret prints, instead of all times, that of the
 chosen plan, the least one, and how much longer the chosen one takes. Every number is a prediction. FILE keeps the times of

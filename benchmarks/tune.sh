@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tune.sh FOLDER [ROWS...]: in a folder that integration_test/cuda-sm90/pack.sh made, on a machine with a Hopper GPU:
 # the kernels of streaming.mlir beside their twins without arithmetic, those of orientations.mlir the same, PyTorch
-# where there is one, and at 16384 rows every mapping that pack.sh compiled (threads per block, quantization blocks per
-# thread, resident blocks of threads, cache hints). One line per measurement; DEVICE=sim tries the script without a GPU.
+# where there is one, and at 16384 rows every mapping that pack.sh compiled (threads per CTA, quantization blocks per
+# thread, resident CTAs, cache hints). One line per measurement; DEVICE=sim tries the script without a GPU.
 set -uo pipefail
 cd "$1"
 shift

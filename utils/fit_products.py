@@ -54,7 +54,7 @@ def read(path: str) -> Points:
 
 
 def predict(p: Points, rates: np.ndarray) -> np.ndarray:
-    """In microseconds: productCost of CostModel.cpp for pairs of blocks, results of fp32 and scales of 16 elements, in
+    """In microseconds: productCost of CostModel.cpp for pairs of CTAs, results of fp32 and scales of 16 elements, in
     kernels that hold no results in registers and whose accumulators do not overlap."""
     feed, fill, per_column, serial, store, tail, write, launch = rates
     rows = 128 + p.columns / 2

@@ -101,7 +101,7 @@ def quantizer(target, *case):
 
 
 def of_one_block():
-    """9 tiles for 2 blocks, the last tile not whole: every ring wraps around."""
+    """9 tiles for 2 CTAs, the last tile not whole: every ring wraps around."""
     for name, text in {"NVFP4 product, 64 columns": gemm(64),
                        "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
                        "NVFP4 product, 256 columns (overlapped accumulators)": gemm(256),
@@ -113,7 +113,7 @@ def of_one_block():
 
 
 def pairs():
-    """A pair of blocks has 3 x 2 tiles where they have 256 rows, each of 4 k tiles."""
+    """A pair of CTAs has 3 x 2 tiles where they have 256 rows, each of 4 k tiles."""
     for columns, what in ((128, ""), (192, ", two sets of scales"),
                           (256, ", overlapped accumulators")):
         plan = f"pair, tile = [256, {columns}, 256], store = tma"
@@ -125,7 +125,7 @@ def pairs():
 
 
 def clusters():
-    """Each cluster has tiles for six rounds of its blocks, of 3 k tiles in a ring of 2 stages: the
+    """Each cluster has tiles for six rounds of its CTAs, of 3 k tiles in a ring of 2 stages: the
     accumulators have up to 4 stages. The last four kinds have two rounds, and six if they are larger."""
     def cluster(what, plan, m, n, blocks, times=1):
         small, larger = (product(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
@@ -193,7 +193,7 @@ def shared_out(form, rows, n=64, split=2):
 
 
 def joins():
-    """Clusters add the ranges of K of a tile, in two turns, one or three; of three blocks the last has
+    """Clusters add the ranges of K of a tile, in two turns, one or three; of three CTAs the last has
     less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
@@ -386,7 +386,7 @@ def warps():
 
 def quantizers():
     whole = ("one", 320, 272)
-    several = ("one", 1280, 1152)  # of which several blocks take the amax
+    several = ("one", 1280, 1152)  # of which several CTAs take the amax
     for name, case in {
             "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", *several),
             "quantize columns": ("columnwise", "row", "none", NEAR, "linear", *whole),
@@ -398,7 +398,7 @@ def quantizers():
     }.items():
         for target in BOTH:
             yield Kind(name, quantizer("sm_100a", *case), target)
-    # Two blocks, each with two strips of 19 tiles, the last row and column of tiles not whole.
+    # Two CTAs, each with two strips of 19 tiles, the last row and column of tiles not whole.
     for name, rounding, layout in (("", NEAR, "tiled"),
                                    (", stochastic", "transformer_engine", "linear")):
         case = ("columnwise", "row", "0,16 tensor_core", rounding, layout, "one", 1200, 392)
@@ -406,7 +406,7 @@ def quantizers():
 
 
 def promoted():
-    """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each block has several tiles of 5 k tiles."""
+    """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each CTA has several tiles of 5 k tiles."""
     tile = "tile = [128, 64, 128], stages = 2"
     for form, rows, n, what, blocks in (("groups", 130, 64, "groups", 1), ("offsets", 130, 64, "groups of the device", 1),
                                         ("split", 300, 64, "ranges of K", 2)):
@@ -453,7 +453,7 @@ def launches():
 
 
 def warp_ranges():
-    """Two blocks share a tile of mma.sync, and each has a range of it; or tiles with a range of each."""
+    """Two CTAs share a tile of mma.sync, and each has a range of it; or tiles with a range of each."""
     text = shared_out("split", (64,))
     yield Kind("NVFP4 product by mma.sync, ranges of K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
     text = weights("bf16", "prepacked", 1, "32", 384, 1024, "warps", m=37)

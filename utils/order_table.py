@@ -33,15 +33,15 @@ def meetings():
     """Quantizers whose CTAs count, or wait for each other: n CTAs do so in n! orders. If they count again when they
     have waited, the orders are n! times n!."""
     for name, case in {
-            "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 256, 128),  # 4 blocks
-            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 blocks
+            "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 256, 128),  # 4 CTAs
+            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 CTAs
             "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", NEAR, "mixed", "one", 256, 384)}.items():
         for target in BOTH:
             yield Kind(name, quantizer("sm_100a", *case), target)
 
 
 def cases():
-    """All kinds, of these quantizers those of fewer blocks; a launch has one number of rows."""
+    """All kinds, of these quantizers those of fewer CTAs; a launch has one number of rows."""
     smaller = {case.name: case for case in meetings()}
     yield from meetings()
     for kind in kinds():

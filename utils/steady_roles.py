@@ -44,7 +44,7 @@ def predict(options, scratch, m, n, k, *more):
 
 
 def between(less, more):
-    """The report of what the deeper product does beyond the other one; units are those of the blocks that run."""
+    """The report of what the deeper product does beyond the other one; units are those of the CTAs that run."""
     cycles = more["cycles"] - less["cycles"]
     blocks = more["grid"][0] * more["grid"][1] * more["grid"][2]
     difference = lambda a, b: (b * more["cycles"] - a * less["cycles"]) / cycles

@@ -19,7 +19,7 @@ PLACE = """  .reg .b32 %t, %b; .reg .b64 %at, %w, %t0, %t1; .reg .pred %other;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.ne.u32 %other, %t, 0;
   mul.wide.u32 %at, %b, 1; mul.lo.u64 %at, %at, %apart; add.u64 %at, %at, %from; mov.u64 %t0, %clock64;
 """
-# Each block of 128 threads reads PIECE bytes, `apart` bytes behind those of the block before.
+# Each CTA of 128 threads reads PIECE bytes, `apart` bytes behind those of the CTA before.
 READ = ptx.kernel(["out", "from", "apart"], "  .reg .b32 %x<32>, %sink; .reg .pred %q;", PLACE +
                   "  mul.wide.u32 %w, %t, 16; add.u64 %at, %at, %w; mov.b32 %sink, 0;\n" +
                   "".join(f"  ld.global.cg.v4.b32 {{%x{4 * i}, %x{4 * i + 1}, %x{4 * i + 2}, %x{4 * i + 3}}}, [%at+{2048 * i}];\n"
@@ -35,7 +35,7 @@ COPY = ptx.kernel(["out", "from", "apart"], "  .reg .b32 %bar, %buf; .reg .pred 
 WAIT: mbarrier.try_wait.parity.shared.b64 %q, [%bar], 0; @!%q bra WAIT;
   mov.u64 %t1, %clock64; sub.u64 %t1, %t1, %t0;
 """ + CLOCKS + "\nEND:")
-# Every block reads a line of each page.
+# Every CTA reads a line of each page.
 TOUCH = ptx.kernel(["out", "from", "pages"], "", """
   .reg .b32 %t, %d, %n, %x, %l; .reg .b64 %at, %o; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %d, %ntid.x; cvt.u32.u64 %n, %pages;
@@ -87,7 +87,7 @@ def timed(queue: Queue, work: Callable[[], Any], before: Callable[[], None], qui
 
 
 def pages(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Blocks that read 16 KiB each, next to each other or in pages of their own, whose translations other launches displaced."""
+    """CTAs that read 16 KiB each, next to each other or in pages of their own, whose translations other launches displaced."""
     before, queue = Before(device, out, quick), Queue(device, quick)
     kernels = {"loads": device.load(READ), "bulk copies": device.load(COPY, shared=PIECE + 64)}
     empty = device.load(ptx.kernel(["out"], "", ""))
@@ -113,7 +113,7 @@ def parameters(count: int) -> str:
 
 
 def maps(number: int, use: bool, cluster: int = 1) -> str:
-    """A kernel with tensor maps as parameters; one thread of a block may copy a box through each."""
+    """A kernel with tensor maps as parameters; one thread of a CTA may copy a box through each."""
     listed = "".join(f", .param .align 64 .b8 p_map{i}[128]" for i in range(number))
     body = """  .reg .b32 %t, %bar, %buf, %zero; .reg .pred %q; .reg .b64 %map; mov.u32 %t, %tid.x; mov.b32 %zero, 0;
   setp.ne.u32 %q, %t, 0; @%q bra END; mov.u32 %buf, window; add.u32 %bar, %buf, 32768;

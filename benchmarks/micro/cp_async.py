@@ -59,11 +59,11 @@ def bursts(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 
 
 GROUPS, COPIES, WARPS = 3, 8, 8  # in flight: 96 KiB
-REGION = 192 * 1024  # bytes that a block reads again and again
+REGION = 192 * 1024  # bytes that a CTA reads again and again
 
 
 def ring(loads: bool) -> str:
-    """Blocks read the region of their number modulo %regions, %rounds times; the clocks of each are stored."""
+    """CTAs read the region of their number modulo %regions, %rounds times; the clocks of each are stored."""
     step = 512 * WARPS * COPIES
     each = range(COPIES)
     copies = "\n".join(f"  cp.async.cg.shared.global [%to+{512 * WARPS * i}], [%at+{512 * WARPS * i}], 16;" for i in each)

@@ -20,7 +20,7 @@ def straight(count: int) -> str:
 
 
 def passes(count: int) -> str:
-    """The same code three times, all warps of a block together; thread 0 stores the clocks of each time."""
+    """The same code three times, all warps of a CTA together; thread 0 stores the clocks of each time."""
     return ptx.kernel(["out"], "", f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.eq.u32 %first, %t, 0;
 {BEGIN}  mul.wide.u32 %at, %b, 64; add.u64 %at, %at, %out; mov.u32 %pass, 0;
@@ -72,8 +72,8 @@ def once(count: int, loads: bool) -> str:
 
 
 def flow(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Blocks that execute the code once and end, so that warps are at all places of it: clocks of a scheduler for each
-    instruction, from launches of eight and of sixteen blocks for each that fits."""
+    """CTAs that execute the code once and end, so that warps are at all places of it: clocks of a scheduler for each
+    instruction, from launches of eight and of sixteen CTAs for each that fits."""
     sms, gigahertz = device.multiprocessors(), 1.98
     for count in (128, 512) if quick else LENGTHS:
         kernels = {}

@@ -1,5 +1,5 @@
-"""Kernels without arithmetic whose blocks end after one pass, with cold L2: how the time grows with
-the bytes, by threads of a block, bytes of a thread and blocks on a multiprocessor."""
+"""Kernels without arithmetic whose CTAs end after one pass, with cold L2: how the time grows with
+the bytes, by threads of a CTA, bytes of a thread and CTAs on a multiprocessor."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ KINDS = {"no memory": "", "read": "r", "read, write a quarter": "rw"}
 
 
 def once(kind: str, pieces: int) -> str:
-    """A thread reads 32 contiguous bytes `pieces` times, a block apart, and stores 8 for each."""
+    """A thread reads 32 contiguous bytes `pieces` times, a CTA apart, and stores 8 for each."""
     body = """  .reg .b32 %t, %b, %n, %sink; .reg .b64 %i, %at, %to, %step, %o; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x;
 """
@@ -74,7 +74,7 @@ def ladder(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def replacement(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Blocks that wait a while, one or some at a time on a multiprocessor: what lies between one and the next."""
+    """CTAs that wait a while, one or some at a time on a multiprocessor: what lies between one and the next."""
     sms = device.multiprocessors()
     body = """  .reg .b64 %begin, %now; .reg .pred %q;
   mov.u64 %begin, %clock64;
@@ -94,7 +94,7 @@ WAIT: mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %now, 
 
 
 def starts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """When the blocks of a grid that fits begin, by the global timer, which has its own resolution."""
+    """When the CTAs of a grid that fits begin, by the global timer, which has its own resolution."""
     sms = device.multiprocessors()
     body = """  .reg .b64 %begin, %now, %at; .reg .b32 %b, %t; .reg .pred %q;
   mov.u64 %begin, %globaltimer; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;
@@ -115,7 +115,7 @@ WAIT: mov.u64 %now, %globaltimer; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %n
 
 
 def atomics(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Launches whose blocks each do some atomic operations on one word, or on a word of a line of their own."""
+    """Launches whose CTAs each do some atomic operations on one word, or on a word of a line of their own."""
     sms = device.multiprocessors()
     cases = {"maximum without its result": "red.global.max.u32 [%at], %t;", "maximum": "atom.global.max.u32 %r, [%at], %t;",
              "maximum, then a counter with acq_rel": "atom.global.max.u32 %r, [%at], %t; "

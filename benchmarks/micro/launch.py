@@ -1,4 +1,4 @@
-"""Launches: in a stream, in a graph, and of many blocks."""
+"""Launches: in a stream, in a graph, and of many CTAs."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -160,8 +160,8 @@ def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def multicast_ring(cluster: int) -> str:
-    """Each block copies its part to all. One thread waits for stages and tells all blocks that they are free, another fills those that
-    all blocks have waited for: otherwise bytes of a round could count for the one before. The first stores the clock's readings."""
+    """Each CTA copies its part to all. One thread waits for stages and tells all CTAs that they are free, another fills those that
+    all CTAs have waited for: otherwise bytes of a round could count for the one before. The first stores the clock's readings."""
     tell = "".join(f"  mapa.shared::cluster.u32 %remote, %there, {rank}; "
                    "mbarrier.arrive.shared::cluster.b64 _, [%remote];\n" for rank in range(cluster))
     meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"

@@ -1,4 +1,4 @@
-"""In which order a scheduler takes its warps, and at what clock: blocks that read 32 bytes a thread, compute and end."""
+"""In which order a scheduler takes its warps, and at what clock: CTAs that read 32 bytes a thread, compute and end."""
 from __future__ import annotations
 
 import statistics

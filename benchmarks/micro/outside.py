@@ -1,6 +1,6 @@
 """Boxes of TMA loads that reach beyond the tensor, and what could be loaded instead.
 
-All blocks load the same rows of a bf16 matrix, 64 columns at a time and four boxes ahead, as blocks
+All CTAs load the same rows of a bf16 matrix, 64 columns at a time and four boxes ahead, as CTAs
 of a matrix product do that share its activations. Every number is clocks from box to box.
 """
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import ptx
 from cuda import Device, Kernel
 
-COLUMNS, WRAP = 4096, 2048  # of a row, and after how many a block begins again
+COLUMNS, WRAP = 4096, 2048  # of a row, and after how many a CTA begins again
 STAGES, STAGE_BYTES = 4, 256 * 128
 
 REGISTERS = """  .reg .b32 %t, %buf, %bar, %here, %dst, %size, %cnt, %it, %k, %slot, %ph, %x, %y, %turn, %block;
@@ -21,8 +21,8 @@ REGISTERS = """  .reg .b32 %t, %buf, %bar, %here, %dst, %size, %cnt, %it, %k, %s
 
 
 def box_ring(stages: int = STAGES) -> str:
-    """One thread keeps `stages` boxes of `bytes` in flight, from row `row` on. Block b begins `apart` * b columns
-    and `down` * (b modulo 16) rows behind the first block. Stores the clock's two readings."""
+    """One thread keeps `stages` boxes of `bytes` in flight, from row `row` on. CTA b begins `apart` * b columns
+    and `down` * (b modulo 16) rows behind the first CTA. Stores the clock's two readings."""
     issue = f"""  mbarrier.arrive.expect_tx.shared.b64 _, [%here], %size;
   cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%dst], [%map, {{%x, %y}}], [%here];
   add.u32 %x, %x, 64; and.b32 %x, %x, {WRAP - 1}; add.u32 %it, %it, 1;

@@ -1,6 +1,6 @@
 """cp.async.bulk.prefetch.L2: how long it holds the copy engine, and when what it asks for is there.
 
-One thread of a block asks for `total` bytes to be brought to L2, in pieces, and copies 4 KiB right behind. Either those are
+One thread of a CTA asks for `total` bytes to be brought to L2, in pieces, and copies 4 KiB right behind. Either those are
 lines of L2, and what the copy takes longer than alone is what the prefetch takes of the engine; or they are the last that
 were prefetched, and the copy waits for device memory, as if nobody had asked, or less.
 """
@@ -15,7 +15,7 @@ from cuda import Device, Kernel
 from memory import MIB, stream
 
 COPY = 4096
-MOST = 256 * 1024  # bytes that a block asks for at most
+MOST = 256 * 1024  # bytes that a CTA asks for at most
 LAUNCHES = 7
 
 BODY = f"""  .reg .b32 %t, %buf, %bar, %size, %block; .reg .b64 %begin, %issued, %end, %at, %last, %w, %room; .reg .pred %q, %done;

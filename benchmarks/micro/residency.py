@@ -13,7 +13,7 @@ from typing import Any
 import ptx
 from cuda import Device, Kernel
 
-SPIN = 100_000  # ns that a block stays
+SPIN = 100_000  # ns that a CTA stays
 WARPS = (4, 5, 6, 8, 9, 10, 12, 13)
 REGISTERS = (40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 152, 168)
 

@@ -129,7 +129,7 @@ class Target:
             self.name = f"bulk stores of {self.bytes} B"
 
     def arguments(self, run: int, blocks: int) -> tuple[int, int]:
-        """`span` and `apart` so that a block stores to `run` bytes again and again."""
+        """`span` and `apart` so that a CTA stores to `run` bytes again and again."""
         return (max(1, run // (self.rows * self.pitch)), self.rows) if self.tensor else (run, run)
 
 
@@ -279,7 +279,7 @@ def times_of_stores(device: Device, out: int, kernel: Kernel, threads: int, into
 
 
 def of_threads(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """st.global.v4 of all threads of a block, whole lines."""
+    """st.global.v4 of all threads of a CTA, whole lines."""
     into = device.allocate(1056 * MIB)
     clear = flush(device)
     four = "".join("  st.global.v4.b32 [%at], {%t, %bid, %nt, %it}; add.u64 %at, %at, %step; add.u64 %off, %off, %step;\n"

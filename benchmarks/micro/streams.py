@@ -24,7 +24,7 @@ def work(kind: str, count: int, first: int) -> str:
 
 
 def once(kind: str, count: int, pieces: int, early: bool, loads: bool = True) -> str:
-    """A thread reads 32 contiguous bytes `pieces` times, a block apart, computes with each and stores 8. `early`: it reads all of
+    """A thread reads 32 contiguous bytes `pieces` times, a CTA apart, computes with each and stores 8. `early`: it reads all of
     them before it computes; otherwise one after the other."""
     body = f"""  .reg .b32 %t, %b, %n; .reg .b64 %i, %at, %to, %step, %o; .reg .b32 %x<{8 * pieces}>; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x;
@@ -54,7 +54,7 @@ def streams(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     size = 4 * MIB if quick else SIZE
     pool = device.allocate(size * 5 // 4)
     shapes = [(128, 1, True, 0), (256, 1, True, 0), (128, 2, True, 0), (128, 2, False, 0), (256, 2, False, 0)]
-    shapes += [(128, 1, True, shared) for shared in (18, 27)]  # blocks of a multiprocessor: 12 and 8
+    shapes += [(128, 1, True, shared) for shared in (18, 27)]  # CTAs of a multiprocessor: 12 and 8
     for kind in KINDS:
         for count in (64,) if quick else (0, 128, 192, 224, 256):
             if count == 0 and kind != "fp32":

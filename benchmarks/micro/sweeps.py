@@ -15,8 +15,8 @@ MIB = 1 << 20
 CHUNK = 2048  # bytes that a warp reads at a time
 SWEEPS = 8
 
-# Thread t of warp w reads chunk (i * factor + shift) mod chunks for i = w, w + warps, ...; with `apart` a block reads
-# all of them, and begins that many chunks behind the block before.
+# Thread t of warp w reads chunk (i * factor + shift) mod chunks for i = w, w + warps, ...; with `apart` a CTA reads
+# all of them, and begins that many chunks behind the CTA before.
 SWEEP = ptx.kernel(["out", "from", "chunks", "factor", "shift", "apart"], "", """
   .reg .b32 %t, %b, %d, %g, %i, %j, %n, %step, %f, %s, %ap, %sink, %x<16>; .reg .b64 %at, %w; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %d, %ntid.x; mov.u32 %g, %nctaid.x; mov.b32 %sink, 0;

@@ -1,4 +1,4 @@
-"""Tiles of a product that cp.async brings step by step, cold and again from L2, of blocks that share rows or have their own."""
+"""Tiles of a product that cp.async brings step by step, cold and again from L2, of CTAs that share rows or have their own."""
 from __future__ import annotations
 
 import statistics
@@ -88,7 +88,7 @@ GRIDS = {"64 blocks, rows of their own": (64, 64, 1, 64), "1 block": (1, 1, 1, 1
 
 
 def tiles(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The value is what the steps of the first pass take when a block has asked for the first three, the median of blocks."""
+    """The value is what the steps of the first pass take when a CTA has asked for the first three, the median of CTAs."""
     before, words = Before(device, out, quick), PASSES * STEPS + 2
     code = device.load(kernel(), shared=8 * TILE)
     for name, (blocks, down, divide, across) in GRIDS.items():

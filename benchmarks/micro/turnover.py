@@ -1,5 +1,5 @@
-"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that a multiprocessor has in flight and by how many blocks have
-them: what a launch loses where few blocks follow each other."""
+"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that a multiprocessor has in flight and by how many CTAs have
+them: what a launch loses where few CTAs follow each other."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from cuda import Device
 from ladder import MIB, microseconds
 
 SHAPES = [(threads, pieces) for threads in (128, 256, 512, 1024) for pieces in (1, 2, 4)]
-WAITING = [(128, 1), (128, 2), (128, 4), (512, 1), (256, 4), (512, 2), (1024, 1), (512, 3), (256, 8), (512, 4), (1024, 2)]  # threads, blocks
+WAITING = [(128, 1), (128, 2), (128, 4), (512, 1), (256, 4), (512, 2), (1024, 1), (512, 3), (256, 8), (512, 4), (1024, 2)]  # threads, CTAs
 KINDS = [("fp32", 0), ("fp32 and integer in turn", 64), ("fp32 and integer in turn", 144)]
 FLIGHTS = (16, 32, 48, 64)  # KiB
 
 
 def cases(quick: bool) -> Iterator[tuple[str, int, int, int, bool, int]]:
-    """Kind, instructions of 32 bytes, threads, pieces of a thread, whether it asks for all of them at once, blocks at a time."""
+    """Kind, instructions of 32 bytes, threads, pieces of a thread, whether it asks for all of them at once, CTAs at a time."""
     for kind, count in KINDS[:1] if quick else KINDS:
         for flight in FLIGHTS:
             for threads, pieces in SHAPES:
@@ -29,7 +29,7 @@ def cases(quick: bool) -> Iterator[tuple[str, int, int, int, bool, int]]:
 
 
 def shared_of(resident: int) -> int:
-    """The fewest KiB of shared memory with which no more blocks fit a multiprocessor, so that L1 keeps the rest."""
+    """The fewest KiB of shared memory with which no more CTAs fit a multiprocessor, so that L1 keeps the rest."""
     return 228 // (resident + 1) if resident < 16 else 0
 
 

@@ -74,7 +74,7 @@ LATER:
 
 
 def reads(n: int, k: int) -> dict[str, list[Launch]]:
-    """Rings of several shapes over the bytes of prepacked weights: each block has a run of its own."""
+    """Rings of several shapes over the bytes of prepacked weights: each CTA has a run of its own."""
     device, total = Device(), n // 128 * (k // 64) * 4608
     memory = [torch.empty(total, dtype=torch.uint8, device="cuda").random_() for _ in range(sets_of(total))]
     found: dict[str, list[Launch]] = {}

@@ -25,7 +25,7 @@ NODES, ROUNDS, ROUND_US = 10, 9, 6000.0
 #: A graph of short launches has so many that the start of the graph is little of it.
 GRAPH_US = 1000.0
 
-#: A block for each multiprocessor notes its cycles and the time: words 2i and 2i + 1 of multiprocessor i.
+#: A CTA for each multiprocessor notes its cycles and the time: words 2i and 2i + 1 of multiprocessor i.
 CLOCKS = """
 .version @VERSION@
 .target @TARGET@

@@ -96,7 +96,7 @@ std::vector<uint8_t> contents() {
   return bytes;
 }
 
-/// Blocks that count themselves and wait until all have: one thread of each reads the count in a
+/// CTAs that count themselves and wait until all have: one thread of each reads the count in a
 /// loop, or, with `everyThread`, all do.
 std::string gridBarrier(bool everyThread) {
   std::string text = ".version 9.0\n.target sm_100a\n.address_size 64\n"

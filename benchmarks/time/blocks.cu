@@ -1,4 +1,4 @@
-// Launches whose blocks have to do with each other, or differ in work: sample.py predicts each whole and with the
+// Launches whose CTAs have to do with each other, or differ in work: sample.py predicts each whole and with the
 // default sample. `blocks CASE BLOCKS N`.
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@ __device__ float work(int steps) {
   return x;
 }
 
-// Persistent blocks take tiles from a counter.
+// Persistent CTAs take tiles from a counter.
 __global__ void __launch_bounds__(128) queue(int *words, float *out, int n) {
   __shared__ int next;
   for (int tile = blockIdx.x; tile < n;) {
@@ -24,13 +24,13 @@ __global__ void __launch_bounds__(128) queue(int *words, float *out, int n) {
   }
 }
 
-// Persistent blocks take every so many tiles; `ragged`: tiles differ in work.
+// Persistent CTAs take every so many tiles; `ragged`: tiles differ in work.
 template <bool Ragged> __global__ void __launch_bounds__(128) tiles(int *words, float *out, int n) {
   for (int tile = blockIdx.x; tile < n; tile += gridDim.x)
     out[tile % 4096 * 128 + threadIdx.x] = work(Ragged ? 40 + tile * 37 % 320 : 200);
 }
 
-// A scan with a decoupled look-back: a block adds up what the blocks before it have, as far as they have it.
+// A scan with a decoupled look-back: a CTA adds up what the CTAs before it have, as far as they have it.
 __global__ void __launch_bounds__(128) scan(int *words, float *out, int n) {
   __shared__ int sum;
   float x = work(n);
@@ -52,12 +52,12 @@ __global__ void __launch_bounds__(128) scan(int *words, float *out, int n) {
   out[blockIdx.x % 4096 * 128 + threadIdx.x] = x + sum;
 }
 
-// The blocks of a row of an attention with a causal mask: the later, the more. `words` is not used.
+// The CTAs of a row of an attention with a causal mask: the later, the more. `words` is not used.
 __global__ void __launch_bounds__(128) causal(int *words, float *out, int n) {
   out[blockIdx.x % 4096 * 128 + threadIdx.x] = work((blockIdx.x % 12 + 1) * n);
 }
 
-// The last block of all adds up what the others have stored.
+// The last CTA of all adds up what the others have stored.
 __global__ void __launch_bounds__(128) last(int *words, float *out, int n) {
   __shared__ bool isLast;
   out[blockIdx.x % 4096 * 128 + threadIdx.x] = work(n);

@@ -27,7 +27,7 @@ from predictions import last_launch
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SIDE = 8192
 SCHEDULES = ("static", "clc")
-# blocks of a cluster, K: TFLOP/s of cluster launch control, and of the static grid
+# CTAs of a cluster, K: TFLOP/s of cluster launch control, and of the static grid
 PUBLISHED = {
     (1, 256): (831.6, 1191.2), (1, 512): (1321.0, 1686.4), (1, 1024): (1873.4, 2219.6), (1, 2048): (2369.6, 2647.8),
     (1, 4096): (2686.5, 2888.0), (1, 8192): (2815.3, 2915.6), (1, 16384): (2776.4, 2820.2),

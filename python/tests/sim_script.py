@@ -49,7 +49,7 @@ LOOP:
 
 
 def twice(x: torch.Tensor, count: int, blocks: int = 1) -> None:
-    """Every block doubles the first `count` elements."""
+    """Every CTA doubles the first `count` elements."""
     run(b"twice", x, count, blocks)
 
 
@@ -89,7 +89,7 @@ def host() -> None:
 
 
 def polls() -> None:
-    """Every block waits for the last one."""
+    """Every CTA waits for the last one."""
     x = torch.zeros(2, dtype=torch.int32, device="cuda")
     run(b"wait", x, 15, 16)
     assert x.tolist() == [2, 3]

@@ -6,7 +6,7 @@
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=squares --shape=150 --dist=bf16 --check=strict | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_100a --function=squares --shape=140 --dist=adversarial --policy=lazy --check=strict | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=floats --dist=gaussian --check=strict | FileCheck %s
-// Rows of a part of a warp, of a warp whose last threads have none, of warps, of a block, and of more than its registers:
+// Rows of a part of a warp, of a warp whose last threads have none, of warps, of a CTA, and of more than its registers:
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=parts --shape=37 --dist=adversarial --check=strict | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_100a --function=warp --shape=9 --dist=bf16 --policy=random --check=strict | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=warps --shape=5 --dist=gaussian --policy=lazy --check=strict | FileCheck %s

@@ -1,4 +1,4 @@
-// One warp multiplies and copies scales to tensor memory: blocks alone, with K that ends within a k tile; pairs with two sets
+// One warp multiplies and copies scales to tensor memory: CTAs alone, with K that ends within a k tile; pairs with two sets
 // of scales, and with accumulators that overlap; clusters; swapped operands; pairs of 128 rows; ranges of K that join in
 // a cluster; an epilogue of eight warps; and work that is taken over.
 // RUN: fp4-runner %s --emit=so --multiprocessors=4 -o %t.so

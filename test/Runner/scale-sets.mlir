@@ -1,5 +1,5 @@
 // Scales in two sets: with an even number of k tiles the set of each is known, and the loop does two of them; with an
-// odd number the sets change places from tile to tile. A pair of blocks has several tiles.
+// odd number the sets change places from tile to tile. A pair of CTAs has several tiles.
 // RUN: split-file %s %t
 // RUN: fp4-runner %t/even.mlir --device=sim --multiprocessors=2 --check=strict --policy=lazy
 // RUN: fp4-runner %t/odd.mlir --device=sim --multiprocessors=2 --check=strict --policy=lazy

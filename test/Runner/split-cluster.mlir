@@ -1,4 +1,4 @@
-// Ranges of K whose blocks are a cluster: each block sends the others the columns that these add, and adds its
+// Ranges of K whose CTAs are a cluster: each CTA sends the others the columns that these add, and adds its
 // own in the order of the ranges. The bits are those of ranges that join in a workspace.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=static --check=strict | FileCheck %s
@@ -27,7 +27,7 @@ func.func @static(%a: tensor<20x1280xf4E2M1FN>, %la: tensor<20x80xf8E4M3FN>, %b:
   return %y : tensor<20x72xbf16>
 }
 
-// Rows are known at run time; five blocks, of which four add 16 columns each.
+// Rows are known at run time; five CTAs, of which four add 16 columns each.
 func.func @dynamic(%a: tensor<?x1280xf4E2M1FN>, %la: tensor<?x80xf8E4M3FN>, %b: tensor<64x1280xf4E2M1FN>, %lb: tensor<64x80xf8E4M3FN>) -> tensor<?x64xf32> {
   %sa = fp4.swizzle_scales %la : tensor<?x80xf8E4M3FN> -> tensor<?x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<64x80xf8E4M3FN> -> tensor<64x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -36,7 +36,7 @@ func.func @dynamic(%a: tensor<?x1280xf4E2M1FN>, %la: tensor<?x80xf8E4M3FN>, %b: 
   return %y : tensor<?x64xf32>
 }
 
-// Pairs join: blocks with the same place in their pairs.
+// Pairs join: CTAs with the same place in their pairs.
 func.func @pairs(%a: tensor<?x1280xf4E2M1FN>, %la: tensor<?x80xf8E4M3FN>, %b: tensor<72x1280xf4E2M1FN>, %lb: tensor<72x80xf8E4M3FN>) -> tensor<?x72xf32> {
   %sa = fp4.swizzle_scales %la : tensor<?x80xf8E4M3FN> -> tensor<?x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<72x80xf8E4M3FN> -> tensor<72x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -54,7 +54,7 @@ func.func @wide(%a: tensor<30x1024xf4E2M1FN>, %la: tensor<30x32xf8E8M0FNU>, %b: 
   return %y : tensor<30x132xf16>
 }
 
-// The last block adds four columns, and ranges have one or two slices.
+// The last CTA adds four columns, and ranges have one or two slices.
 func.func @uneven(%a: tensor<40x2048xf4E2M1FN>, %la: tensor<40x128xf8E4M3FN>, %b: tensor<56x2048xf4E2M1FN>, %lb: tensor<56x128xf8E4M3FN>, %alpha: tensor<1x56xf32>) -> tensor<40x56xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<40x128xf8E4M3FN> -> tensor<40x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<56x128xf8E4M3FN> -> tensor<56x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -63,7 +63,7 @@ func.func @uneven(%a: tensor<40x2048xf4E2M1FN>, %la: tensor<40x128xf8E4M3FN>, %b
   return %y : tensor<40x56xbf16>
 }
 
-// Operands are swapped: eight rows are columns, which two of four blocks add.
+// Operands are swapped: eight rows are columns, which two of four CTAs add.
 func.func @rows(%a: tensor<5x1280xf4E2M1FN>, %la: tensor<5x80xf8E4M3FN>, %b: tensor<200x1280xf4E2M1FN>, %lb: tensor<200x80xf8E4M3FN>, %alpha: tensor<5x1xf32>) -> tensor<5x200xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<5x80xf8E4M3FN> -> tensor<5x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<200x80xf8E4M3FN> -> tensor<200x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -1,4 +1,4 @@
-// Blocks that have several tiles of 256 columns, whose accumulators overlap: 77 tiles for 74 pairs of blocks. The
+// CTAs that have several tiles of 256 columns, whose accumulators overlap: 77 tiles for 74 pairs of CTAs. The
 // epilogue begins with the last columns of even tiles and with the first of odd ones.
 // RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --policy=lazy --check=strict | FileCheck %s
 // RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --policy=random --seed=3 | FileCheck %s

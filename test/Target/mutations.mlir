@@ -1,5 +1,5 @@
 // Every synchronization of the emitted kernel is needed, and the simulator notices when it is gone or
-// weakened: all mutants that utils/mutate.py makes. 9 tiles on 2 blocks and 6 k tiles each make every ring wrap
+// weakened: all mutants that utils/mutate.py makes. 9 tiles on 2 CTAs and 6 k tiles each make every ring wrap
 // around.
 // RUN: fp4-runner %s --multiprocessors=2 --emit=so -o %t.so
 // RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \

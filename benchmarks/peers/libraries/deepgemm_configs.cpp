@@ -3,7 +3,7 @@
 //   deepgemm_configs TYPE M N K GROUPS EXPECTED_M     TYPE is 0 (dense), 1 (contiguous groups) or 2 (masked groups)
 //
 // Prints one line of numbers: block m, block n, swizzle of a, b and d, stages, threads that copy, threads that
-// multiply, blocks of a cluster, whether a is the operand that they share, and bytes of shared memory.
+// multiply, CTAs of a cluster, whether a is the operand that they share, and bytes of shared memory.
 //
 // deepgemm.py compiles it against a folder in which DeepGEMM's four files of heuristics have empty files for
 // neighbours; what those neighbours and torch would declare is below.

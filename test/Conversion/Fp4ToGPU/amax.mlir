@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
-// amax: 32-byte chunks, a maximum and a count per block, and elements behind the last chunk one by one.
+// amax: 32-byte chunks, a maximum and a count per CTA, and elements behind the last chunk one by one.
 
 // Rows of whole chunks have no tail. The kernel is told how many chunks there are.
 // CHECK-LABEL: gpu.module @whole_amax_0
@@ -17,7 +17,7 @@
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax
-// The last block has acquired what all others released: it stores the largest, and both words are zero again.
+// The last CTA has acquired what all others released: it stores the largest, and both words are zero again.
 // CHECK:         llvm.atomicrmw umax %[[W]], %{{.*}} syncscope("device") monotonic
 // CHECK:         %[[MOST:.*]] = arith.subi %[[BLOCKS]]
 // CHECK:         llvm.getelementptr inbounds %[[W]][4]
@@ -57,7 +57,7 @@ func.func @ragged(%x: tensor<?x10xf16>) -> tensor<f32> {
 
 // -----
 
-// Every group has its words. A group without rows has no block that would store 0.
+// Every group has its words. A group without rows has no CTA that would store 0.
 // CHECK-LABEL: gpu.module @groups_amax_0
 // CHECK:         atom.acq_rel.gpu.global.inc.u32
 // CHECK-LABEL: func.func @groups
@@ -77,7 +77,7 @@ func.func @empty_group(%x: tensor<64x32xbf16>) -> tensor<2xf32> {
 
 // -----
 
-// The block of a row has nobody to meet.
+// The CTA of a row has nobody to meet.
 // CHECK-LABEL: gpu.module @rows_amax_0
 // CHECK-NOT:     atomicrmw
 // CHECK-NOT:     inline_asm

@@ -52,7 +52,7 @@ func.func @te(%x: tensor<?x1024xbf16>, %ax: tensor<f32>) -> (tensor<?x1024xf4E2M
 // CHECK-NEXT:    arith.divf %{{.*}}, %[[S]]
 // CHECK:         %[[SIXTH:.*]] = arith.divf %{{.*}}, %{{.*}}
 // CHECK:         arith.mulf %[[SIXTH]], %[[S]]
-// 500 blocks are no whole number of thread blocks: the last threads store nothing.
+// 500 blocks are no whole number of CTAs: the last threads store nothing.
 // CHECK:         scf.if
 // CHECK:           arith.extui %[[ROW]]
 // CHECK:           arith.constant 48 : i64

@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize -cse | FileCheck %s
-// Products in clusters: what each block loads, and with whom.
+// Products in clusters: what each CTA loads, and with whom.
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Two blocks as one tensor core: half of the rows of B for each, the scales of B together, and a grid of pairs.
+// Two CTAs as one tensor core: half of the rows of B for each, the scales of B together, and a grid of pairs.
 // CHECK-LABEL: func.func @pair
 // CHECK-DAG: %[[C8:.*]] = arith.constant 8 : index
 // CHECK-DAG: pipe.make_tensor_map {{.*}} columns 1024 : {{.*}} -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
@@ -60,7 +60,7 @@ func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Two pairs along m: the blocks with the same place in their pairs share half of the rows of B, and all four its scales,
+// Two pairs along m: the CTAs with the same place in their pairs share half of the rows of B, and all four its scales,
 // of which each loads half of a row of blocks.
 // CHECK-LABEL: gpu.module @pairs_matmul_0
 // CHECK-SAME: {

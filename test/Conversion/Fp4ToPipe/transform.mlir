@@ -6,7 +6,7 @@
 // RUN: fp4-opt %s -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
-// and verifies. 1024 x 512 are 16 x 4 tiles, as many blocks of one tile. Two blocks share a multiprocessor, so that
+// and verifies. 1024 x 512 are 16 x 4 tiles, as many CTAs of one tile. Two CTAs share a multiprocessor, so that
 // eight warps quantize: a ring of 7 tiles and half of tensor memory each.
 
 // CHECK-LABEL: func.func @f
@@ -30,7 +30,7 @@
 // CHECK: pipe.store %[[CODES]]
 // CHECK: pipe.store %[[SCALES]]
 
-// Six blocks of three multiprocessors have twelve strips of up to six tiles.
+// Six CTAs of three multiprocessors have twelve strips of up to six tiles.
 // FEWER: gpu.launch_func @f_transform_0::@kernel blocks in (%c6,
 // FEWER: %c3_i32 = arith.constant 3 : i32
 // FEWER: pipe.for_each_work
@@ -62,7 +62,7 @@ func.func @f(%x: tensor<1024x512xbf16>, %ax: tensor<f32>)
   return %q, %s : tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// 129 x 40 tiles for 296 blocks: strips of 19 tiles, 7 to a row of tiles, the last of which has 15.
+// 129 x 40 tiles for 296 CTAs: strips of 19 tiles, 7 to a row of tiles, the last of which has 15.
 // CHECK-LABEL: gpu.module @strips_transform_0
 // CHECK: arith.constant 40 : i32
 // CHECK: arith.constant 7 : i32

@@ -35,7 +35,7 @@ gpu.module @silent {
   }
 }
 
-// A block takes tensor memory after it has waited: the kernel that it waits for may need that.
+// A CTA takes tensor memory after it has waited: the kernel that it waits for may need that.
 // CHECK-LABEL: gpu.module @product
 gpu.module @product {
   // CHECK: nvvm.shfl.sync

@@ -134,7 +134,7 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'cluster' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [1, 2]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // 128 columns are 8 for each of 16 blocks, and 64 are 4.
+  // 128 columns are 8 for each of 16 CTAs, and 64 are 4.
   %16 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], cluster = [16, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has CTAs along m that each load a multiple of 8 of the 64 columns of a tile, but got [16, 1]}}

@@ -14,7 +14,7 @@ func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b
   return %y : tensor<4096x4096xbf16>
 }
 
-// Tiles of few k tiles leave through shared memory, where a block has several of them.
+// Tiles of few k tiles leave through shared memory, where a CTA has several of them.
 // CHECK-LABEL: func.func @short
 // CHECK: tile = [256, 128, 128], store = tma, schedule {{.*}} store warps 9 to 10 drives [bulk_store] {{.*}} stages = 3
 func.func @short(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<4096x4096xbf16> {
@@ -90,7 +90,7 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
 // -----
 
 // Many tiles along m are taken in panels along n, so that tiles that run at a time share rows of A. Wide tiles,
-// of which a block has many, leave through shared memory. Groups of which few rows are expected have the tiles
+// of which a CTA has many, leave through shared memory. Groups of which few rows are expected have the tiles
 // that fill the last wave best, and four stages of the five that fit.
 !a = tensor<32768x2048xf8E4M3FN>
 !sa = tensor<32768x16xf32>

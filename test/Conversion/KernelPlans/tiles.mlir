@@ -18,7 +18,7 @@ func.func @product(%a: tensor<1024x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024
 }
 
 // A quantizer of both orientations with a transform on the tensor core is two kernels. A strip is
-// longer where fewer thread blocks take them.
+// longer where fewer CTAs take them.
 // CHECK-LABEL: func @transform
 // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
 // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_transform, tile = [64, 128], strip = 1, schedule = #pipe.static_persistent<along_m>,

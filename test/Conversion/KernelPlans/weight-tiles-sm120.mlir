@@ -12,7 +12,7 @@ func.func @rows16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
-// Ranges of K do so without loading weights twice, two blocks beside each other.
+// Ranges of K do so without loading weights twice, two CTAs beside each other.
 // CHECK-LABEL: @ranges16
 // CHECK: tile = [16, 128, 128], {{.*}} resident = 2{{[,>]}}
 func.func @ranges16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {

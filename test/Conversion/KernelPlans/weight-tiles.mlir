@@ -144,7 +144,7 @@ func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp
 
 // -----
 
-// But not where their blocks have ranges of K that join in a cluster.
+// But not where their CTAs have ranges of K that join in a cluster.
 // CHECK-LABEL: @fast_split
 // CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
@@ -155,7 +155,7 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // -----
 
-// A block of few rows has two ranges of K where all blocks fill the multiprocessors.
+// A CTA of few rows has two ranges of K where all CTAs fill the multiprocessors.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
@@ -166,7 +166,7 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 
 // -----
 
-// Ranges of several lengths have blocks of their own.
+// Ranges of several lengths have CTAs of their own.
 // CHECK-LABEL: @uneven
 // CHECK: tile = [8, 128, 256],
 // CHECK-NOT: ranges

@@ -1,4 +1,4 @@
-// Barriers of several blocks: who announces, who signals whom, and at whose barriers a commit arrives.
+// Barriers of several CTAs: who announces, who signals whom, and at whose barriers a commit arrives.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
@@ -44,7 +44,7 @@ gpu.func @pair(%sf: !map, %it: i32) kernel attributes {known_cluster_size = arra
     %s = pipe.consumer_wait %ab[%it] : !tiles
     // CHECK: nvvm.tcgen05.cp {{.*}}group = #nvvm.cta_group<cta_2>
     %t = pipe.copy_scales %s at 0 : !scales -> !pscales
-    // The release arrives at both blocks of the pair.
+    // The release arrives at both CTAs of the pair.
     // CHECK: %[[REST:.*]] = llvm.urem %[[RANK]], %[[TWO]]
     // CHECK: %[[FIRST:.*]] = llvm.sub %[[RANK]], %[[REST]]
     // CHECK: %[[WIDE:.*]] = llvm.shl %[[THREE]], %[[FIRST]]
@@ -59,8 +59,8 @@ gpu.func @pair(%sf: !map, %it: i32) kernel attributes {known_cluster_size = arra
 }
 }
 
-// Clusters of two sizes: which runs the block follows from their number of blocks. Masks, and the blocks that release a
-// stage, are selected. A block of the smaller one loads both parts of a tile, and its place in the tiles is that in the grid.
+// Clusters of two sizes: which runs the CTA follows from their number of CTAs. Masks, and the CTAs that release a
+// stage, are selected. A CTA of the smaller one loads both parts of a tile, and its place in the tiles is that in the grid.
 // CHECK-LABEL: llvm.func @two_sizes
 // CHECK-SAME: fp4.clusters = array<i32: 2, 1, 2, 2>
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 0, 0, 0>

@@ -1,11 +1,11 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
-// Sums of the blocks of a cluster: a thread of the second block sends what it has of columns 0 to 7 to
-// the first, one of the first block what it has of the others to the second, with stores that count their
-// bytes on the barrier there. Each block adds from the first to the last, with its own from registers, and
-// its warps arrive at the barriers of all blocks, whose places are free then.
+// Sums of the CTAs of a cluster: a thread of the second CTA sends what it has of columns 0 to 7 to
+// the first, one of the first CTA what it has of the others to the second, with stores that count their
+// bytes on the barrier there. Each CTA adds from the first to the last, with its own from registers, and
+// its warps arrive at the barriers of all CTAs, whose places are free then.
 
 // CHECK-LABEL: llvm.func @join
-// The barriers count the 8 warps of the block, which announce bytes, and those of both blocks that add.
+// The barriers count the 8 warps of the CTA, which announce bytes, and those of both CTAs that add.
 // CHECK-DAG: %[[OWN:.*]] = llvm.mlir.constant(8 : i32)
 // CHECK-DAG: %[[ALL:.*]] = llvm.mlir.constant(16 : i32)
 // CHECK: nvvm.mbarrier.init %{{.*}}, %[[OWN]] : !llvm.ptr<3>, i32
@@ -27,7 +27,7 @@
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.cluster.wait
 
-// In the last turn of a loop over tiles nobody arrives. Only blocks that have several turns have a barrier at the end.
+// In the last turn of a loop over tiles nobody arrives. Only CTAs that have several turns have a barrier at the end.
 // CHECK-LABEL: llvm.func @joins
 // CHECK: nvvm.cluster.arrive.relaxed
 // CHECK: nvvm.cluster.wait
@@ -47,8 +47,8 @@
 // CHECK: nvvm.cluster.arrive {aligned}
 // CHECK: nvvm.cluster.wait {aligned}
 
-// A join in a loop of its own may be the last of that loop, but not of the block: its warps always
-// arrive, and the block always ends with a barrier.
+// A join in a loop of its own may be the last of that loop, but not of the CTA: its warps always
+// arrive, and the CTA always ends with a barrier.
 // CHECK-LABEL: llvm.func @joins_in_loop
 // CHECK: llvm.fadd
 // CHECK-NOT: llvm.icmp "slt"

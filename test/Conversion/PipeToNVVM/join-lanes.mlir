@@ -4,7 +4,7 @@
 // the first CTA to the last, its own from registers in their place.
 
 // CHECK-LABEL: llvm.func @join
-// The barriers count the 4 warps of the block, which announce bytes, and those of both blocks that add.
+// The barriers count the 4 warps of the CTA, which announce bytes, and those of both CTAs that add.
 // CHECK-DAG: %[[OWN:.*]] = llvm.mlir.constant(4 : i32)
 // CHECK-DAG: %[[ALL:.*]] = llvm.mlir.constant(8 : i32)
 // CHECK: nvvm.mbarrier.init %{{.*}}, %[[OWN]] : !llvm.ptr<3>, i32

@@ -38,7 +38,7 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     %acc = pipe.producer_acquire %accs[%it] : !pipe.channel<!pipe.tmem<128x192xf32>>
     %as, %bs, %sas, %sbs = pipe.consumer_wait %ab[%it] : !nv
     // CHECK: %[[SFA:.*]] = llvm.add %[[TMEM:.*]], %[[C192]]
-    // An address is 14 bits of units of 16 bytes: the rank of the block lies above.
+    // An address is 14 bits of units of 16 bytes: the rank of the CTA lies above.
     // CHECK: llvm.and %{{.*}}, %[[FIELD]]
     // CHECK: %[[SLOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
     // CHECK: %[[SWIDE:.*]] = llvm.zext %[[SLOW]]

@@ -37,7 +37,7 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK-NOT: nvvm.mbarrier.init
   // CHECK: nvvm.fence.mbarrier.init
 
-  // Behind the barrier of the block the mma warp allocates. The warps that use tensor memory, and no others,
+  // Behind the barrier of the CTA the mma warp allocates. The warps that use tensor memory, and no others,
   // read the address after a barrier of their own.
   // CHECK: nvvm.barrier
   // CHECK: %[[SLOT:.*]] = llvm.getelementptr inbounds %[[SHARED]][32848]

@@ -28,8 +28,8 @@
 // No channel op of the three kernels is redundant, and no channel may have another scope.
 // MUTANTS: 95 of 95 mutants rejected
 
-// Tiles of 256x256 by two blocks: each loads half of the rows of A and of B. The scales of all rows
-// of B are in both blocks; each loads half of them and sends it to both.
+// Tiles of 256x256 by two CTAs: each loads half of the rows of A and of B. The scales of all rows
+// of B are in both CTAs; each loads half of them and sends it to both.
 // CHECK-LABEL: gpu.func @pair
 gpu.module @pair {
 gpu.func @pair(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %alpha: !scalar, %y: !y,
@@ -86,7 +86,7 @@ gpu.func @pair(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %alpha: !
 }
 
 // The tensor core of the pair stands at an end of both channels. The leader announces the bytes of
-// both blocks: 2 * (16384 + 16384 + 2048 + 4096).
+// both CTAs: 2 * (16384 + 16384 + 2048 + 4096).
 // PIPELINED-LABEL: gpu.func @pair
 // PIPELINED-DAG: %[[BYTES:.*]] = arith.constant 77824 : i32
 // PIPELINED-DAG: %[[ACCS:.*]] = pipe.channel from tensor to threads(128) scope cluster depth 1
@@ -94,8 +94,8 @@ gpu.func @pair(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %alpha: !
 // PIPELINED: pipe.expect_tx %[[AB]][%{{.*}}], %[[BYTES]]
 // PIPELINED: pipe.load %{{.*}} multicast m into %{{.*}} signals %[[AB]]
 
-// Tiles of 256x256 by 2x2 blocks, two pairs along n, each with 256x128: the pairs have the same rows
-// of A, so blocks along n load them together.
+// Tiles of 256x256 by 2x2 CTAs, two pairs along n, each with 256x128: the pairs have the same rows
+// of A, so CTAs along n load them together.
 gpu.module @pair_2x2 {
 gpu.func @pair_2x2(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !scale_map, %alpha: !scalar,
                    %y: !y, %m: i32)
@@ -152,8 +152,8 @@ gpu.func @pair_2x2(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !scale_
 }
 }
 
-// Without pairs: four blocks work on 256x256, each on 128x128. Blocks along n share A, those along m
-// share B; the scales of each tile are loaded by its block.
+// Without pairs: four CTAs work on 256x256, each on 128x128. CTAs along n share A, those along m
+// share B; the scales of each tile are loaded by its CTA.
 gpu.module @shared_2x2 {
 gpu.func @shared_2x2(%a: !half_map, %b: !half_map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar, %y: !y,
                      %m: i32)
@@ -206,7 +206,7 @@ gpu.func @shared_2x2(%a: !half_map, %b: !half_map, %sfa: !sfa, %sfb: !sfb, %alph
 }
 }
 
-// Only the operands travel between blocks. The four blocks of a stage's consumers release it to three
+// Only the operands travel between CTAs. The four CTAs of a stage's consumers release it to three
 // producers each.
 // PIPELINED-LABEL: gpu.func @shared_2x2
 // PIPELINED-DAG: pipe.channel from tensor to threads(128) depth 2

@@ -63,7 +63,7 @@ func.func @plain(%x: tensor<64x128xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4
   return %q, %s : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
-// 297 tiles: two to a strip and a block, and one left.
+// 297 tiles: two to a strip and a CTA, and one left.
 func.func @strips(%x: tensor<19008x72xbf16> {fp4.name = "x"}, %ax: tensor<f32> {fp4.name = "ax"})
     -> (tensor<72x19008xf4E2M1FN> {fp4.name = "q"}, tensor<72x1188xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"}) {
   %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,

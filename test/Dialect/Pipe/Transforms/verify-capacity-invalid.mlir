@@ -75,7 +75,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
-// (C140) More than a block can have.
+// (C140) More than a CTA can have.
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
@@ -299,7 +299,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
-// Two blocks to a multiprocessor have half of its memories each.
+// Two CTAs to a multiprocessor have half of its memories each.
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
@@ -357,7 +357,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
-// (C262) What the blocks of a cluster send to each other needs a place, a multiple of 16.
+// (C262) What the CTAs of a cluster send to each other needs a place, a multiple of 16.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
@@ -376,7 +376,7 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 
 // -----
 
-// (C140) The other block sends 4096 bytes to the one that adds them, and there are two barriers.
+// (C140) The other CTA sends 4096 bytes to the one that adds them, and there are two barriers.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,

@@ -248,7 +248,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 
 // -----
 
-// (C152) Blocks along n load parts of different tiles.
+// (C152) CTAs along n load parts of different tiles.
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
@@ -372,7 +372,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 
 // -----
 
-// (C153) No block shares the barriers.
+// (C153) No CTA shares the barriers.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>
@@ -398,7 +398,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel attributes {known_cluster_size = arra
 
 // -----
 
-// (C132) Threads wait for each block's barrier, and the pair for the leader's.
+// (C132) Threads wait for each CTA's barrier, and the pair for the leader's.
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
@@ -598,7 +598,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 
 // -----
 
-// Threads, of a number that the code says, release what blocks load together.
+// Threads, of a number that the code says, release what CTAs load together.
 !half_map = !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !tiles = !pipe.channel<!data>

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -pipe-verify-sync -verify-diagnostics -split-input-file
 // Loads that pairs along m share. The first kernel is correct.
 
-// (C152) Two pairs along m load together what each block of a pair has of B: this is correct.
+// (C152) Two pairs along m load together what each CTA of a pair has of B: this is correct.
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
@@ -120,7 +120,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
 
 // -----
 
-// (C591) Threads wait for a barrier of each block.
+// (C591) Threads wait for a barrier of each CTA.
 !map = !pipe.tensor_map<32x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
 !ab = !pipe.channel<!data>
