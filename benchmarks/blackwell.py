@@ -17,7 +17,7 @@ structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are th
            same size, and stands alone where there is no COMMAND. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
 
 Published numbers, all of other people and other clocks: gpu-mode/reference-kernels (speed of light at 1.5 GHz) and its
-leaderboards for GEMM, GEMV, dual and grouped products; DeepGEMM pull request 348; triton pull request 9697.
+leaderboards for GEMM, GEMV, dual and grouped GEMMs; DeepGEMM pull request 348; triton pull request 9697.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Problem:
     groups: list[int] = field(default_factory=list)
     format: str = "nvfp4"
     result: str = "bf16"
-    more: str = ""  # further attributes of the product
+    more: str = ""  # further attributes of the GEMM
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ def tiles(p: Problem, rows: list[int]) -> str:
 
 
 def program(p: Problem, plan: str = "") -> str:
-    """One product of quantized operands whose scales are tiled, or of FP8 with scales of blocks."""
+    """One GEMM of quantized operands whose scales are tiled, or of FP8 with scales of blocks."""
     count = max(1, len(p.groups))
     has_blocks = p.format == "fp8_block128"
     element = ELEMENT.get(p.format, "f4E2M1FN")
@@ -280,7 +280,7 @@ YARDSTICK = 0.145
 
 
 def yardstick() -> str:
-    """A kernel of 6000 dependent operations: for ptxas about as much work as a product is for all of the compiler."""
+    """A kernel of 6000 dependent operations: for ptxas about as much work as a GEMM is for all of the compiler."""
     loads = "".join(f"  ld.global.f32 %f{i}, [%a + {4 * i}];\n" for i in range(32))
     sums = "".join(f"  fma.rn.f32 %f{i % 32}, %f{(i + 7) % 32}, %f{(5 * i + 3) % 32}, %f{(i + 11) % 32};\n" for i in range(6000))
     stores = "".join(f"  st.global.f32 [%a + {4 * i}], %f{i};\n" for i in range(32))

@@ -34,7 +34,7 @@ def tile_in_cluster(build: pathlib.Path, source: pathlib.Path) -> str | None:
 
 
 def sampled(build: pathlib.Path, source: pathlib.Path, count: int) -> list[tuple[Epilogue, tuple[int, int, int], str]]:
-    """Problems with such a plan, and its tile. Every other one is a plain product."""
+    """Problems with such a plan, and its tile. Every other one is a plain GEMM."""
     sizes = list(itertools.product(ROWS, COLUMNS, DEPTHS))
     problems = [(EPILOGUES[0] if index % 2 else random.choice(EPILOGUES), size)
                 for index, size in enumerate(random.sample(sizes, len(sizes)))]

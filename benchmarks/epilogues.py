@@ -5,9 +5,9 @@ model of plans.
   benchmarks/epilogues.py [--build BUILD] [--only WORD] [--sizes M,N,K ...] [--tiles TILE ...] [--times FILE]
                           [--static | --regret]
 
-For every epilogue and size, one product of NVFP4 (or two of one lhs) with a plan for each tile, whose epilogue has four
+For every epilogue and size, one GEMM of NVFP4 (or two of one lhs) with a plan for each tile, whose epilogue has four
 warps and then eight: microseconds of `fp4-runner --time-only` (sm_100a, 1.965 GHz, the kernel alone, launch included; large
-grids are sampled). TILE is 256x128 for a pair of CTAs or 128x128 for one; each of the products of a dual one has half of
+grids are sampled). TILE is 256x128 for a pair of CTAs or 128x128 for one; each of the GEMMs of a dual one has half of
 the columns. A dash stands for a plan that the epilogue cannot have. One star marks what the compiler chooses, two the least.
 --static prints what the static model says of each plan beside the time. --regret prints, instead of all times, that of the
 chosen plan, the least one, and how much longer the chosen one takes. Every number is a prediction. FILE keeps the times of
@@ -107,7 +107,7 @@ def results_of(e: Epilogue, m: int, n: int) -> list[str]:
 
 
 def body_of(e: Epilogue) -> str:
-    """The region, which a product without a body does without."""
+    """The region, which a GEMM without a body does without."""
     needs = e.body or e.codes or e.amax
     if not needs:
         return ""
@@ -120,7 +120,7 @@ def body_of(e: Epilogue) -> str:
 
 
 def program(e: Epilogue, m: int, n: int, k: int, plan: str) -> str:
-    """One product as the fusion leaves it."""
+    """One GEMM as the fusion leaves it."""
     a, b, sa, sb = f"tensor<{m}x{k}xf4E2M1FN>", f"tensor<{n}x{k}xf4E2M1FN>", scales(m, k), scales(n, k)
     operands = [("%a", a), (" scaled %sa", sa), (", %b", b), (" scaled %sb", sb)]
     operands += [(" alpha %s", "tensor<f32>")] if e.alpha else []

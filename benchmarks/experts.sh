@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# experts.sh pack BUILD FOLDER: compiles products of bf16 activations, sorted by expert, and prepacked
+# experts.sh pack BUILD FOLDER: compiles GEMMs of bf16 activations, sorted by expert, and prepacked
 #   MXFP4 weights of 32 experts for sm_90a into FOLDER, a library for each shape N x K of an expert in
 #   gpt-oss (its N = 2880 padded to 2944), number of rows of all experts, and tile: the one that is
 #   chosen, and others. Experts have fewer rows than those behind them; two have none.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# few_rows.sh pack BUILD FOLDER: compiles products of few rows of fp4 operands for sm_90a into FOLDER,
+# few_rows.sh pack BUILD FOLDER: compiles GEMMs of few rows of fp4 operands for sm_90a into FOLDER,
 #   a library for each format, shape N x K, number of rows and split of K, and one of each beside
 #   prepacked weights (_packed).
 # few_rows.sh run FOLDER: on a machine with a Hopper GPU, verifies and times every library, and
-#   PyTorch's bf16 product of the same shape where there is PyTorch. One line per measurement:
+#   PyTorch's bf16 GEMM of the same shape where there is PyTorch. One line per measurement:
 #   microseconds, SM clock and power.
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# forms.sh pack BUILD FOLDER: compiles for sm_90a into FOLDER the same work in several forms: products whose
-#   N and K are dynamic beside static ones (any_FORMAT, known_FORMAT_MxNxK); a gated layer of two products and
+# forms.sh pack BUILD FOLDER: compiles for sm_90a into FOLDER the same work in several forms: GEMMs whose
+#   N and K are dynamic beside static ones (any_FORMAT, known_FORMAT_MxNxK); a gated layer of two GEMMs and
 #   its MXFP4 quantizer in one kernel, as the plan has it and with operands that are not swapped, beside what it
-#   consists of (gated_M, straight_M, one_M, joined_M); and groups beside one product of as many rows
+#   consists of (gated_M, straight_M, one_M, joined_M); and groups beside one GEMM of as many rows
 #   (groups_FORMAT, whole_FORMAT).
 # forms.sh run FOLDER [PATTERN]: on a machine with a Hopper GPU, verifies each of them, or those whose names
 #   match, and times them in three rounds. One line per measurement: microseconds, SM clock and power.
@@ -34,7 +34,7 @@ types() {
   fi
 }
 
-# any FORMAT: a product of any sizes.
+# any FORMAT: a GEMM of any sizes.
 any() {
   types "$1" '?' '?' '?'
   local block=16 rows=
@@ -48,7 +48,7 @@ func.func @product(%a: $a {fp4.dims = ["M", "K"]}, %s: $s {fp4.dims = ["M", "K/$
 X
 }
 
-# product FORMAT M N K [ATTRIBUTE GROUPS]: a function with one product.
+# product FORMAT M N K [ATTRIBUTE GROUPS]: a function with one GEMM.
 product() {
   types "$1" "$2" "$3" "$4" "${6:-1}"
   cat <<X
@@ -59,7 +59,7 @@ func.func @product(%a: $a, %s: $s, %b: $b, %t: $t) -> $y {
 X
 }
 
-# gated M N K: two products of one lhs, multiplied, in MXFP4 with tiled scales.
+# gated M N K: two GEMMs of one lhs, multiplied, in MXFP4 with tiled scales.
 gated() {
   types mxfp4 "$@"
   local q="tensor<$1x$2xf4E2M1FN>" r="tensor<$1x$(($2 / 32))xf8E8M0FNU, $tiled>"

@@ -1,4 +1,4 @@
-// A matrix product of quantized operands alone: what benchmarks/run.py compiles and simulates.
+// A GEMM of quantized operands alone: what benchmarks/run.py compiles and simulates.
 func.func @gemm(%a: tensor<256x1024xf4E2M1FN> {fp4.name = "a", fp4.dims = ["M", ""]},
                 %sa: tensor<256x64xf8E4M3FN> {fp4.name = "sa", fp4.dims = ["M", ""]},
                 %b: tensor<512x1024xf4E2M1FN> {fp4.name = "b", fp4.dims = ["N", ""]},

@@ -13,7 +13,7 @@ func.func @quantize(%x: tensor<?x4096xbf16>) -> (tensor<?x4096xf4E2M1FN>, tensor
   return %q, %s, %a : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>, tensor<f32>
 }
 
-// A layer whose weights and scales are prepared, in MXFP4: one quantizer, one product.
+// A layer whose weights and scales are prepared, in MXFP4: one quantizer, one GEMM.
 func.func @layer(%x: tensor<?x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: tensor<4096x128xf8E8M0FNU, #tiled>) -> tensor<?x4096xbf16> {
   %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
       : (tensor<?x4096xbf16>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x128xf8E8M0FNU>)
@@ -23,7 +23,7 @@ func.func @layer(%x: tensor<?x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: 
   return %y : tensor<?x4096xbf16>
 }
 
-// A quantizer of one row, and a matmul with it by threads.
+// A quantizer of one row, and a GEMM with it by threads.
 func.func @token(%x: tensor<1x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: tensor<4096x128xf8E8M0FNU, #tiled>) -> tensor<1x4096xbf16> {
   %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
       : (tensor<1x4096xbf16>) -> (tensor<1x4096xf4E2M1FN>, tensor<1x128xf8E8M0FNU>)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# products.sh pack BUILD FOLDER: compiles 8192 x 8192 products of fp4 operands for sm_90a into FOLDER.
+# products.sh pack BUILD FOLDER: compiles 8192 x 8192 GEMMs of fp4 operands for sm_90a into FOLDER.
 # products.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times each of them
-#   for these numbers of rows, and PyTorch's bf16 product of the same shape where there is PyTorch.
+#   for these numbers of rows, and PyTorch's bf16 GEMM of the same shape where there is PyTorch.
 #   One line per measurement: microseconds, TFLOP/s, SM clock and power.
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh

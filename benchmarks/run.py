@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures what a user waits for: compiling to a cubin, and simulating.
 
-  compile    .mlir to cubin of the 256 x 512 x 1024 NVFP4 product        aim: under 1 s
-  simulate   the 512 x 512 x 1024 NVFP4 product in the simulator         aim: under 2 s on two cores
+  compile    .mlir to cubin of the 256 x 512 x 1024 NVFP4 GEMM        aim: under 1 s
+  simulate   the 512 x 512 x 1024 NVFP4 GEMM in the simulator         aim: under 2 s on two cores
 
 Wall clock of whole processes, median of --runs after one that warms the page cache; the steps of
 compiling are those of fp4-runner --time-phases. --json prints all samples with their environment.

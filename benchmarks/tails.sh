@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tails.sh pack BUILD FOLDER: compiles products whose rows are dynamic for sm_90a into FOLDER: bf16 activations
+# tails.sh pack BUILD FOLDER: compiles GEMMs whose rows are dynamic for sm_90a into FOLDER: bf16 activations
 #   and prepacked NVFP4 weights, and FP8 with f32 scales (sm90/strided.mlir).
 # tails.sh run FOLDER: on a machine with a Hopper GPU, verifies and times them with numbers of rows that end
 #   within a tile, beside whole tiles, to say what rows that do not exist cost. One line per measurement:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times a training step in NVFP4 beside cuBLAS' three bf16 products, in one run; benchmarks/training_step.sh packs it.
+"""Times a training step in NVFP4 beside cuBLAS' three bf16 GEMMs, in one run; benchmarks/training_step.sh packs it.
 
   training_step.py                      in a folder with fp4-run and training_step.so, on a machine with a GPU
 
@@ -57,7 +57,7 @@ def kernels(report):
 
 
 def time_products(m, n, k, samples=40, sets=2):
-    """Medians of microseconds of the products Y, dX and dW, and of the three in a row."""
+    """Medians of microseconds of the GEMMs Y, dX and dW, and of the three in a row."""
     import torch
 
     def tensor(*shape):

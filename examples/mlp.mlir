@@ -6,8 +6,8 @@
 //   fp4-runner examples/mlp.mlir --emit=mlir            the program after fusion
 //   fp4-runner examples/mlp.mlir --benchmark            launches, and the bytes of each
 //
-// Written in plain operations. fp4-fuse makes one kernel of the two products that read X, the gate and
-// the quantizer of H: neither the two products nor H are ever in memory, only the codes of H and its
+// Written in plain operations. fp4-fuse makes one kernel of the two GEMMs that read X, the gate and
+// the quantizer of H: neither the two GEMMs nor H are ever in memory, only the codes of H and its
 // scales. The quantizer needs the amax of H before its first element is known. So the amax is an
 // argument, h_amax, as calibration or the last training step knows it. The amax that this step found,
 // for the next one, is a result of the same kernel.
@@ -40,7 +40,7 @@ func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
       : (tensor<384x256xbf16>, tensor<f32>) -> (tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN>)
   %t2 = fp4.swizzle_scales %s2 : tensor<384x16xf8E4M3FN> -> tensor<384x16xf8E4M3FN, #tiled>
 
-  // The two products of X.
+  // The two GEMMs of X.
   %alpha1 = fp4.matmul_alpha %ax, %a1 : tensor<f32>, tensor<f32> -> tensor<f32>
   %gate = fp4.blockscaled_matmul %qx scaled %tx, %q1 scaled %t1 alpha %alpha1 {format = #nvfp4}
       : (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>,
@@ -69,7 +69,7 @@ func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
     linalg.yield %rounded : bf16
   } -> tensor<?x256xbf16>
 
-  // Operands of the second matmul, and the amax that the next step begins with.
+  // Operands of the second GEMM, and the amax that the next step begins with.
   %next = fp4.amax %h : tensor<?x256xbf16> -> tensor<f32>
   %qh, %sh = fp4.quantize %h amax %h_amax {format = #nvfp4, recipe = #te}
       : (tensor<?x256xbf16>, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)

@@ -97,7 +97,7 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
   %dw2 = fp4.blockscaled_matmul %qgt scaled %tgt, %qht scaled %tht alpha %alpha_dw2 {format = #nvfp4}
       : (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN, #tiled>, tensor<512x128xf4E2M1FN>, tensor<512x8xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x512xf32>
 
-  // dP = dH .* silu'(P), which the product that computes dH does: dH is never in memory.
+  // dP = dH .* silu'(P), which the GEMM that computes dH does: dH is never in memory.
   %dp = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%dh, %p : tensor<128x512xbf16>, tensor<128x512xbf16>) outs(%empty : tensor<128x512xbf16>) {
   ^bb0(%d: bf16, %v: bf16, %o: bf16):

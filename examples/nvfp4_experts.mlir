@@ -5,7 +5,7 @@
 //   fp4-runner examples/nvfp4_experts.mlir --target=sm_100a
 //
 // Activations are sorted by expert, and only the device knows the offsets. The quantizer writes the
-// scales as the list of tiles that the product of these groups reads, in which each expert begins
+// scales as the list of tiles that the GEMM of these groups reads, in which each expert begins
 // anew. A server quantizes the weights once, and has their codes, scales and amaxes as arguments.
 
 #tiled = #fp4.scale_layout<tiled_128x4>

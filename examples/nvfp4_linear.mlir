@@ -4,7 +4,7 @@
 //   fp4-runner examples/nvfp4_linear.mlir --shape 300,384,272   other sizes (M is chosen at run time)
 //
 // The two operands are quantized to 4-bit elements with one 8-bit scale for every 16 of them and
-// one fp32 scale for the tensor, which derives from its largest magnitude. The matrix product wants
+// one fp32 scale for the tensor, which derives from its largest magnitude. The GEMM wants
 // block scales in the layout of the tensor core; the tensor scales become one factor, alpha.
 
 func.func @nvfp4_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},

@@ -4,7 +4,7 @@
 //
 // The two operands are quantized along M already: X^T by fprop.mlir (to nearest even), dY^T by dgrad.mlir
 // (stochastically), each with its scales where the tensor core reads them. --output of those programs writes them,
-// --input reads them. The Hadamard transforms of the two cancel in the matmul. M is the depth of this matmul and
+// --input reads them. The Hadamard transforms of the two cancel in the GEMM. M is the depth of this GEMM and
 // therefore static.
 
 #tiled = #fp4.scale_layout<tiled_128x4>

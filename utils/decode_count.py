@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the machine instructions with which a product of prepacked weights decodes a weight.
+"""Counts the machine instructions with which a GEMM of prepacked weights decodes a weight.
 
   fp4-runner f.mlir --target=sm_90a --emit=cubin -o f.cubin
   utils/decode_count.py f.cubin               instructions per weight, and how many there are of each
@@ -9,7 +9,7 @@ The decoding is what the warps execute beside HGMMA instructions, without a bran
 loads of codes and scales from shared memory, their conversion and whatever else is there, but for
 WARPGROUP and uniform instructions, with which HGMMA are ordered and get their descriptors. Other instructions
 that do not serve the weights are counted apart: the barriers and fences of the stages, and loads of activations.
-An HGMMA has 8 weights of each thread. Beside activations of e4m3 the instruction is QGMMA and has 16. Products
+An HGMMA has 8 weights of each thread. Beside activations of e4m3 the instruction is QGMMA and has 16. GEMMs
 of 8 rows have HMMA, with 8 weights.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
@@ -24,7 +24,7 @@ import sass_count
 
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*([A-Z][\w.]*)")
 
-# Barriers and fences of the stages, the election of who signals them, and the activations of products of warps. The
+# Barriers and fences of the stages, the election of who signals them, and the activations of GEMMs of warps. The
 # instructions are known by name: a decoder that compares or exchanges would not be counted whole.
 APART = ("SYNCS", "MEMBAR", "FENCE", "ISETP", "PLOP3", "SHFL", "R2UR", "LDSM")
 

@@ -2,7 +2,7 @@
 """Draws the diagrams of the documents as SVG files in docs/images.
 
   floors.svg  the folders of lib and tools, floor by floor, from what they include
-  levels.svg  one tile of a matrix product at every level, from the IR and the PTX of an example
+  levels.svg  one tile of a GEMM at every level, from the IR and the PTX of an example
   roles.svg   the roles and channels of its kernel, from the IR of the phases `roles` and `pipelined`
 
   utils/draw_diagrams.py --build build           writes the files

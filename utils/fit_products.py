@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fits the static model of products (lib/Conversion/KernelPlans/CostModel.h) to published times, with cross-validation.
+"""Fits the static model of GEMMs (lib/Conversion/KernelPlans/CostModel.h) to published times, with cross-validation.
 
   utils/fit_products.py FILE.csv [--folds 5] [--seed 1]
 
 FILE is results/dsv3_nvfp4.csv of github.com/hbarclay/gemm-model, which has no licence and therefore is not stored here:
-320 NVFP4 products of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8 tiles each. Folds are of whole problems,
+320 NVFP4 GEMMs of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8 tiles each. Folds are of whole problems,
 so that a problem that is predicted took no part in the fit. Prints the error of the rates that the compiler has, of rates
 fitted to all points, and of the cross-validation, by tile; then the rates themselves. The rates that the simulator has too
 (include/fp4/ISA/TimingRates.def) are held. Needs numpy.

@@ -46,18 +46,18 @@ def wgmma(name, text, blocks=1, plan=RING, shape=None, rows=None):
 
 
 def planned(text, plan):
-    """A product without a plan, with this one."""
+    """A GEMM without a plan, with this one."""
     given = f"fp4.plan = #fp4.plan<tile_product, {plan}>"
     return re.sub(r"(?<=format = )#fp4\.format<\w+>", rf"\g<0>, {given}", text, count=1)
 
 
 def product(plan, m, n, k=1024, fmt="nvfp4"):
-    """A product of operands of 4 bits."""
+    """A GEMM of operands of 4 bits."""
     return planned(sweep.program(fmt, "bf16", "fp4", "chosen", m, n, k), plan)
 
 
 def gemm(tile, fmt="nvfp4"):
-    """A matmul of fp4 operands, of 6 k tiles. A tile of 256 columns leaves room for 3 stages, which
+    """A GEMM of fp4 operands, of 6 k tiles. A tile of 256 columns leaves room for 3 stages, which
     would have the same phase in each tile."""
     facts = recipes.FORMATS[fmt]
     text = (ROOT / "test/Target/mutations.mlir").read_text()
@@ -70,13 +70,13 @@ def gemm(tile, fmt="nvfp4"):
 
 
 def lanes(k, tile):
-    """A product of FP8 with f32 scales, whose sums are in tensor memory for each block of K."""
+    """A GEMM of FP8 with f32 scales, whose sums are in tensor memory for each block of K."""
     text = sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", "?", 264, k)
     return planned(text, f"tile = [128, {tile}, 128], stages = 2")
 
 
 def weights(element, packed, split, tile, n, k, plans="wgmma", m="?", fmt=None):
-    """A product of floats, e4m3 or fp4, and of weights."""
+    """A GEMM of floats, e4m3 or fp4, and of weights."""
     fmt = fmt or ("mxfp4" if element == "f8E4M3FN" else "nvfp4")
     return sweep_weights.program(element, fmt, "bf16", packed, "none", split, tile, n, k, m, plans)
 
@@ -187,7 +187,7 @@ def schedules():
 
 
 def shared_out(form, rows, n=64, split=2):
-    """A product whose rows are those of groups, or whose K is cut into ranges."""
+    """A GEMM whose rows are those of groups, or whose K is cut into ranges."""
     text = sweep_groups.program(form, rows, n, 1312, "nvfp4", "bf16", "none", "chosen")
     return text.replace("split_k = 6", f"split_k = {split}")
 
@@ -322,7 +322,7 @@ def experts():
 
 
 def gates():
-    """Gated layers of experts: two products of groups. Rings of accumulators wrap around in larger ones."""
+    """Gated layers of experts: two GEMMs of groups. Rings of accumulators wrap around in larger ones."""
     def gate(form, n, k, fmt, plan, lhs="codes", rows=(21, 0, 1)):
         return sweep_groups.program(form, rows, n, k, fmt, "bf16", "none", plan, lhs, "gate")
 

@@ -56,7 +56,7 @@ def theirs(m, k, f, n):
     """Launches of TransformerEngine (main of 2026-08-22, d0067d0) for a Linear, an activation and a Linear with its NVFP4
     recipe on Blackwell, with their bytes. NVFP4Quantizer::quantize_impl has the quantizers; its activations compute an
     activation in bf16 before it quantizes where transforms are on (Impl::UNFUSED); cublas_gemm launches the factor and
-    the product. Kernels that set an amax to zero, copy one or unpack the state of random numbers are not counted."""
+    the GEMM. Kernels that set an amax to zero, copy one or unpack the state of random numbers are not counted."""
     def both(r, c):  # amaxes, then codes and scales in both orientations
         return [2 * r * c + 8, 2 * r * c + 8 + 2 * (r * c // 2 + r * c // 16)]
 

@@ -255,7 +255,7 @@ PENDING = {
 
 
 def waits_later(mutant):
-    """PTX ISA, wgmma.wait_group and tcgen05.wait: nobody touches the registers of a product or load,
+    """PTX ISA, wgmma.wait_group and tcgen05.wait: nobody touches the registers of an MMA or load,
     and what it reads, before it is complete."""
     if mutant.what not in PENDING:
         return None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what the machine code of a matmul on tcgen05 does per k tile, and what comes before its
+"""Counts what the machine code of a GEMM on tcgen05 does per k tile, and what comes before its
 loop.
 
   fp4-runner f.mlir --target=sm_100a --emit=cubin -o f.cubin

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Predicts what one library for matmuls of any M, N and K costs beside a kernel for each shape.
+"""Predicts what one library for GEMMs of any M, N and K costs beside a kernel for each shape.
 
   utils/size_plans.py            NVFP4, MXFP8 and FP8 with f32 scales on sm_100a
   utils/size_plans.py --worst    the worst of many shapes instead of a table of common ones
 
-fp4-plan-kernels gives a product of dynamic N and K several plans, of which host code chooses one when
+fp4-plan-kernels gives a GEMM of dynamic N and K several plans, of which host code chooses one when
 it knows the sizes (docs/Spec.md, several plans of one product). This program makes the same choice from
 the numbers of the plans, and asks the model of each family, in its remarks, what the chosen tile and the
-tile of a static product cost. All times are predictions of that model.
+tile of a static GEMM cost. All times are predictions of that model.
 """
 import argparse
 import itertools
@@ -59,7 +59,7 @@ def planned(lines):
 
 
 def size_plans(fmt):
-    """Returns the plans of a matmul of any sizes: tile, clusters at a time, and the three numbers; the
+    """Returns the plans of a GEMM of any sizes: tile, clusters at a time, and the three numbers; the
     first is fp4.plan."""
     text, _ = planned([product("any", fmt, "?", "?", "?")])
     own = re.search(r"fp4\.plan = (#fp4\.plan<.*?wave_cost = \[[^]]*\]>)", text).group(1)

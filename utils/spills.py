@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks for registers that ptxas spills in products, by the plans that are chosen: operands x forms x epilogues x targets.
+"""Looks for registers that ptxas spills in GEMMs, by the plans that are chosen: operands x forms x epilogues x targets.
 
   utils/spills.py                 a covering subset: every pair of values of two parameters occurs
   utils/spills.py --full          the whole cross product
@@ -100,7 +100,7 @@ def over(size, unit):
 
 
 class Writer:
-    """One product as the fusion leaves it: arguments, operands in the order of the text, and their types."""
+    """One GEMM as the fusion leaves it: arguments, operands in the order of the text, and their types."""
 
     def __init__(self, operands, form, epilogue):
         self.format_name, self.lhs, self.packed = OPERANDS[operands]

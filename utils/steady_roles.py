@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Predicts what the roles of a matmul on tcgen05 wait for in steady state (docs/Time.md).
+"""Predicts what the roles of a GEMM on tcgen05 wait for in steady state (docs/Time.md).
 
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--format FORMAT] PLAN   the steady state of PLAN
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--unit UNIT] --whole     8192 x 8192 x 8192 by the plan chosen
 
-The steady state is what a product of 512 x 1024 does between K = 2048 and K = 4096: the difference of two reports of
+The steady state is what a GEMM of 512 x 1024 does between K = 2048 and K = 4096: the difference of two reports of
 `fp4-runner --time-only`, whose shares are of the cycles in between. Prints how busy the tensor core is, and of each role
 how long it waits and how long it issues.
 
@@ -44,7 +44,7 @@ def predict(options, scratch, m, n, k, *more):
 
 
 def between(less, more):
-    """The report of what the deeper product does beyond the other one; units are those of the CTAs that run."""
+    """The report of what the deeper GEMM does beyond the other one; units are those of the CTAs that run."""
     cycles = more["cycles"] - less["cycles"]
     blocks = more["grid"][0] * more["grid"][1] * more["grid"][2]
     difference = lambda a, b: (b * more["cycles"] - a * less["cycles"]) / cycles

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Compiles matrix products of many shapes, runs them in the simulator and checks every result.
+"""Compiles GEMMs of many shapes, runs them in the simulator and checks every result.
 
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
   utils/sweep.py --full          also the cross product of shapes, formats, result types and plans
   utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
   utils/sweep.py --plans=half_pairs  pairs with 128 rows
   utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
-  utils/sweep.py --plans=converted  products of converted operands, for sm_90a
-  utils/sweep.py --plans=swapped    products with the rhs as operand A
+  utils/sweep.py --plans=converted  GEMMs of converted operands, for sm_90a
+  utils/sweep.py --plans=swapped    GEMMs with the rhs as operand A
   utils/sweep.py --plans=few        the same of converted operands, for sm_90a
-  utils/sweep.py --plans=warps      products of mma.sync, for sm_120a
-  utils/sweep.py --plans=k96        products by instructions of K = 96, for sm_103a
+  utils/sweep.py --plans=warps      GEMMs of mma.sync, for sm_120a
+  utils/sweep.py --plans=k96        GEMMs by instructions of K = 96, for sm_103a
   utils/sweep.py --list          what would run
 
-A program is a linear layer from bf16 operands, or a product of operands that are already quantized
+A program is a linear layer from bf16 operands, or a GEMM of operands that are already quantized
 (then the host repacks rows whose pitch TMA cannot take). In a layer of NVFP4 the rows of one operand
 may have amaxes of their own, "rows" of the activations and "columns" of the weights, so that rows or
 columns of the result have an alpha each. M is dynamic or static; its plan is the one that
@@ -30,7 +30,7 @@ import recipes
 import sweeping
 
 M = [1, 127, 128, 129, 300]
-FEW = [1, 7, 8, 16, 33, 64, 150]  # rows of swapped products
+FEW = [1, 7, 8, 16, 33, 64, 150]  # rows of swapped GEMMs
 N = [8, 64, 200, 384]
 K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
@@ -40,7 +40,7 @@ RECIPE["mxfp4"] = "ocp_rceil"
 RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
-# Plans of products by name: what differs from the plan that fp4-plan-kernels would choose.
+# Plans of GEMMs by name: what differs from the plan that fp4-plan-kernels would choose.
 COLUMNS = (64, 96, 128, 192, 256)
 CLUSTERS = ((2, 2), (4, 1), (4, 2), (1, 4), (2, 4))
 TILES = {"chosen": "", **{str(n): f"tile = [128, {n}, 256]" for n in COLUMNS}}
@@ -182,7 +182,7 @@ def parameters(plans):
 
 
 def exists(case):
-    """272 is no multiple of mxfp4's block, and whole k tiles are converted before a product."""
+    """272 is no multiple of mxfp4's block, and whole k tiles are converted before a GEMM."""
     facts = recipes.FORMATS[case[0]]
     if "tma" in case[4] and case[5] * {"f32": 4, "f8E4M3FN": 1}.get(case[1], 2) % 16:
         return False

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Compiles products of FP8 with f32 scales of many shapes, runs them in the simulator and checks every
+"""Compiles GEMMs of FP8 with f32 scales of many shapes, runs them in the simulator and checks every
 result.
 
   utils/sweep_fp8.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_fp8.py --full  the whole cross product
   utils/sweep_fp8.py --list  what would run
   utils/sweep_fp8.py --strided       matrices have gaps between their rows (fp4.strided)
-  utils/sweep_fp8.py --plans=lanes  products whose sums are in tensor memory, for sm_100a
+  utils/sweep_fp8.py --plans=lanes  GEMMs whose sums are in tensor memory, for sm_100a
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
-its arguments. A product is one, or one whose K is cut into two ranges, which join in a cluster or in a
+its arguments. A GEMM is one, or one whose K is cut into two ranges, which join in a cluster or in a
 workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
 (groups), or numbers of the device that say where each group ends (offsets), or where each begins and ends (ranges). M is dynamic or static; tiles are those that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
@@ -56,7 +56,7 @@ def sizes_of_groups(m):
 
 
 def of_form(form, m):
-    """Lines, an operand, its type, and an attribute of the product."""
+    """Lines, an operand, its type, and an attribute of the GEMM."""
     if form == "split":
         return [], "", [], ", split_k = 2 : i64"
     if form == "groups":

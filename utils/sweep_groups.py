@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles products of groups and of ranges of K, runs them in the simulator and checks every result.
+"""Compiles GEMMs of groups and of ranges of K, runs them in the simulator and checks every result.
 
   utils/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_groups.py --full   the cross product
@@ -9,10 +9,10 @@
   utils/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations without
                                  scales, by wgmma, by mma.sync and by tcgen05
 
-A program is a product of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
-tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the product is one whose K is cut
+A program is a GEMM of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
+tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the GEMM is one whose K is cut
 into ranges (split), or whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is
-none, one number, or one for each group. A body adds the bias of each group, or multiplies with a second product of other weights
+none, one number, or one for each group. A body adds the bias of each group, or multiplies with a second GEMM of other weights
 besides, or gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside
 plain weights, or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
@@ -144,7 +144,7 @@ def with_body(after, result, groups, n):
 
 
 def groups_of(form, rows, n, k, plan):
-    """Types, lines, operands and attributes that say what the product consists of."""
+    """Types, lines, operands and attributes that say what the GEMM consists of."""
     batch = f", groups = array<i64: {', '.join(map(str, rows))}>"
     if form == "threads":
         return [], [], "", f"{batch}, arithmetic = #fp4.product_arithmetic<fma>"
@@ -209,7 +209,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> ({y}) {{", *body, "}", ""])
 
 
-#: Plans whose tiles are too large for the sums of two products.
+#: Plans whose tiles are too large for the sums of two GEMMs.
 SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
           "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
 #: Tiles that do not have whole words of scales, or all rows of threads.

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles products whose epilogues take two products or quantize, runs them in the simulator and checks.
+"""Compiles GEMMs whose epilogues take two GEMMs or quantize, runs them in the simulator and checks.
 
   utils/sweep_results.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_results.py --full   the cross product
   utils/sweep_results.py --list   what would run
-  utils/sweep_results.py --plans=converted, swapped, warps   products of wgmma for sm_90a, as they are
+  utils/sweep_results.py --plans=converted, swapped, warps   GEMMs of wgmma for sm_90a, as they are
                                   and with swapped operands, and of mma.sync for sm_120a, whose sums are
                                   in registers
 
-A program is one product, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
+A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
 and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
 format, from elements in bf16 or f32, and an amax; with the elements as a result besides, or not. The reference
 executes the operations of the program one by one, and every result must be equal bit by bit. Each library
@@ -47,7 +47,7 @@ KINDS = {
     "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
                           "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
                           "shallow": "stages = 1"})}
-# Operands of sm_90a are swapped where rows are few, or where the lhs is converted before the product.
+# Operands of sm_90a are swapped where rows are few, or where the lhs is converted before the GEMM.
 KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 128]",
                                "wide": "swap, tile = [256, 128, 128]", "few": "swap, tile = [128, 64, 128]",
                                "shallow": "swap, tile = [128, 128, 128], stages = 1"})
@@ -165,7 +165,7 @@ def fits(kind, case):
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
-    if kind == "converted":  # registers have room for the sums of both products, or for what quantizes
+    if kind == "converted":  # registers have room for the sums of both GEMMs, or for what quantizes
         return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
     is_small = dual == "dual" or (result != "none" and element == "f32")
     return not (plan == "128" and is_small) and not (plan == "few" and result != "none")

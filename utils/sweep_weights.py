@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compiles products of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and checks
+"""Compiles GEMMs of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and checks
 every result.
 
   utils/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
-  utils/sweep_weights.py --plans=warps  the same of the products of mma.sync, for sm_120a
-  utils/sweep_weights.py --plans=lanes  the same of the products of tcgen05, for sm_100a
+  utils/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
+  utils/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
   utils/sweep_weights.py --full         the cross product
   utils/sweep_weights.py --list         what would run
 
@@ -32,7 +32,7 @@ ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
          "152", "192",  # of prepacked weights, whose sums stay in the tensor core
-         "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the product
+         "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the GEMM
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "

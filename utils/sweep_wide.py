@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compiles products of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the simulator and
+"""Compiles GEMMs of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the simulator and
 checks every result.
 
   utils/sweep_wide.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_wide.py --full  the whole cross product
   utils/sweep_wide.py --list  what would run
-  utils/sweep_wide.py --plans=warps  products of mma.sync, for sm_120a
+  utils/sweep_wide.py --plans=warps  GEMMs of mma.sync, for sm_120a
 
 Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the one that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M

@@ -3,9 +3,9 @@
 
 Each program runs in fp4-runner and is verified against the reference. Files pass the results of the forward
 pass to the backward pass. Prints the kernels that every program launched next to those of
-TransformerEngine, and how close Y, dX and dW are to the products of the unquantized operands.
+TransformerEngine, and how close Y, dX and dW are to the results of the unquantized operands.
 
-Fails if a program fails, if a product has less signal than torchao requires of its training (15 dB
+Fails if a program fails, if a GEMM has less signal than torchao requires of its training (15 dB
 forward, 14 dB for gradients), if a program launches more kernels than TransformerEngine, or if README.md
 has another table.
 """

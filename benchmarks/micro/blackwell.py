@@ -1,4 +1,4 @@
-"""tcgen05: intervals and latencies of products, rates of tensor memory."""
+"""tcgen05: intervals and latencies of MMAs, rates of tensor memory."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ def rounds_of(device: Device, out: int, operation: Callable[[int], str], group: 
 
 
 def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Dependent products on one accumulator, operands in shared memory without swizzle."""
+    """Dependent MMAs on one accumulator, operands in shared memory without swizzle."""
     for kind, spelled in KINDS.items():
         scales = ", [%sfa], [%sfb]" if kind.startswith("mx") else ""
         for group, m, columns in ((1, 128, (64, 128, 256)), (2, 256, (64, 128, 192, 256))):

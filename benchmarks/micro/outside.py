@@ -1,7 +1,7 @@
 """Boxes of TMA loads that reach beyond the tensor, and what could be loaded instead.
 
 All CTAs load the same rows of a bf16 matrix, 64 columns at a time and four boxes ahead, as CTAs
-of a matrix product do that share its activations. Every number is clocks from box to box.
+of a GEMM do that share its activations. Every number is clocks from box to box.
 """
 from __future__ import annotations
 

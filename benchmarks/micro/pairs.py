@@ -9,12 +9,12 @@ import ptx
 from cuda import Device
 from instructions import span
 
-GROUP = 4  # products of a group
+GROUP = 4  # MMAs of a group
 GROUPS = 4  # of an accumulator, before the other one
 
 
 def conversions(of: int, each: int) -> tuple[str, list[str]]:
-    """Registers of a group of products, each of `each` instructions (1: only logic, then 16-bit products and logic in turn)."""
+    """Registers of a group of MMAs, each of `each` instructions (1: only logic, then 16-bit products and logic in turn)."""
     lines, names = [], []
     for i in range(4 * GROUP):
         name = f"%a{of % 2}_{i}"

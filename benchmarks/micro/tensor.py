@@ -10,7 +10,7 @@ from instructions import span
 
 
 def group(columns: int, kind: str, registers: bool, length: int, between: str = "") -> str:
-    """A loop of groups of `length` products on one accumulator, each waited for behind `between`."""
+    """A loop of groups of `length` MMAs on one accumulator, each waited for behind `between`."""
     d = ", ".join(f"%d{i}" for i in range(columns // 2))
     a = "{%a0, %a1, %a2, %a3}" if registers else "%da"
     types, depth, flags = {"bf16": ("bf16.bf16", 16, "1, 1, 0" if registers else "1, 1, 0, 0"),
@@ -25,7 +25,7 @@ def group(columns: int, kind: str, registers: bool, length: int, between: str = 
 ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq bra ZERO;
   fence.proxy.async; bar.sync 0; mov.u32 %s, window;
 """
-    if registers:  # which ptxas must not know, or it gives each product registers of its own and serializes them
+    if registers:  # which ptxas must not know, or it gives each MMA registers of its own and serializes them
         setup += "".join(f"  ld.shared.b32 %a{i}, [%s+{4 * i}];\n" for i in range(4))
     body = "  wgmma.fence.sync.aligned;\n" + product * length
     body += f"  wgmma.commit_group.sync.aligned;\n{between}  wgmma.wait_group.sync.aligned 0;"
@@ -70,7 +70,7 @@ COPIES = ["cp.async.cg.shared.global [%wide+65536], [%from], 16;"] * 7 + ["cp.as
 MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"), ("imad", "fmul2"), ("lop3", "ffma"),
                                             ("lop3", "imad", "fmul2", "ffma"), ("wide", *3 * ("lop3",)), ("wide", *7 * ("lop3",)),
                                             ("wide", *3 * ("imad",)), ("wide", *3 * ("ffma",))]
-BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no products
+BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no MMAs
 OPERATIONS = 128  # of a round of the warps that compute
 LONGER = 4  # rounds of those that multiply
 
@@ -81,7 +81,7 @@ def group_of(columns: int) -> int:
 
 
 def busy(columns: int, registers: bool, lines: list[str]) -> str:
-    """A warpgroup multiplies, and the warps behind it compute. Products go on for longer than the arithmetic."""
+    """A warpgroup multiplies, and the warps behind it compute. MMAs go on for longer than the arithmetic."""
     code = group(columns or 8, "bf16", registers, group_of(columns))
     arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}", i // len(lines) % 8, (i // len(lines) + 1) % 8)
                            for i in range(OPERATIONS))
@@ -149,7 +149,7 @@ def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def beside_own(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Warpgroups that each issue a group of four products and IMAD.WIDE before they wait for it: cycles of a group of all of them."""
+    """Warpgroups that each issue a group of four MMAs and IMAD.WIDE before they wait for it: cycles of a group of all of them."""
     declared = "  .reg .b64 %part, %sum<8>; .reg .b32 %high; mul.wide.u32 %part, %thread, 16;\n"
     declared += "".join(f"  cvt.u64.u32 %sum{i}, %lane;\n" for i in range(8))
     used = "".join(f"  mov.b64 {{%count, %high}}, %sum{i}; xor.b32 %sink, %sink, %count; xor.b32 %sink, %sink, %high;\n" for i in range(8))

@@ -1,4 +1,4 @@
-"""Tiles of a product that cp.async brings step by step, cold and again from L2, of CTAs that share rows or have their own."""
+"""Tiles of a GEMM that cp.async brings step by step, cold and again from L2, of CTAs that share rows or have their own."""
 from __future__ import annotations
 
 import statistics

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measures what bounds GEMMs of bf16 activations and quantized weights, in the harness that times them: cold reads of
-their bytes, and products alone.
+their bytes, and GEMMs alone.
 
   benchmarks/peers/limits.py reads               bulk copies of the bytes of prepacked NVFP4 weights
   benchmarks/peers/limits.py products [FOLDER]   the wgmma of 1024 x 8192 x 8192 with neither loads nor conversions,
-                                                 beside torch.mm, and fp4's product of a FOLDER of run.py prepare
+                                                 beside torch.mm, and fp4's GEMM of a FOLDER of run.py prepare
 
-Operands of products are those of the comparison: Gaussian activations in bf16, and dequantized weights. Every warpgroup
-multiplies the same few tiles again and again, as often as the product has k tiles, and stores nothing.
+Operands of GEMMs are those of the comparison: Gaussian activations in bf16, and dequantized weights. Every warpgroup
+multiplies the same few tiles again and again, as often as the GEMM has k tiles, and stores nothing.
 """
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def reads(n: int, k: int) -> dict[str, list[Launch]]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Products
+# GEMMs
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -172,7 +172,7 @@ FULL: mbarrier.try_wait.parity.shared.b64 %q, [%bar], 0; @!%q bra FULL;
 """
 
     def code(self) -> str:
-        """A kernel whose sums begin anew after as many products as K = 8192 has."""
+        """A kernel whose sums begin anew after as many MMAs as K = 8192 has."""
         numbers, threads = self.fragments * self.columns // 2, 128 * WARPGROUPS
         zeros = "".join(f"  mov.f32 %d{i}, 0f00000000;" for i in range(numbers))
         total = "".join(f"  add.f32 %sum, %sum, %d{i};" for i in range(numbers))

@@ -1,4 +1,4 @@
-"""The products that are compared, and their operands.
+"""The GEMMs that are compared, and their operands.
 
 A problem is one of these kinds, with M rows of activations, N x K weights, and a result in bf16:
 
@@ -23,20 +23,20 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 #: Elements of a block of weights, and of activations where these are packed too.
 BLOCK = {"bf16_nvfp4": 16, "bf16_mxfp4": 32, "e4m3_mxfp4": 32, "nvfp4_nvfp4": 16, "mxfp4_mxfp4": 32}
 PACKED = ("nvfp4_nvfp4", "mxfp4_mxfp4")
-#: An H200 as its specification has it: bytes per second, and operations per second for each kind of product.
+#: An H200 as its specification has it: bytes per second, and operations per second for each kind of MMA.
 MEMORY, BF16, FP8 = 4.8e12, 989e12, 1979e12
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """`m` is all rows of a result: of a masked product, those of all buffers."""
+    """`m` is all rows of a result: of a masked GEMM, those of all buffers."""
 
     kind: str
     m: int
     n: int
     k: int
     groups: int = 1
-    used: tuple[int, ...] = ()  # rows of each group of a masked product
+    used: tuple[int, ...] = ()  # rows of each group of a masked GEMM
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -202,7 +202,7 @@ def scale_type(problem: Problem) -> Any:
 
 
 def reference(operands: Operands) -> Any:
-    """The product in f32, M x N; rows of no group are NaN, which `difference` leaves out."""
+    """The result in f32, M x N; rows of no group are NaN, which `difference` leaves out."""
     problem, x = operands.problem, dequantized_activations(operands)
     weights = dequantized_weights(operands)
     per_group = problem.m // problem.groups

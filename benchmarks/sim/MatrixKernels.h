@@ -1,7 +1,7 @@
 //===- MatrixKernels.h - One matrix product after the other ---------------===//
 //
 // Kernels of 128 threads that copy operands to shared memory and multiply them again and again, 16
-// products to a commit and a wait.
+// MMAs to a commit and a wait.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +21,7 @@ inline constexpr uint32_t base = 0x800, offsetB = 4096, offsetScales = 12288, im
 struct Kernel {
   const char *name, *target;
   std::string text;
-  uint64_t multiplyAdds; ///< of one product
+  uint64_t multiplyAdds; ///< of one MMA
 };
 
 inline std::string repeat(const std::string &first, const std::string &other) {

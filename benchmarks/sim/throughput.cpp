@@ -1,7 +1,7 @@
 //===- throughput.cpp - Speed of the simulator ----------------------------===//
 //
 // Small kernels on one host thread, without and with the strict hazard checker: millions of warp
-// instructions (32 lanes each) per second for families and mixes of instructions, matrix products
+// instructions (32 lanes each) per second for families and mixes of instructions, MMAs
 // per second for the tensor core. Processor time, the best of three: others may use the machine.
 //
 // A program that waits in loops has the milliseconds of a launch.

@@ -6,7 +6,7 @@
 
 CHECKOUT is one of github.com/SemiAnalysisAI/microbench-blackwell (Apache 2.0), which measured a B200 whose clock was locked
 at 1.3 GHz. The file cutlass_gemm_mainloop/results.csv has CUTLASS' main loop of one CTA, K = 131072, by tile and stages.
-The kernel that is predicted here is benchmarks/micro/mainloop.py: the same ring of copies and products in PTX, without
+The kernel that is predicted here is benchmarks/micro/mainloop.py: the same ring of copies and MMAs in PTX, without
 CUTLASS' epilogue. umma_latency/lat_results_full.csv has one tcgen05.mma with its commit and wait. The points that
 fp4/ISA/TimingRates.def was fitted to are apart: they are the calibration.
 """
@@ -70,7 +70,7 @@ def main_loops(device: Device, out: int, rows: list[dict[str, str]]) -> Iterator
 
 
 def latency(device: Device, out: int, kind: str, group: int, m: int, n: int, in_tmem: bool) -> float:
-    """Cycles of one product with its commit and the wait for it."""
+    """Cycles of one MMA with its commit and the wait for it."""
     scales = ", [%sfa], [%sfb]" if kind.startswith("mx") else ""
     a = "[%tmem+256]" if in_tmem else "%da"
     line = (f"  tcgen05.mma.cta_group::{group}{blackwell.KINDS[kind]} [%tmem], {a}, %db, {blackwell.descriptor(kind, m, n):#x}"

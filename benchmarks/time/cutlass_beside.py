@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CUTLASS' persistent NVFP4 product of the CuTe DSL and ours, with the same tile and cluster, in one run of the simulator.
+"""CUTLASS' persistent NVFP4 GEMM of the CuTe DSL and ours, with the same tile and cluster, in one run of the simulator.
 
   benchmarks/time/cutlass_beside.py FOLDER [--build BUILD] [--shape M,N,K ...] [--tile M,N,CLUSTER_M,CLUSTER_N ...]
                                     [--result bf16|f16|f32] [--clock GHZ] [--json FILE] [--rows FILE]

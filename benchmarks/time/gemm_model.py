@@ -4,7 +4,7 @@
   benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all] [--every N]
   benchmarks/time/gemm_model.py CHECKOUT --slopes
 
-CHECKOUT is one of that repository. The repository has 320 times of NVFP4 and 640 each of FP8 and FP16 products, of
+CHECKOUT is one of that repository. The repository has 320 times of NVFP4 and 640 each of FP8 and FP16 GEMMs, of
 a B200 whose clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
 dense_blockscaled_gemm_persistent and dense_gemm_persistent. The kernels that are predicted here are made by these
 scripts, in the simulator; this program runs with a Python that has torch and nvidia-cutlass-dsl. The repository had
@@ -24,7 +24,7 @@ graph, STREAM.)
 
 `--slopes` predicts nothing. The option shows what the times themselves say of each tile: how much all of a launch, a tile
 and a k tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes
-for them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 products last in
+for them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 GEMMs last in
 the first WARMING microseconds of the load, and what of the times is left with and without that. Needs numpy.
 """
 from __future__ import annotations

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares predictions for a B200 with published times of Gluon's block-scaled product, by both of its schedules.
+"""Compares predictions for a B200 with published times of Gluon's block-scaled GEMM, by both of its schedules.
 
   benchmarks/time/gluon_schedules.py FILE [--build BUILD] [--ctas 1|2] [--most K] [--clock GHZ] [--json OUT] [--again OUT]
 
-FILE is Gluon's example 04, the block-scaled product by pairs, in github.com/triton-lang/triton (0667816 has both schedules).
+FILE is Gluon's example 04, the block-scaled GEMM by pairs, in github.com/triton-lang/triton (0667816 has both schedules).
 The kernel that is predicted is its own: Triton compiles it, and the simulator runs what Triton emits, for
-products of mxfp8, 8192 x 8192 x K, with the configurations that the file calls the best ones. The program runs with a
+GEMMs of mxfp8, 8192 x 8192 x K, with the configurations that the file calls the best ones. The program runs with a
 Python that has torch, pytest and Triton (3.9.0 here).
 
 PUBLISHED has the table of pull request triton #10556, in TFLOP/s: a static persistent grid, and tiles that clusters take

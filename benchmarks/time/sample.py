@@ -48,7 +48,7 @@ CUDA_CASES = [Case(f"CUDA {name}", "h200", "cuda", name, shape) for name, shape 
 
 
 def product(m: int, n: int, k: int) -> str:
-    """One NVFP4 product with a result in bf16."""
+    """One NVFP4 GEMM with a result in bf16."""
     def operand(name: str, rows: int) -> str:
         return (f'%{name}: tensor<{rows}x{k}xf4E2M1FN> {{fp4.name = "{name}"}}, '
                 f'%s{name}: tensor<{rows}x{k // 16}xf8E4M3FN, #tiled> {{fp4.name = "s{name}"}}')

@@ -1,6 +1,6 @@
 //===- embed.cpp - fp4 inside another program -----------------------------===//
 //
-// Compiles a matrix product from a string, runs it on the best device there is and checks it.
+// Compiles a GEMM from a string, runs it on the best device there is and checks it.
 //
 //===----------------------------------------------------------------------===//
 

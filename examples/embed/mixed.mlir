@@ -1,4 +1,4 @@
-// The program that host.cpp compiles: a residual, a matmul of mxfp4 operands, a bias with a
+// The program that host.cpp compiles: a residual, a GEMM of mxfp4 operands, a bias with a
 // rectifier, and a normalization by the largest magnitude. The host's own operations stand before,
 // between and after those of fp4.
 func.func @layer(%x: tensor<?x64xf32>, %residual: tensor<?x64xf32>, %w: tensor<32x64xf32>)

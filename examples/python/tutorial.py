@@ -76,9 +76,9 @@ for recipe in ("compressed_tensors", "four_over_six"):
     assert bytes_that_differ(other.scales, qx.scales)
 
 # %% [markdown]
-# ## A product in the simulator
+# ## A matmul in the simulator
 #
-# Products read the block scales as tiles of 128 x 4, the layout of the tensor core. Linear scales
+# Matmuls read the block scales as tiles of 128 x 4, the layout of the tensor core. Linear scales
 # often have the same shape and are the wrong bytes, so nothing is rearranged unless you say so.
 
 # %%

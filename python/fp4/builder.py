@@ -143,7 +143,7 @@ class FunctionBuilder:
         Args:
             name: what messages, the manifest and fp4-run call it.
             shape: sizes in elements. A str is the name of a size that is known when the function is
-                called: rows, or columns of what quantizers and products take. Arguments with the
+                called: rows, or columns of what quantizers and matmuls take. Arguments with the
                 same name must have the same size (fp4.dims).
             element: "bf16", "f16", "f32", "i64", or that of a format: "f4E2M1FN", "f8E4M3FN", ...
             layout: of block scales: "linear" (row-major) or "tiled_128x4".
@@ -253,8 +253,8 @@ class FunctionBuilder:
             amax: a scalar, present exactly for recipes with a tensor scale, which are those of
                 nvfp4 except the one-level ones; with `per_row` a number for each row of the output.
             recipe: the order and the guards of the arithmetic, "transformer_engine, guard = none"
-                (docs/reference/recipes.md); None for the default of the format.
-            layout: of the scales, "linear" or "tiled_128x4", which a product reads.
+                (docs/Numerics.md); None for the default of the format.
+            layout: of the scales, "linear" or "tiled_128x4", which a matmul reads.
             columnwise: blocks run along the rows, and the output is transposed, K x R.
             rng: i64 [2], the seed and the offset of stochastic rounding; None rounds to nearest.
             block: (16, 16) shares nvfp4 scales in squares; None for 1 x 16 or 1 x 32.
@@ -330,7 +330,7 @@ class FunctionBuilder:
 
     def matmul_alpha(self, lhs: ScaledValue, rhs: ScaledValue, *,
                      per_group: bool = False) -> Value:
-        """fp4.matmul_alpha: the tensor scales of two NVFP4 operands as one factor of their product:
+        """fp4.matmul_alpha: the tensor scales of two NVFP4 operands as one factor of their matmul:
         a scalar, or M x 1 or 1 x N where one of them has an amax for each row; with `per_group`
         [G], where both have one for each of G groups."""
         for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
@@ -361,7 +361,7 @@ class FunctionBuilder:
             alpha: multiplies the fp32 sums; `matmul_alpha` makes it of the amaxes of the operands.
             element: of the result, "bf16", "f16" or "f32".
             epilogue: steps in fp32 after alpha, such as "relu", in their order.
-            groups, offsets: of a product of each group of rows of lhs, as of `quantize`; rhs has
+            groups, offsets: of a matmul of each group of rows of lhs, as of `quantize`; rhs has
                 as many rows for each group, and alpha is a scalar or one number for each.
 
         Raises:

@@ -182,7 +182,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.
         overlap: which kernels begin while the one before them ends (programmatic dependent
-            launch): "chosen", quantizers behind their amax, products of prepacked weights, and
+            launch): "chosen", quantizers behind their amax, matmuls of prepacked weights, and
             with wgmma of FP8 with f32 scales, or "none", or "all". No result depends on it.
 
     Raises:

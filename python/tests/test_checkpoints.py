@@ -251,7 +251,7 @@ class Reading(Checkpoints):
 
 class Layers(Checkpoints):
     def test_a_layer_computes_what_its_package_does(self) -> None:
-        """The scale of the file quantizes the input, and both packages have the same product."""
+        """The scale of the file quantizes the input, and both packages have the same result."""
         x = torch.randn(20, 64, dtype=torch.bfloat16)
         for layout in ("compressed-tensors", "modelopt"):
             content = tensors(layout)[0]

@@ -471,7 +471,7 @@ class Layouts(unittest.TestCase):
 
     def test_padding_does_not_matter(self) -> None:
         """NaN in the scales of rows that do not exist, and any number in those of columns, leave a
-        product as it is. (NaN in columns would be read: their padding must be zero.)"""
+        matmul as it is. (NaN in columns would be read: their padding must be zero.)"""
         codes, tiles = flashinfer.nvfp4_quantize(data(130, 80), torch.ones(()))
         y = flashinfer.mm_fp4(codes, codes.T, tiles, tiles.T)
         padding = to_blocked(torch.ones(130, 5, dtype=torch.uint8)) == 0

@@ -1,5 +1,5 @@
 """The scale of a tensor goes from each package's convention to ours and back: the number is the
-same, to the last bit, and so are the decoded matrix and the product."""
+same, to the last bit, and so are the decoded matrix and the result."""
 
 import re
 import unittest
@@ -82,7 +82,7 @@ class Conventions(unittest.TestCase):
                 self.assertLessEqual(((back - ours.amax) / ours.amax).abs().item(), 2.0 ** -22)
 
     def test_products(self) -> None:
-        """One product, asked for with alpha and with scales of the tensors."""
+        """One matmul, asked for with alpha and with scales of the tensors."""
         x, w = matrix(), matrix(32, 1)
         for g, h in ((torch.tensor(1024.0), torch.tensor(2048.0)),  # alpha is exact
                      (2688 / x.float().abs().max(), 2688 / w.float().abs().max())):

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s --compile-to=tiles | FileCheck %s
 
-// A matrix product on quantized operands: one kernel, launched on user buffers directly (their
+// A GEMM on quantized operands: one kernel, launched on user buffers directly (their
 // dense pitch is one that TMA takes), and a check that data and scales agree on their rows.
 
 // CHECK-LABEL: func.func @gemm

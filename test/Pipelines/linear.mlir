@@ -1,7 +1,7 @@
 // RUN: fp4-opt %fp4_src/examples/nvfp4_linear.mlir --compile-to=host | FileCheck %s
 
 // The whole linear layer as a host program: two maxima, two quantizers, which write their scales
-// swizzled, alpha and the product, each a launch of a kernel that is embedded as PTX. The product has
+// swizzled, alpha and the GEMM, each a launch of a kernel that is embedded as PTX. The GEMM has
 // a kernel for up to 128 rows and one for more. A quantizer that computes its maximum too is launched
 // in place of these two where all of its CTAs are resident. The first quantizer begins while the
 // maximum before it ends.

@@ -1,7 +1,7 @@
 // RUN: mlir-opt-22 %S/../Pipelines/gemm.mlir --load-dialect-plugin=%plugin --load-pass-plugin=%plugin \
 // RUN:   --pass-pipeline='builtin.module(fp4-compile{to=nvvm})' | FileCheck %s
 
-// Stock mlir-opt-22 lowers an fp4 matrix product to NVVM with nothing but the plugin.
+// Stock mlir-opt-22 lowers an fp4 GEMM to NVVM with nothing but the plugin.
 
 // CHECK-LABEL: func.func @gemm
 // CHECK: gpu.launch_func @gemm_matmul_0::@kernel

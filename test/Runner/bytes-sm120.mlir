@@ -1,4 +1,4 @@
-// Matmuls of e4m3 activations without scales and mxfp4 weights with mma.sync: the instruction has scales, of which those of
+// GEMMs of e4m3 activations without scales and mxfp4 weights with mma.sync: the instruction has scales, of which those of
 // the activations are 1. The divisor of activations is alpha, one number or one for each row. Ragged M and N.
 // RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=rows --shape 70 --check=strict --policy=random | FileCheck %s

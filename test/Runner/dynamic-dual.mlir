@@ -1,4 +1,4 @@
-// A gated layer of any M, N and K in one library: two products of one lhs, whose elements a body joins, with a factor
+// A gated layer of any M, N and K in one library: two GEMMs of one lhs, whose elements a body joins, with a factor
 // for each column; a bias of N columns is loaded 16 bytes at a time.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
@@ -14,7 +14,7 @@
 // CHECK-NOT: differs
 // CHECK: hazards {{.*}}none (strict check)
 
-// The matrices of the second product are checked as those of the first.
+// The matrices of the second GEMM are checked as those of the first.
 // RUN: not fp4-run %t.so --device=sim --function=apart --dim M=70 --dim N=72 --dim L=80 --dim K=288 --dim H=288 2>&1 | FileCheck %s --check-prefix=ROWS
 // ROWS: error: rows of operand 'rhs2' of the product at dynamic-dual.mlir:{{[0-9]+}}:{{[0-9]+}} must be 72, but got 80
 // RUN: not fp4-run %t.so --device=sim --function=apart --dim M=70 --dim N=72 --dim L=72 --dim K=288 --dim H=256 2>&1 | FileCheck %s --check-prefix=DEPTH

@@ -1,4 +1,4 @@
-// One library for products of operands of 4 bits and of any M, N and K, on every target. The clusters and pairs of
+// One library for GEMMs of operands of 4 bits and of any M, N and K, on every target. The clusters and pairs of
 // its plan load scales through tensor maps.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so

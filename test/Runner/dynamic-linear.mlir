@@ -1,5 +1,5 @@
 // One library for whole linear layers of any M, N and K: amaxes, quantizers along rows that write tiled scales or
-// linear ones, and the product of what they give.
+// linear ones, and the GEMM of what they give.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=72 --dim K=288 --check=strict --policy=random | FileCheck %s

@@ -1,4 +1,4 @@
-// One library for amaxes of rows and of columns, quantizers that take them, products with their factors, and
+// One library for amaxes of rows and of columns, quantizers that take them, GEMMs with their factors, and
 // dequantizers, of any sizes.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so

@@ -1,4 +1,4 @@
-// One library for products of any M, N and K: tensor maps, k tiles and tiles of columns follow from the arguments.
+// One library for GEMMs of any M, N and K: tensor maps, k tiles and tiles of columns follow from the arguments.
 
 // RUN: fp4-runner %s --target=sm_90a --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=272 --check=strict --policy=random | FileCheck %s
@@ -41,7 +41,7 @@ func.func @columns(%a: tensor<?x512xf8E4M3FN> {fp4.dims = ["M", ""]}, %s: tensor
   return %y : tensor<?x?xf16>
 }
 
-// Elementwise operations behind the product, static rows, and an alpha for each column.
+// Elementwise operations behind the GEMM, static rows, and an alpha for each column.
 !l = tensor<33x?xf8E4M3FN>
 !ls = tensor<33x?xf32>
 func.func @body(%a: !l {fp4.dims = ["", "K"]}, %s: !ls {fp4.dims = ["", "K/128"]},

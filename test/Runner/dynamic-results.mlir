@@ -1,5 +1,5 @@
-// One library for layers of any M, N and K that end in codes: products that quantize their elements, give their amax,
-// or both, for the next product of the layer.
+// One library for layers of any M, N and K that end in codes: GEMMs that quantize their elements, give their amax,
+// or both, for the next GEMM of the layer.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=mlp --dim M=70 --dim N=96 --dim K=288 --dim H=72 --check=strict --policy=random | FileCheck %s --check-prefixes=FUSED,CHECK
@@ -27,7 +27,7 @@
 #nv = #fp4.format<nvfp4>
 #floor = #fp4.recipe<ocp_floor>
 
-// The codes of a hidden layer are the lhs of the next product; nothing of it is in memory as bf16.
+// The codes of a hidden layer are the lhs of the next GEMM; nothing of it is in memory as bf16.
 func.func @mlp(%x: !x {fp4.dims = ["M", "K"]}, %w: !c {fp4.dims = ["N", "K"]}, %sw: !et {fp4.dims = ["N", "K/32"]},
                %v: !c {fp4.dims = ["H", "N"]}, %sv: !et {fp4.dims = ["H", "N/32"]}) -> !x {
   %qx, %sx = fp4.quantize %x {format = #mx, recipe = #floor} : (!x) -> (!c, !et)

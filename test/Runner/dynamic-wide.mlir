@@ -1,4 +1,4 @@
-// One library for products of elements of 8 and 6 bits, and of these and 4, and of any M, N and K.
+// One library for GEMMs of elements of 8 and 6 bits, and of these and 4, and of any M, N and K.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=70 --dim N=72 --dim K=288 --check=strict --policy=random | FileCheck %s

@@ -1,4 +1,4 @@
-// Plain operations that end in e4m3 go into the product, or into a kernel that streams: a cast of MLIR, which has NaN
+// Plain operations that end in e4m3 go into the GEMM, or into a kernel that streams: a cast of MLIR, which has NaN
 // beyond 464: behind a clamp, so that it saturates, without one, and behind a clamp that is too wide.
 // RUN: fp4-runner %s --device=sim --seed=3 --check=strict --policy=random --output clamped=%t.c.npy --output cast=%t.n.npy | FileCheck %s
 // CHECK-DAG: clamped {{.*}} equals the reference, bit for bit
@@ -8,7 +8,7 @@
 // RUN: fp4-runner %s --device=sim --seed=3 --target=sm_90a | FileCheck %s
 // RUN: fp4-runner %s --device=sim --seed=3 --target=sm_120a | FileCheck %s
 
-// The product takes what follows it, and the cast behind a clamp costs one conversion for two elements.
+// The GEMM takes what follows it, and the cast behind a clamp costs one conversion for two elements.
 // RUN: fp4-runner %s --emit=mlir --compile-to=fused | FileCheck %s --check-prefix=FUSED
 // FUSED-COUNT-2: fp4.blockscaled_matmul {{.*}} epilogue(
 // FUSED: linalg.generic

@@ -1,4 +1,4 @@
-// A product with an epilogue: the kernel, the model and the bound read one description of it. The twin without it
+// A GEMM with an epilogue: the kernel, the model and the bound read one description of it. The twin without it
 // has the negative elements that this one has not.
 // RUN: fp4-runner %s --device=sim --seed=3 --check=strict --output y=%t.y.npy | FileCheck %s
 // RUN: sed 's/, epilogue = #fp4.epilogue<relu>//' %s > %t.plain.mlir
@@ -11,7 +11,7 @@
 // RUN: fp4-run %t.so --device=sim --seed=3 --policy=random --output y=%t.y2.npy
 // RUN: cmp %t.y.npy %t.y2.npy
 
-// Swapping the operands of a transposed product keeps the epilogue.
+// Swapping the operands of a transposed GEMM keeps the epilogue.
 // RUN: fp4-runner %s --emit=mlir --compile-to=fused | FileCheck %s --check-prefix=FUSED
 // FUSED: fp4.blockscaled_matmul {{.*}}epilogue = #fp4.epilogue<relu>
 

@@ -1,5 +1,5 @@
 // RUN: fp4-runner %s --dist bf16 | FileCheck %s
-// A product of operands whose recipes scale to 256 and to 448: alpha has a factor of each.
+// A GEMM of operands whose recipes scale to 256 and to 448: alpha has a factor of each.
 
 // CHECK: y {{.*}} equals the tcgen05 model, bit for bit
 func.func @linear(%x: tensor<128x128xbf16> {fp4.name = "x"}, %w: tensor<64x128xbf16> {fp4.name = "w"})

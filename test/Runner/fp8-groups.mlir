@@ -9,10 +9,10 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=deep | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=joined --shape=150 | FileCheck %s
 
-// Products of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device;
+// GEMMs of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device;
 // and ranges with rows between them that are of no group,
 // as the masked layout of a mixture of experts has them. An empty group and one of a single row are among
-// them. Then products whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
+// them. Then GEMMs whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
 // time.
 
 // With more than eight groups a kernel makes a table.

@@ -1,4 +1,4 @@
-// Products of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_100a and sm_103a: tensor memory has the sums of
+// GEMMs of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_100a and sm_103a: tensor memory has the sums of
 // one block of K, and the threads of one warpgroup or two those of all. Ragged M, N and K, M at run time, tiles
 // of 16 to 256 columns, pairs, clusters that share loads, rings of one stage and of one accumulator, ranges of K, alpha, an
 // epilogue and e4m3 results. If K is a multiple of 512, tiles in shared memory have the scales of four blocks.

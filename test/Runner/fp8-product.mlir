@@ -1,4 +1,4 @@
-// Matmuls of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of two
+// GEMMs of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of two
 // parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue. With two
 // parts of 128 columns, and with two blocks, scales of the next four blocks take the place of those before. If K
 // is a multiple of 512, tiles in shared memory have the scales of four blocks.

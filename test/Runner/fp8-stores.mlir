@@ -1,4 +1,4 @@
-// Results of products of FP8 with f32 scales through shared memory and TMA stores, on sm_90a: all of a tile at a
+// Results of GEMMs of FP8 with f32 scales through shared memory and TMA stores, on sm_90a: all of a tile at a
 // time or parts of it, of one warpgroup and of two, columns of two widths of swizzles, M at run time, ragged M and N.
 // Groups, whose last tiles reach into the next group, and rows of no group, store whole tiles that way.
 

@@ -1,5 +1,5 @@
 // REQUIRES: ptxas
-// Two products of one lhs, a gate, a quantizer and an amax in one kernel whose sums are in registers: mma.sync has the launches that
+// Two GEMMs of one lhs, a gate, a quantizer and an amax in one kernel whose sums are in registers: mma.sync has the launches that
 // tcgen05 has, and wgmma one more, which converts the lhs; nothing spills.
 // RUN: sed "s/tensor<?x/tensor<130x/g; s/tensor.empty(%m)/tensor.empty()/" %fp4_src/examples/mlp.mlir > %t.mlir
 // RUN: fp4-runner %t.mlir --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s --check-prefixes=MLP,WGMMA

@@ -1,4 +1,4 @@
-// Products of groups, of which one is empty and one has a single row, and a batch of equal groups. Each
+// GEMMs of groups, of which one is empty and one has a single row, and a batch of equal groups. Each
 // group has scales, weights and an alpha of its own.
 // RUN: fp4-runner %s --device=sim --function=experts --check=strict | FileCheck %s
 // RUN: fp4-runner %s --device=sim --function=experts --policy=random --check=strict --plan "tile_product, tile = [128, 96, 256]" | FileCheck %s

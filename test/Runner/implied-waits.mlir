@@ -1,4 +1,4 @@
-// Warps convert the codes of one operand of this product, and there is room for fewer converted tiles than for stages of
+// Warps convert the codes of one operand of this GEMM, and there is room for fewer converted tiles than for stages of
 // the other operand: only who loads codes need not wait for empty stages (ImpliedReleases.cpp). Each wait that is left
 // is needed. Without it the checker finds what is used too early, or overwritten.
 // RUN: fp4-opt %s --target=sm_90a --compile-to=pipelined | FileCheck %s --check-prefix=RINGS

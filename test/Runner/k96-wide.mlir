@@ -1,4 +1,4 @@
-// Products by instructions of K = 96 with 256 columns, on sm_103a: accumulators that overlap, and scales that have
+// GEMMs by instructions of K = 96 with 256 columns, on sm_103a: accumulators that overlap, and scales that have
 // stages, barriers and columns of tensor memory of their own, in parts of a k tile. CTAs have several tiles on a
 // machine of eight or sixteen multiprocessors. K ends within an instruction, a part and a tile; columns end within a
 // tile.

@@ -1,4 +1,4 @@
-// Products by instructions of K = 96, on sm_103a: tiles of 64, 128 and 192 columns, which begin within blocks of
+// GEMMs by instructions of K = 96, on sm_103a: tiles of 64, 128 and 192 columns, which begin within blocks of
 // scales; k tiles that wrap around their stages and end within a tile, an instruction and a block of scales;
 // both formats; M at run time; a cluster that multicasts; a result by TMA.
 // RUN: fp4-runner %s --target=sm_103a --emit=so -o %t.so

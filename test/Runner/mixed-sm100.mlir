@@ -1,4 +1,4 @@
-// Products of elements of 6 bits on tensor cores with tensor memory, in any pair with 4, 6 and 8 bits: a kernel packs
+// GEMMs of elements of 6 bits on tensor cores with tensor memory, in any pair with 4, 6 and 8 bits: a kernel packs
 // them, TMA spreads them over shared memory, and kind mxf8f6f4 multiplies. Few rows, pairs of CTAs, clusters whose
 // CTAs load tiles together, and ranges of K.
 // RUN: fp4-runner %s --emit=so -o %t.so

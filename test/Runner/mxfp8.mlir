@@ -1,5 +1,5 @@
-// Products of elements of 8 bits, and of 8 and 4 (kind mxf8f6f4): both element types, ragged M, N and K, M at
-// run time, pairs, ranges of K, swapped operands, groups, two products of one lhs with a quantized result.
+// GEMMs of elements of 8 bits, and of 8 and 4 (kind mxf8f6f4): both element types, ragged M, N and K, M at
+// run time, pairs, ranges of K, swapped operands, groups, two GEMMs of one lhs with a quantized result.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=layer --shape 130 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=layer --shape 7 --policy=lazy --check=strict | FileCheck %s
@@ -20,7 +20,7 @@
 // GATE: scales {{.*}}equals the reference, bit for bit
 // GATE: hazards {{.*}}none (strict check)
 
-// On sm_90a operands become bf16, exactly. Pairs, groups and products of two right-hand sides are left out.
+// On sm_90a operands become bf16, exactly. Pairs, groups and GEMMs of two right-hand sides are left out.
 // RUN: sed -e '/^func.*@pair/,/^}/d' -e '/^func.*@batch/,/^}/d' -e '/^func.*@gate/,/^}/d' %s > %t.hopper.mlir
 // RUN: fp4-runner %t.hopper.mlir --target=sm_90a --emit=so -o %t.hopper.so
 // RUN: fp4-run %t.hopper.so --function=layer --shape 130 --check=strict | FileCheck %s --check-prefix=HOPPER

@@ -1,5 +1,5 @@
 // Programs of dynamic rows take none of them, as an expert without tokens has: what has no element is not launched,
-// and the amax of nothing is 0. The contraction axis of a product is no such size, and a static size of 0 is an error.
+// and the amax of nothing is 0. The contraction axis of a GEMM is no such size, and a static size of 0 is an error.
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=product --shape 0 --check=strict | FileCheck %s --check-prefixes=OK,PRODUCT
 // RUN: fp4-run %t.so --device=sim --function=product --shape 1 --check=strict | FileCheck %s --check-prefixes=OK,ONE
@@ -48,7 +48,7 @@ func.func @product(%x: tensor<?x128xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]
   return %y : tensor<?x64xbf16>
 }
 
-// A product that gives the amax of its result too.
+// A GEMM that gives the amax of its result too.
 func.func @results(%q: !qx {fp4.dims = ["M", "K"]}, %s: !sx {fp4.dims = ["M", ""]}, %w: !w, %sw: !sw)
     -> (tensor<?x64xbf16> {fp4.name = "h"}, tensor<?xf32> {fp4.name = "rows"}, tensor<f32> {fp4.name = "amax"}) {
   %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>}

@@ -1,4 +1,4 @@
-// Programmatic dependent launch: an amax, a quantizer that reads it, a product and what follows, in one stream. No bit
+// Programmatic dependent launch: an amax, a quantizer that reads it, a GEMM and what follows, in one stream. No bit
 // changes, and the strict check finds every kernel that would touch memory before it waited.
 // RUN: fp4-runner %s --output y=%t.plain.npy | FileCheck %s
 // RUN: fp4-runner %s --overlap-launches --check=strict --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT

@@ -1,7 +1,7 @@
 // RUN: fp4-runner %s --dist=adversarial --seed=4 --function=overflows | FileCheck %s
 // RUN: fp4-runner %s --dist=gaussian --seed=4 --function=overflows | FileCheck %s --check-prefix=SMALL
 
-// Scales near 2^127 on both sides: a partial sum of the product passes fp32's range, where the
+// Scales near 2^127 on both sides: a partial sum of the GEMM passes fp32's range, where the
 // accumulator becomes infinite and stays so, though the exact sum is finite. The bound of the exact
 // sum must allow that, and the result is right.
 

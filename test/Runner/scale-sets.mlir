@@ -8,7 +8,7 @@
 // RUN: fp4-runner %t/odd.mlir --target=sm_100a --emit=ptx | FileCheck %s --check-prefix=ODD
 // RUN: fp4-runner %t/even.mlir --target=sm_100a --emit=ptx --plan "tile_product, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>" \
 // RUN:   | FileCheck %s --check-prefix=EVEN
-// Each k tile has four products, and the first iteration comes before the loop, whether the warp that multiplies copies
+// Each k tile has four MMAs, and the first iteration comes before the loop, whether the warp that multiplies copies
 // scales or another one does.
 // EVEN-COUNT-16: tcgen05.mma
 // EVEN-NOT: tcgen05.mma

@@ -1,4 +1,4 @@
-// Products whose operands have rows that their caller places, on every target. Operands that are converted or
+// GEMMs whose operands have rows that their caller places, on every target. Operands that are converted or
 // spread before they are multiplied are copied.
 
 // RUN: fp4-runner %s --device=sim --function=product --shape=37 --check=strict | FileCheck %s

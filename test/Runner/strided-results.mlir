@@ -1,4 +1,4 @@
-// Results whose rows their caller places: fp4-runner gives them gaps that no kernel may write. Products write
+// Results whose rows their caller places: fp4-runner gives them gaps that no kernel may write. GEMMs write
 // such rows where they are, in stores and through tensor maps; of other operations the rows are copied.
 
 // RUN: fp4-runner %s --device=sim --function=product --shape=37 --check=strict | FileCheck %s

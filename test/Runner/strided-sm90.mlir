@@ -24,7 +24,7 @@ func.func @floats(%a: tensor<?x128xbf16> {fp4.strided},
   return %y : tensor<?x128xbf16>
 }
 
-// The product reads its rows where they are, and its epilogue reads them from a copy.
+// The GEMM reads its rows where they are, and its epilogue reads them from a copy.
 func.func @residual(%a: tensor<?x128xbf16> {fp4.strided},
                     %b: tensor<128x128xf4E2M1FN>, %t: tensor<128x8xf8E4M3FN>) -> tensor<?x128xbf16> {
   %w = fp4.prepack %b scaled %t {format = #fp4.format<nvfp4>}

@@ -68,7 +68,7 @@ func.func @f32_blocks(%x: tensor<?x208xbf16> {fp4.strided}) -> (tensor<?x208xf8E
   return %q, %s : tensor<?x208xf8E4M3FN>, tensor<?x2xf32>
 }
 
-// Five heads of 24 rows, interleaved in memory, and their batched product.
+// Five heads of 24 rows, interleaved in memory, and their batched GEMM.
 !lw = tensor<640x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @heads(%x: tensor<5x24x48xbf16> {fp4.strided}, %w: tensor<5x16x48xbf16> {fp4.strided}) -> tensor<5x24x16xbf16> {
   %m = tensor.collapse_shape %x [[0, 1], [2]] : tensor<5x24x48xbf16> into tensor<120x48xbf16>

@@ -1,5 +1,5 @@
 // Two warpgroups derive results from a half of the columns each: codes and scales of rows and of columns, an amax, and
-// the elements of a gate of two products.
+// the elements of a gate of two GEMMs.
 // RUN: fp4-runner %s --plan "tile_product, tile = [128, 128, 256], epilogue_warps = 8" --emit=so -o %t.so
 // RUN: fp4-run %t.so --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --policy=lazy --check=strict | FileCheck %s

@@ -1,4 +1,4 @@
-// Costs of matmuls by threads in PTX, for 32 elements of a row of the lhs and of four of the rhs, twice.
+// Costs of GEMMs by threads in PTX, for 32 elements of a row of the lhs and of four of the rhs, twice.
 // RUN: fp4-runner %s --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM100
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefixes=CHECK,SM90
 

@@ -1,4 +1,4 @@
-// ptxas accepts products with results of e4m3 without spills: with every sum of a thread in registers at a time, with
+// ptxas accepts GEMMs with results of e4m3 without spills: with every sum of a thread in registers at a time, with
 // staged rows of 64 and of 32 bytes, with swapped operands, and with accumulators in registers.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s

@@ -1,6 +1,6 @@
 // Few groups whose rows only the device has: one thread asks the L2 cache for the rows before the kernel may read them,
 // and all roles read them once, behind the wait for the kernel before and in front of all tiles. If a CTA has several
-// tiles, a matmul with wgmma of FP8 lets the next kernel begin early too.
+// tiles, a GEMM with wgmma of FP8 lets the next kernel begin early too.
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=several_matmul_0 -o - | FileCheck %s --check-prefixes=CHECK,BOTH,WAITS,READS
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=one_matmul_0 -o - | FileCheck %s --check-prefixes=CHECK,WAITS,READS
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=several_matmul_0 --no-overlap-launches -o - | FileCheck %s --check-prefixes=CHECK,READS

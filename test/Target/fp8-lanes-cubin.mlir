@@ -1,4 +1,4 @@
-// ptxas accepts products of FP8 with f32 scales for sm_100a without spills: with 128 columns, whose threads have 128
+// ptxas accepts GEMMs of FP8 with f32 scales for sm_100a without spills: with 128 columns, whose threads have 128
 // sums and the 64 that are added at a time; with 256, where two warpgroups take registers from the others; by pairs;
 // where M is known at run time and scales come from global memory; and of groups of which the device has the rows.
 // REQUIRES: ptxas

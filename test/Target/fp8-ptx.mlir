@@ -1,4 +1,4 @@
-// The order of instructions in matmuls of FP8 with f32 scales. With two blocks in a stage, the sums of the first
+// The order of instructions in GEMMs of FP8 with f32 scales. With two blocks in a stage, the sums of the first
 // are added while the second MMA runs, whose end the release of the stage waits for. With two parts of a tile, the
 // first sums are added before the second MMA begins in their registers: the predicate that makes it a new sum is
 // one that ptxas cannot know.

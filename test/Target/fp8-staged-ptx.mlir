@@ -1,7 +1,7 @@
-// Products of FP8 with f32 scales whose K is a multiple of 512: 4 scales of each of 256 rows are one box, and the
+// GEMMs of FP8 with f32 scales whose K is a multiple of 512: 4 scales of each of 256 rows are one box, and the
 // four k tiles of a box are written out. A thread reads five scales of a k tile, of two rows in each of two parts
-// and of B, before it starts the first product of the tile. The last sums of a box are added in the next turn of the
-// loop, before its first product, and behind the loop. The last product of a box orders the reads of scales before
+// and of B, before it starts the first MMA of the tile. The last sums of a box are added in the next turn of the
+// loop, before its first MMA, and behind the loop. The last MMA of a box orders the reads of scales before
 // the box is loaded again. One thread of each warp arrives, without a branch.
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [256, 128, 128]" -o %t && FileCheck %s < %t
 // If a stage has two k tiles, the second MMA has begun already, and the fence is before its end.

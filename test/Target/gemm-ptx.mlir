@@ -1,4 +1,4 @@
-// The whole way from a matrix product to PTX: how many instructions of each kind the kernel has.
+// The whole way from a GEMM to PTX: how many instructions of each kind the kernel has.
 // RUN: rm -rf %t && mkdir -p %t && split-file %s %t
 // RUN: fp4-opt %t/nvfp4.mlir --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=COPIES < %t/nvfp4_matmul_0.ptx

@@ -1,6 +1,6 @@
 // ptxas accepts pairs with 128 rows without spills, of different depths, and either way of storing; their tensor core
 // instructions are as many as a k tile has steps, beside a copy of the scales of A and one of both halves of B for each
-// block of these, by a warp of its own. Products of the first k tile come before the loop over the others.
+// block of these, by a warp of its own. MMAs of the first k tile come before the loop over the others.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s

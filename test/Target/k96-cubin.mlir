@@ -1,4 +1,4 @@
-// ptxas accepts products by instructions of K = 96 for sm_103a without spills, with every tile; their tensor
+// ptxas accepts GEMMs by instructions of K = 96 for sm_103a without spills, with every tile; their tensor
 // core instructions are eight for a k tile, with 12 columns of scales for 128 rows copied for each.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_103a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \

@@ -1,4 +1,4 @@
-// ptxas accepts products of elements of 6 bits, and of 6 beside 4 and 8, for sm_100a and sm_103a without spills, and the
+// ptxas accepts GEMMs of elements of 6 bits, and of 6 beside 4 and 8, for sm_100a and sm_103a without spills, and the
 // kernels that pack them.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s

@@ -1,4 +1,4 @@
-// ptxas accepts products of elements of 4, 6 and 8 bits for sm_120a without spills, with the largest tiles.
+// ptxas accepts GEMMs of elements of 4, 6 and 8 bits for sm_120a without spills, with the largest tiles.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s

@@ -1,4 +1,4 @@
-// ptxas accepts products of MXFP8, and of MXFP8 and MXFP4, for sm_90a without spills, with every tile that
+// ptxas accepts GEMMs of MXFP8, and of MXFP8 and MXFP4, for sm_90a without spills, with every tile that
 // has many registers.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \

@@ -1,4 +1,4 @@
-// A product whose result leaves through shared memory: instructions of each kind.
+// A GEMM whose result leaves through shared memory: instructions of each kind.
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: fp4-opt %s --compile-to=nvvm | fp4-opt -fp4-set-target --fp4-emit-kernels=dump-dir=%t -o /dev/null
 // RUN: FileCheck %s --check-prefix=STORES < %t/product_matmul_0.ptx

@@ -1,4 +1,4 @@
-// ptxas accepts the products of mma.sync for sm_120a, of every shape of fragment and both formats: no spills,
+// ptxas accepts the GEMMs of mma.sync for sm_120a, of every shape of fragment and both formats: no spills,
 // no stack, and at most the 168 registers that 288 threads leave to each.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --compile-to=cubin --target=sm_120a | %python %fp4_src/test/Target/Inputs/resources.py \
@@ -12,7 +12,7 @@
 // CHECK: mxfp4_matmul_0 kernel: registers {{[1-9][0-9]+}}, spill 0, stack 0
 
 // Two steps of a k tile: a warp with 32 x 64 reads A with two instructions and B with four, and
-// multiplies 16 times. The reads are fenced before the products of the last step.
+// multiplies 16 times. The reads are fenced before the MMAs of the last step.
 // PTX: .target sm_121a
 // PTX: .minnctapersm 1
 // PTX-COUNT-12: ldmatrix.sync.aligned.m8n8.x4.shared.b16

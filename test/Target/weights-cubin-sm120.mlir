@@ -1,4 +1,4 @@
-// ptxas accepts products of floats and weights for sm_120a without spills, with every tile: no more than the 168
+// ptxas accepts GEMMs of floats and weights for sm_120a without spills, with every tile: no more than the 168
 // registers that 288 threads leave to each. The widest of plain weights have 64 sums in a thread, of prepacked ones 128.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \

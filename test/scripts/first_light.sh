@@ -57,7 +57,7 @@ statuses = [entry["status"] for entry in report["entries"]]
 assert report["schema"] == 1 and not report["device_lost"], report["device_lost"]
 assert statuses.index("hung") < len(statuses) - 1, "what comes after a hung case must run"
 PY
-# A kit for B300 has products of K = 96.
+# A kit for B300 has GEMMs of K = 96.
 integration_test/cuda-sm100/pack_programs.py --build "$build" --target sm_103a --small "$kit"/b300 >"$kit"/log 2>&1
 [ -s "$kit"/b300/times.txt ] && grep target.so "$kit"/b300/programs.txt >"$kit"/lines
 while read -r line; do (cd "$kit"/b300 && "$build"/bin/fp4-run $line --device=sim >"$kit"/log); done <"$kit"/lines

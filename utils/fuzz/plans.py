@@ -68,7 +68,7 @@ def weights(rng):
 
 
 def results(rng):
-    """One product or two, whose results are quantized too."""
+    """One GEMM or two, whose results are quantized too."""
     sweep = sweep_results
     return sweep.program(drawn(rng, [sweep.FORMATS, sweep.INPUT, sweep.RESULT, sweep.OUTPUTS, sweep.SCALES, sweep.AMAX,
                                      sweep.ELEMENTS, sweep.TYPE, sweep.ROWS, sweep.N, sweep.K, ["chosen"]],

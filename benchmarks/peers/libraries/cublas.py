@@ -1,4 +1,4 @@
-"""cuBLAS and cuBLASLt, through PyTorch: bf16 products of operands that were dequantized beforehand, FP8 products
+"""cuBLAS and cuBLASLt, through PyTorch: bf16 GEMMs of operands that were dequantized beforehand, FP8 GEMMs
 with one scale for each operand, and with scales of blocks where PyTorch has them."""
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cublas(Library):
 
 
 def without_scales(operands: Operands) -> Any:
-    """The product of operands with scales of 1, as the scale of a tensor would be applied to all of it."""
+    """The GEMM of operands with scales of 1, as the scale of a tensor would be applied to all of it."""
     ones = {name: torch.ones_like(getattr(operands, name)) for name in ("row_scales", "scales")
             if getattr(operands, name).dtype == torch.float32}
     return reference(dataclasses.replace(operands, **ones))

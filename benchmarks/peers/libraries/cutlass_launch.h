@@ -17,7 +17,7 @@ struct Launchable {
   virtual cutlass::Status run(cudaStream_t stream) = 0;
 };
 
-/// A product with alpha 1 and beta 0.
+/// A GEMM with alpha 1 and beta 0.
 template <class Gemm>
 struct Instance : Launchable {
   Gemm gemm;

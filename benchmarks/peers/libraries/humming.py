@@ -1,4 +1,4 @@
-"""Humming (vllm-project/humming): products of quantized weights, compiled at run time with NVRTC.
+"""Humming (vllm-project/humming): GEMMs of quantized weights, compiled at run time with NVRTC.
 
 `prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is compiled
 then. Tiles are those of its own heuristics. The layers quantize no activations here: e4m3 ones come with scales."""

@@ -60,7 +60,7 @@ class Library(abc.ABC):
 
 
 class Prepared:
-    """Launches, one for each set, and the results that they write. `expected` gives the f32 product of a set
+    """Launches, one for each set, and the results that they write. `expected` gives the f32 result of a set
     where it is not problems.reference, because the library multiplies without some of the scales. `rounding` is the
     error that results have because they are rounded to fewer bits than those of bf16."""
 

@@ -21,7 +21,7 @@ TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 
         "mxfp4_mxfp4": (64, 4352)}
 #: The label of packed activations beside prepacked weights begins so; else weights are as the activations.
 PREPACKED = "prepacked, "
-#: The label of products whose sums stay in the tensor core begins so, as those of Humming and of `use_fast_accum` do.
+#: The label of GEMMs whose sums stay in the tensor core begins so, as those of Humming and of `use_fast_accum` do.
 FAST = "fast_accumulation, "
 
 
@@ -163,7 +163,7 @@ def prepack_program(problem: Problem, form: str = "") -> str:
 
 
 def tile_program(problem: Problem, rows: int) -> str:
-    """From the scales of a checkpoint to the layout in which products read them."""
+    """From the scales of a checkpoint to the layout in which GEMMs read them."""
     linear, tiled = _scales(problem, rows), _block_types(problem, rows)[1]
     return (f"func.func @tile(%s: {linear}) -> {tiled} {{\n  %t = fp4.swizzle_scales %s : {linear} -> {tiled}\n"
             f"  return %t : {tiled}\n}}\n")

@@ -1,4 +1,4 @@
-// thunderkittens_kernels.cu: the products for Hopper of ThunderKittens' kernels/gemm, with the templates' parameters
+// thunderkittens_kernels.cu: the GEMMs for Hopper of ThunderKittens' kernels/gemm, with the templates' parameters
 // of their own benchmarks.
 //
 //   peer_create(kind, m, n, k, a, b, d, sa, sb)   an object, or null

@@ -65,7 +65,7 @@ class Checkpoint(Mapping[str, Entry]):
         Args:
             name: one of the names of this mapping.
             expert: which matrix of a stack.
-            partial: read the weight although the layer computes more than its product.
+            partial: read the weight although the layer computes more than its matmul.
 
         Returns:
             Its bytes as they are, with linear block scales, the scale of the tensor in the

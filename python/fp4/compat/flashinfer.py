@@ -1,7 +1,7 @@
 """FlashInfer's functions for NVFP4 and MXFP4, of flashinfer-python 0.7.2.
 
 Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 / amax, and the
-`alpha` of a product is 1 / (g_a * g_b). The caller computes the two tensors, which are used as they
+`alpha` of a matmul is 1 / (g_a * g_b). The caller computes the two tensors, which are used as they
 are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
 
 The bits are those of FlashInfer's CUDA kernels with fast math, its default: the kernels here
@@ -10,7 +10,7 @@ FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the environment they are those witho
 gives what an H200 computes for these reciprocals; no Blackwell GPU was measured.
 
 Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 inputs, column-major
-inputs, rows that are permuted, and backends with operands of their own. Products read scales in the
+inputs, rows that are permuted, and backends with operands of their own. Matmuls read scales in the
 layout 128x4. Tensors stay on their device, where FlashInfer moves them to the GPU.
 
 Three functions have no bits of FlashInfer's in all cases: the scales of rows (per_token_activation)
@@ -256,7 +256,7 @@ def scaled_fp4_grouped_quantize(
     a_global_sf: torch.Tensor,
     nvfp4_4over6: Any = _UNSET,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Quantizes each matrix of a batch to NVFP4, as the masked grouped product takes it.
+    """Quantizes each matrix of a batch to NVFP4, as the masked grouped matmul takes it.
 
     Args:
         a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.

@@ -8,7 +8,7 @@ tensor by a Python number on a CPU and multiplies by its reciprocal on CUDA, so 
 (docs/reference/recipes.md, recipes torchao and torchao_cuda). Compiled by torch.compile, or with
 use_triton_kernel, torchao has other bits, which fp4 has not.
 
-A product follows torchao too: the sum of the tensor core is rounded to the dtype of the operands
+A matmul follows torchao too: the sum of the tensor core is rounded to the dtype of the operands
 first, then multiplied by the product of the tensor scales in that dtype, then the bias is added.
 fp4.torch applies the tensor scales before the only rounding.
 
@@ -233,7 +233,7 @@ class NVFP4Tensor(_Packed):
         return expect(_flat(self.scale, layout, rows, blocks), layout, rows, blocks, "'scale'")
 
     def _tiles(self) -> torch.Tensor:
-        """The scales as products read them. Linear ones are tiled here, as torchao does."""
+        """The scales as matmuls read them. Linear ones are tiled here, as torchao does."""
         if self.is_swizzled_scales:
             return self._scales(TILED)
         linear = self._scales(LINEAR)

@@ -26,7 +26,7 @@ class ColwiseParallel(parallel.ColwiseParallel):
 
 class RowwiseParallel(parallel.RowwiseParallel):
     """torch.distributed.tensor.parallel.RowwiseParallel, which also splits layers with weights in 4
-    bits: each rank has columns of the weight, and y is the sum of products in the dtype of x. The
+    bits: each rank has columns of the weight, and y is the sum of matmuls in the dtype of x. The
     rank of a QuantizedLinear has an amax for its columns of each row of x."""
 
     def _apply(self, module: torch.nn.Module, device_mesh: Any) -> torch.nn.Module:

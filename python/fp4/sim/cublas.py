@@ -1,7 +1,7 @@
 """The calls of cuBLAS in Triton's tutorials, computed by torch on the CPU.
 
 triton._C.libtriton.nvidia.cublas.CublasLt loads libcublas.so, which needs a GPU. Scripts compare
-their kernels with it. Products are sums in float32, rounded once to the dtype of the result.
+their kernels with it. Matmuls are sums in float32, rounded once to the dtype of the result.
 """
 
 from __future__ import annotations

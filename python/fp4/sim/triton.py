@@ -1,7 +1,7 @@
 """Benchmarks of Triton: times of a simulator say nothing, so each runs as little as it can.
 
 do_bench calls its function once. perf_report runs the first sizes only, and autotune takes the
-first configurations that run. Products of cuBLAS are torch's, and Proton records nothing. All say
+first configurations that run. Matmuls of cuBLAS are torch's, and Proton records nothing. All say
 so on stderr, once.
 """
 

@@ -59,7 +59,7 @@ def quantize_(model: torch.nn.Module,
         print(report)                                             # a line for each layer
 
     Layers are torch.nn.Linear, transformers' Conv1D, and its experts whose matrices are parameters
-    of 3 dimensions, which become modules of weight-only products in either way. Subclasses,
+    of 3 dimensions, which become modules of weight-only matmuls in either way. Subclasses,
     parametrized layers and experts that fp4 does not know stay as they are: the report says why,
     and one warning names them.
 

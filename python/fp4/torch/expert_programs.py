@@ -1,4 +1,4 @@
-"""The programs behind the experts of a mixture, products of groups of 16-bit activations and
+"""The programs behind the experts of a mixture, matmuls of groups of 16-bit activations and
 prepacked weights, with the gate of each expert and its biases (docs/Spec.md).
 
 A layer has one program for any number of rows. Only the device knows to which expert a row belongs.
@@ -72,7 +72,7 @@ class Product:
         has_scale: each expert has a scale of its weights.
         has_ranges: offsets are the first row and the end of each expert, and not those of all.
         bias: element of its bias, or "" without one.
-        gate: of a gated product; None of one product.
+        gate: of a gated matmul; None of one matmul.
         gate_bias: element of the bias of the gate, or "" without one.
         result: element of the result.
     """
@@ -94,7 +94,7 @@ class Product:
 def product(what: Product, target: str) -> Compiled:
     """(x [M, k], whose rows may have gaps between them; packed weights; offsets [experts + 1] or
     [experts, 2]; alpha [experts]; bias [experts, 1, n]; then packed weights, alpha and bias of the
-    gate) -> [M, n], of which rows of no expert are zero. Arguments that the product does not have
+    gate) -> [M, n], of which rows of no expert are zero. Arguments that the matmul does not have
     are left out."""
     weight_programs.check_target(target)
     given = _arguments(what)
@@ -165,7 +165,7 @@ def _body(what: Product) -> str:
 
 
 def _add(name: str, bias: str) -> str:
-    """The sum of a product and its bias."""
+    """The sum of a matmul and its bias."""
     if bias == "f32":
         return f"    %{name} = arith.addf %{name}_sum, %{name}_shift : f32\n"
     return (f"    %{name}_wide = arith.extf %{name}_shift : {bias} to f32\n"

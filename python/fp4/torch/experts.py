@@ -113,7 +113,7 @@ def _rows(bias: _Optional, n: int) -> _Optional:
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, bias: _Optional,
                   gate_packed: _Optional, gate_bias: _Optional, gate: Gate | None,
                   rows: int) -> torch.Tensor:
-    """The product of float16 and MXFP4: each row becomes two of bfloat16, one behind the other,
+    """The matmul of float16 and MXFP4: each row becomes two of bfloat16, one behind the other,
     whose sums are added in fp32."""
     all_rows, columns, format = facts_of(packed.shape)
     n = all_rows // experts_of(offsets)
@@ -161,7 +161,7 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     gate = _gate(gate_packed, *numbers)
     dx, biases = torch.zeros_like(x), [None if b is None else torch.zeros_like(b)
                                        for b in (bias, gate_bias)]
-    bounds = offsets.tolist()  # the host waits: experts have their products one after the other
+    bounds = offsets.tolist()  # the host waits: experts have their matmuls one after the other
     pairs = bounds if offsets.dim() == 2 else list(itertools.pairwise(bounds))
     for number, (begin, end) in enumerate(pairs):
         if begin == end:
@@ -226,7 +226,7 @@ class WeightOnlyExperts(torch.nn.Module):
     without offsets. Rows of no expert are zero. CUDA tensors need a GPU that WeightOnlyLinear runs
     on; CPU tensors run in the simulator. One program serves any number of rows, and its first call
     compiles it. The gradient of x is that of the dequantized weights; the backward pass waits for
-    the offsets, and has a product for each expert.
+    the offsets, and has a matmul for each expert.
 
     Attributes:
         packed, gate_packed: uint8 [experts * ceil(out_features/128), ceil(in_features/64), bytes of

@@ -5,7 +5,7 @@
     y = linear(*arguments)                           # module(*arguments)
     print(linear.builder)                            # the program as MLIR text
 
-The conversion is strict. An operation that is no product of fp4, nor a transposition of its right
+The conversion is strict. An operation that is no matmul of fp4, nor a transposition of its right
 side, is a UsageError that names the node and the line of the module. Scales that the graph calls
 swizzled are tiled in the program: nothing is swizzled again, and no byte is copied.
 """
@@ -23,7 +23,7 @@ from ..compiler import compile as compile_program
 from ..errors import UsageError
 from .ops import without_padding
 
-#: ScalingType and SwizzleType, as numbers of the graph, of the formats that products have.
+#: ScalingType and SwizzleType, as numbers of the graph, of the formats that matmuls have.
 _FORMATS = {((2,), (1,)): "nvfp4", ((2, 0), (1, 0)): "nvfp4", ((2, 0), (1,)): "nvfp4",
             ((3,), (1,)): "mxfp4"}
 _BLOCKS = {"nvfp4": 16, "mxfp4": 32}
@@ -74,7 +74,7 @@ class Exported:
 
 @dataclasses.dataclass(frozen=True)
 class _Operand:
-    """One side of a product: nodes of the graph, and what it is."""
+    """One side of a matmul: nodes of the graph, and what it is."""
 
     data: _Node
     scales: _Node
@@ -95,7 +95,7 @@ def from_export(exported: torch.export.ExportedProgram, *, name: str = "exported
         target: what it is compiled for.
 
     Raises:
-        UsageError: a node that is no such product, or what fp4 has no product for.
+        UsageError: a node that is no such matmul, or what fp4 has no matmul for.
         CompileError: the program does not compile.
     """
     nodes = list(exported.graph.nodes)
@@ -136,7 +136,7 @@ def _shape(node: _Node) -> tuple[int, ...]:
 
 
 def _match(node: _Node) -> tuple[_Operand, _Operand, str]:
-    """The operands of a product and the element of its result."""
+    """The operands of a matmul and the element of its result."""
     arguments: list[Any] = [*node.args, *[None] * 12][:12]
     a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, dtype = arguments[:10]
     if bias is not None:
@@ -201,7 +201,7 @@ def _check_known(node: _Node, products: dict[_Node, Any]) -> None:
 
 
 def _argument_types(products: dict[_Node, Any]) -> dict[_Node, tuple[Any, ...]]:
-    """Shape, element and layout of each argument, by how products use it."""
+    """Shape, element and layout of each argument, by how matmuls use it."""
     types: dict[_Node, tuple[Any, ...]] = {}
 
     def use(node: _Node, kind: tuple[Any, ...]) -> None:

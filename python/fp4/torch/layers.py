@@ -30,7 +30,7 @@ class NVFP4Training:
     """The way in which a linear layer is trained in NVFP4: TransformerEngine's NVFP4BlockScaling.
 
     Attributes:
-        hadamard: transform dY and X along M before the product of WGrad, to spread outliers.
+        hadamard: transform dY and X along M before the matmul of WGrad, to spread outliers.
         stochastic_rounding: of dY; without it gradients are rounded to nearest.
         square_weights: blocks of 16 x 16 for W, so that FProp and DGrad see the same values.
         recipe: of the scales (docs/reference/recipes.md).
@@ -203,7 +203,7 @@ def _input(x: torch.Tensor, columns: int) -> torch.Tensor:
 
 
 class _Training(torch.autograd.Function):
-    """The three products of a linear layer."""
+    """The three matmuls of a linear layer."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,

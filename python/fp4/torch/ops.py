@@ -228,7 +228,7 @@ def _scaled_mm(a: torch.Tensor, scale_a: torch.Tensor, amax_a: torch.Tensor | No
 
 
 def _product(*facts: Any) -> Compiled:
-    """The product of these members of programs.Product, and of a target."""
+    """The matmul of these members of programs.Product, and of a target."""
     return programs.product(programs.Product(*facts[:-1]), facts[-1])
 
 

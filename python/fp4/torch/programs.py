@@ -1,7 +1,7 @@
 """The programs behind the operations of fp4.torch: each is compiled once and kept.
 
 The number of rows is dynamic. Columns are static, and so are the rows of the right side of a
-product: another size is another program, which the first call with it compiles.
+matmul: another size is another program, which the first call with it compiles.
 """
 
 from __future__ import annotations

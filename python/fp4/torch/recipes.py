@@ -6,7 +6,7 @@ from ..errors import UsageError
 from ..formats import FORMATS
 from ..manifest import SCALE_LAYOUTS
 
-#: The formats that products take.
+#: The formats that matmuls take.
 _FORMATS = {name: FORMATS[name] for name in ("nvfp4", "mxfp4")}
 #: The recipe of each format where none is named.
 DEFAULT_RECIPES = {name: facts.recipe for name, facts in _FORMATS.items()}
@@ -41,7 +41,7 @@ _RULES = {name: rule for rule, names in {
 
 
 def check_format(name: str) -> str:
-    """`name`, or a UsageError if it is no format that products take."""
+    """`name`, or a UsageError if it is no format that matmuls take."""
     if name not in BLOCKS:
         raise UsageError(f"'format' must be nvfp4 or mxfp4, but got {name!r}")
     return name

@@ -19,7 +19,7 @@ SCALE_DTYPES = {"nvfp4": torch.float8_e4m3fn, "mxfp4": torch.float8_e8m0fnu}
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Scaled:
-    """A matrix of R x K numbers in NVFP4 or MXFP4. K is the axis of a product's sum: the blocks of
+    """A matrix of R x K numbers in NVFP4 or MXFP4. K is the axis of a matmul's sum: the blocks of
     16 or 32 elements that share a scale lie along it.
 
     A Scaled is a record and not a tensor: no operation of torch decodes it by accident.

@@ -88,8 +88,8 @@ def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int
 
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None,
                   rows: int) -> torch.Tensor:
-    """The product of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
-    sum of two bfloat16, whose products are added in fp32."""
+    """The matmul of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
+    sum of two bfloat16, whose matmuls are added in fp32."""
     n, columns, format = facts_of(packed.shape)
     facts = (n, columns, "bf16", format, -1, "", torch.float32, x.device)
     sums: torch.Tensor = run(_product, facts, in_bf16(x).flatten(0, 1), packed,
@@ -204,7 +204,7 @@ _transformed: Callable[..., torch.Tensor] = _Transformed.apply
 
 def times_weight(dy: torch.Tensor, weight: Scaled) -> torch.Tensor:
     """dY times the dequantized weight, in the dtype of dY. MXFP4 has exponents that float16 has
-    not, so there the product is that of float32."""
+    not, so there the matmul is that of float32."""
     if dy.dtype == torch.float16 and weight.format == "mxfp4":
         return (dy.float() @ fp4.dequantize(weight, torch.float32)).half()
     return dy @ fp4.dequantize(weight, dy.dtype)
@@ -325,7 +325,7 @@ class WeightOnlyLinear(torch.nn.Linear):
         refuse_reset(self)
 
     def unpack(self) -> Scaled:
-        """The weights with linear scales; they decode to the numbers that products have."""
+        """The weights with linear scales; they decode to the numbers that matmuls have."""
         return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:

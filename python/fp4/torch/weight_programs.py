@@ -19,7 +19,7 @@ from ..formats import find_format
 #: (include/fp4/ISA/WeightLayout.h).
 TILE = (128, 64)
 FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
-#: The targets with a product of prepacked weights. CPU tensors have the first.
+#: The targets with a matmul of prepacked weights. CPU tensors have the first.
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
 #: Multiprocessors of an H200 or H100 SXM, for which the simulator's programs are chosen.
@@ -97,7 +97,7 @@ class Product:
 
 
 def check_target(target: str) -> None:
-    """A UsageError where no product of prepacked weights runs."""
+    """A UsageError where no matmul of prepacked weights runs."""
     if target not in TARGETS:
         raise UsageError(f"a product of prepacked weights must run on one of {', '.join(TARGETS)}, "
                          f"but the device has {target}",
@@ -146,7 +146,7 @@ def _ranges(what: Product) -> str:
 
 
 def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
-    """y and what computes it; the compiler makes it a part of the product's kernel."""
+    """y and what computes it; the compiler makes it a part of the matmul's kernel."""
     added = "%shift" if what.bias == "f32" else "%wide"
     widen = "" if what.bias == "f32" else f"    %wide = arith.extf %shift : {what.bias} to f32\n"
     return "%y", f"""  %zero = arith.constant 0 : index

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize -cse | FileCheck %s
-// Products in clusters: what each CTA loads, and with whom.
+// GEMMs in clusters: what each CTA loads, and with whom.
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 

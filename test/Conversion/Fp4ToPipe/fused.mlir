@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
-// Two products of one lhs: one load of A for two matrix instructions, and codes that leave the kernel.
+// Two GEMMs of one lhs: one load of A for two matrix instructions, and codes that leave the kernel.
 
 !e = tensor<256x1024xf4E2M1FN>
 !s = tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -198,7 +198,7 @@ func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_lay
 
 // -----
 
-// Plain weights are decoded as the operand A of any converted product.
+// Plain weights are decoded as the operand A of any converted GEMM.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 // CHECK: %[[S:.*]] = pipe.load_scales
@@ -214,7 +214,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 
 // -----
 
-// Beside e4m3 a tile has 128 elements of K, and every product is added to the accumulator's zeros.
+// Beside e4m3 a tile has 128 elements of K, and every MMA begins with an accumulator of zeros.
 // CHECK-LABEL: func.func @bytes
 // CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, tail>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>

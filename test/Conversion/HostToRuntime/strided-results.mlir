@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s --split-input-file --fp4-compile=to=tiles | FileCheck %s
 // RUN: fp4-opt %s --split-input-file --fp4-compile=to=host | FileCheck %s --check-prefix=HOST
 
-// The rows of a product are where its caller wants them: the pitch is asked for, the kernel gets it as a number,
+// The rows of a GEMM are where its caller wants them: the pitch is asked for, the kernel gets it as a number,
 // and no copy is made.
 
 // CHECK-LABEL: func.func @product

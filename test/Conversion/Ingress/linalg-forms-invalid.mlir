@@ -93,7 +93,7 @@ func.func @f16(%a: tensor<48x64xf16>, %b: tensor<32x64xf4E2M1FN>, %sb: tensor<32
 
 // -----
 
-// The product of both sides is rounded to bf16 before it is added.
+// The result of the GEMM is rounded to bf16 before it is added.
 func.func @rounded(%a: tensor<48x64xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>, %b: tensor<32x64xf4E2M1FN>, %sb: tensor<32x2xf8E8M0FNU>)
     -> tensor<48x32xf32> {
   %init = arith.constant dense<0.0> : tensor<48x32xf32>

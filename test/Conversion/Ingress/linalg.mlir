@@ -31,7 +31,7 @@ func.func @mxfp4(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, %sa
 }
 
 // Loops in another order, operands in another order, factors in another association; alpha and the rounding
-// to bf16 are part of the product.
+// to bf16 are part of the GEMM.
 #a2 = affine_map<(i, n, m, o) -> (m, o, i)>
 #b2 = affine_map<(i, n, m, o) -> (n, o, i)>
 #sa2 = affine_map<(i, n, m, o) -> (m, o)>

@@ -1,4 +1,4 @@
-// Twins of stablehlo-explicit.mlir that are no matmul of fp4. An operand of a matmul that is reported is not reported again.
+// Twins of stablehlo-explicit.mlir that are no GEMM of fp4. An operand of a GEMM that is reported is not reported again.
 
 // RUN: fp4-opt %s --allow-unregistered-dialect --convert-stablehlo-to-fp4 -split-input-file -verify-diagnostics
 
@@ -32,7 +32,7 @@ func.func @first(%x: tensor<64x8xbf16>, %w: tensor<64x32xf4E2M1FN>, %s: tensor<6
 
 // -----
 
-// Activations of f32 are no factors of a product.
+// Activations of f32 are no operands of a GEMM.
 func.func @f32(%x: tensor<8x64xf32>, %w: tensor<32x64xf4E2M1FN>, %s: tensor<32x2xf8E8M0FNU>) -> tensor<8x32xf32> {
   %0 = "stablehlo.convert"(%w) : (tensor<32x64xf4E2M1FN>) -> tensor<32x64xf32>
   %1 = "stablehlo.broadcast_in_dim"(%s) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<32x2xf8E8M0FNU>) -> tensor<32x2x32xf8E8M0FNU>

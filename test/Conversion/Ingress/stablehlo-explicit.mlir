@@ -1,4 +1,4 @@
-// Products of numbers that the program dequantizes itself: data * repeat(scales, block), in bf16 or f32, and dot_general.
+// GEMMs of numbers that the program dequantizes itself: data * repeat(scales, block), in bf16 or f32, and dot_general.
 // The forms are those of jax's jnp.repeat, of its decomposition of scaled_dot, and of blocks as a dimension.
 
 // RUN: fp4-opt %s --allow-unregistered-dialect --convert-stablehlo-to-fp4 | FileCheck %s
@@ -52,7 +52,7 @@ func.func @weights(%x: tensor<2x5x64xbf16>, %w: tensor<32x64xf4E2M1FN>, %s: tens
   return %6 : tensor<2x5x32xbf16>
 }
 
-// Batches of both sides, one product for each.
+// Batches of both sides, one GEMM for each.
 // CHECK-LABEL: func.func @batches(
 // CHECK-COUNT-2: fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<16x32xf32>
 // CHECK:         tensor.concat dim(0)

@@ -1,4 +1,4 @@
-// Products as jax exports them. Inputs/ has whole exports:
+// GEMMs as jax exports them. Inputs/ has whole exports:
 //
 //   jax.nn.scaled_matmul(a, b, sa, sb, preferred_element_type=float32) * g     two batches of NVFP4
 //   jax.lax.scaled_dot(a, b.T, lhs_scale=sa, rhs_scale=sb.T)                   MXFP4 matrices

@@ -1,4 +1,4 @@
-// The block-scaled operations of tosa, as fp4 operations. One product serves all batches if the right side
+// The block-scaled operations of tosa, as fp4 operations. One GEMM serves all batches if the right side
 // has one; else each batch has its own, and their rows come one after the other.
 
 // RUN: fp4-opt %s --convert-tosa-to-fp4=recipe=ocp_ceil | FileCheck %s
@@ -90,7 +90,7 @@ func.func @epilogue(%x: tensor<1x48x64xf32>, %w: tensor<1x32x64xf4E2M1FN>, %sw: 
   return %z : tensor<48x32xbf16>
 }
 
-// The activation has two batches, which one matmul serves.
+// The activation has two batches, which one GEMM serves.
 // CHECK-LABEL: func.func @activation(
 func.func @activation(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>, %w: tensor<1x32x64xf4E2M1FN>,
                       %sw: tensor<1x32x2xf8E8M0FNU>, %bias: tensor<1x1x32xf32>) -> (tensor<2x16x32xf32> {fp4.name = "y"}) {

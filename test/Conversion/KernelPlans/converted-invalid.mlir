@@ -1,4 +1,4 @@
-// Plans that a product of converted operands cannot have, each named with what it is.
+// Plans that a GEMM of converted operands cannot have, each named with what it is.
 // RUN: sed s/PLAN/tile=[128,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[128,64,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/pair/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR

@@ -1,5 +1,5 @@
-// Small-M matmuls on sm_90a: if CTAs have 14 k tiles or more, and 28 for up to 16 rows, the lhs is pre-dequantized, and
-// no role converts it. A pre-dequantized matmul lets no conversion begin beside it. With fewer k tiles, and in a dual
+// Small-M GEMMs on sm_90a: if CTAs have 14 k tiles or more, and 28 for up to 16 rows, the lhs is pre-dequantized, and
+// no role converts it. A pre-dequantized GEMM lets no conversion begin beside it. With fewer k tiles, and in a dual
 // GEMM, roles convert, and the next launch begins early.
 // RUN: sed 's/ROWS/64/g;s/DEPTH/3584/g;s/BLOCKS/224/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
 // RUN: sed 's/ROWS/64/g;s/DEPTH/3520/g;s/BLOCKS/220/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=BESIDE,ALL

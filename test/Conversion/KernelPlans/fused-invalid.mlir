@@ -1,4 +1,4 @@
-// Plans that a dual product with quantized results cannot have, each named with what it is.
+// Plans that a dual GEMM with quantized results cannot have, each named with what it is.
 // RUN: sed s/PLAN/tile=[128,256,256]/ %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WIDE
 // RUN: sed s/PLAN/tile=[128,96,256]/ %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WIDE
 // RUN: sed 's/PLAN/store = tma/' %s | not fp4-opt -fp4-set-target -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE

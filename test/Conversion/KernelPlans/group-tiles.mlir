@@ -1,5 +1,5 @@
 // If sums are in registers, a plan counts the tiles of all groups: tiles of many small groups have few rows, if the instruction
-// has as few, and equal groups have the tiles of a matmul alone.
+// has as few, and equal groups have the tiles of a GEMM alone.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=SYNC
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WGMMA
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_product, swap}" 2>&1 | FileCheck %s --check-prefix=SWAP
@@ -60,7 +60,7 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
   return %y : tensor<16384x5632xbf16>
 }
 
-// Two products of groups have two CTAs of a multiprocessor; one layer with as many rows has one.
+// Two GEMMs of groups have two CTAs of a multiprocessor; one layer with as many rows has one.
 !g = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_groups
 // WGMMA: tile = [32, 128, 256], {{.*}}resident = 2, overlap = both>

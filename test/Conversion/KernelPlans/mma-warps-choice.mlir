@@ -1,9 +1,9 @@
-// The warp that copies scales, if a plan leaves it open. A copy takes 168 cycles, of which one product hides: with 64 columns 32
+// The warp that copies scales, if a plan leaves it open. A copy takes 168 cycles, of which one MMA hides: with 64 columns 32
 // cycles, with 128 64, and of a pair with 256 columns 128. The rest is hidden where loads take longer than both.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 
 // 1024 tiles of 128 x 128 for 148 multiprocessors, by which L2 delivers 88 bytes a cycle at 1.3 GHz: 36864 bytes of a k tile take 421
-// cycles, and its products 256. One warp hides the other 104.
+// cycles, and its MMAs 256. One warp hides the other 104.
 // CHECK-LABEL: @many
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
 !s = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -15,7 +15,7 @@ func.func @many(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 
 // -----
 
-// A pair loads less: 38912 bytes take 444 cycles, the products 512, and 40 cycles are left.
+// A pair loads less: 38912 bytes take 444 cycles, the MMAs 512, and 40 cycles are left.
 // CHECK-LABEL: @pairs
 // CHECK-NOT: mma_warps
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
@@ -28,7 +28,7 @@ func.func @pairs(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf
 
 // -----
 
-// 32 tiles get 122 bytes a cycle each: loads take 302 cycles, and the products of one warp 360.
+// 32 tiles get 122 bytes a cycle each: loads take 302 cycles, and the MMAs of one warp 360.
 // CHECK-LABEL: @few
 // CHECK-NOT: mma_warps
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
@@ -84,7 +84,7 @@ func.func @last(%a: tensor<2048x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 
 // -----
 
-// One wave of 148 tiles of 256 columns: loads take 631 cycles, products 512, and one product hides 128 cycles of a copy.
+// One wave of 148 tiles of 256 columns: loads take 631 cycles, MMAs 512, and one MMA hides 128 cycles of a copy.
 // CHECK-LABEL: @hidden
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
 !s = tensor<4736x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -1,4 +1,4 @@
-// Matmuls that copy no scales to tensor memory have one warp that multiplies, and no field 'mma_warps'. Matmuls of e4m3
+// GEMMs that copy no scales to tensor memory have one warp that multiplies, and no field 'mma_warps'. GEMMs of e4m3
 // and weights copy scales.
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/scaled.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
-// Plans of products of FP8 with f32 scales: many rows have tiles of two parts; few have tiles of two blocks of
+// Plans of GEMMs of FP8 with f32 scales: many rows have tiles of two parts; few have tiles of two blocks of
 // scales, and 128 rows have two of them side by side; two ranges of K are those of a cluster, and a ring has as
 // many stages as their pieces leave room for. Four ranges whose clusters would take two waves, and tiles of two parts, join in a workspace.
 
@@ -114,7 +114,7 @@ func.func @few(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: !b,
 
 // -----
 
-// Results of short products leave through shared memory. Wide tiles then take less than tall ones where they fill
+// Results of short GEMMs leave through shared memory. Wide tiles then take less than tall ones where they fill
 // waves; tall ones are taken in panels, so that tiles that run at a time write longer pieces of rows.
 // CHECK-LABEL: func.func @short_wide
 // CHECK: tile = [128, 192, 128], store = tma, schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4

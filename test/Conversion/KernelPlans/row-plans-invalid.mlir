@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -verify-diagnostics
 
-// The first product of each function verifies; the second differs in one place.
+// The first GEMM of each function verifies; the second differs in one place.
 
 func.func @dynamic(%x: tensor<?x512xbf16>, %few: tensor<20x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}

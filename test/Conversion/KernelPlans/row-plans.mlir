@@ -1,4 +1,4 @@
-// One product of dynamic rows has several plans, of which host code takes one by the number of rows.
+// One GEMM of dynamic rows has several plans, of which host code takes one by the number of rows.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_product, max_rows = 32, tile = [32, 128, 256]; tile_product, tile = [64, 128, 256]; tile_product, max_rows = 8, stages = 2}" | FileCheck %s --check-prefix=ASKED
 

@@ -1,4 +1,4 @@
-// Plans by waves of products of any N and K have tiles that the product may have: where rows are quantized, columns of
+// Plans by waves of GEMMs of any N and K have tiles that the GEMM may have: where rows are quantized, columns of
 // whole words of four scales, and rows for all threads; of 16-bit floats beside weights, those of their own family.
 
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=LANES

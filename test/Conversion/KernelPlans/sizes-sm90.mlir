@@ -1,4 +1,4 @@
-// On sm_90a matmuls of any N and K have additional plans for some sizes: FP8 has plans whose scales are a tile, where K
+// On sm_90a GEMMs of any N and K have additional plans for some sizes: FP8 has plans whose scales are a tile, where K
 // is a multiple of 512, and other formats have swapped small-M plans and plans with a pre-dequantized lhs. If K is
 // static, plans for any K are those for this one.
 

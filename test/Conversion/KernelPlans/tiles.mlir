@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target=multiprocessors=2 -fp4-plan-kernels | FileCheck %s --check-prefix=FEW
 // RUN: fp4-opt %s -fp4-set-target=target=sm_110a -fp4-plan-kernels | FileCheck %s --check-prefix=THOR
-// Matmuls on the tensor core: the cost model follows the SMs.
+// GEMMs on the tensor core: the cost model follows the SMs.
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: func @product

@@ -100,7 +100,7 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 
 // -----
 
-// Weights of many rows are converted before the product.
+// Weights of many rows are converted before the GEMM.
 // CHECK-LABEL: @ahead
 // CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<panels<16>>
 func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {

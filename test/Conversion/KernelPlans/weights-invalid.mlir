@@ -1,4 +1,4 @@
-// Plans that a product of floats and weights cannot have, each named with what it is.
+// Plans that a GEMM of floats and weights cannot have, each named with what it is.
 // RUN: sed s/PLAN/tile=[128,128,96]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[256,256,64]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[64,256,512]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE

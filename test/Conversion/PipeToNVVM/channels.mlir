@@ -45,7 +45,7 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
     // CHECK: nvvm.mbarrier.try_wait %[[FULL2]], %[[PHASE2]]
     // CHECK-NOT: nvvm.tcgen05.fence
     %s = pipe.consumer_wait %ab[%it] : !ch
-    // The products up to those of it - 1 arrive at full[(it + 1) mod 3]: nobody waits for them twice.
+    // The MMAs up to those of it - 1 arrive at full[(it + 1) mod 3]: nobody waits for them twice.
     // CHECK: %[[AHEAD:.*]] = llvm.add %[[IT]], %[[ONE]] : i32
     // CHECK: %[[STAGE3:.*]] = llvm.urem %[[AHEAD]], %[[DEPTH]]
     // CHECK: %[[FULL3:.*]] = llvm.getelementptr inbounds %[[BARS]][%[[STAGE3]]]

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
 
-// A loop over the blocks of a tile of scales becomes its two iterations. Sums that a product
+// A loop over the blocks of a tile of scales becomes its two iterations. Sums that an MMA
 // overwrites need no zeros of their own in each of them, but a fragment that is read as it begins
 // does: 32 zeros are stored three times, once for the sums and twice for the fragment.
 // CHECK-LABEL: llvm.func @turns

@@ -20,7 +20,7 @@ gpu.func @product(%more: i1) kernel attributes {pipe.shared_bytes = 110696 : i64
   %c7 = arith.constant 7 : i32
   %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 110672 : !accs
   %ab = pipe.channel from tma to tensor depth 3 payload [0, 49152, 98304, 104448] barriers 110592 : !tiles
-  // One arrival at full barriers, two at empty ones: products and copies release a stage. One at the last four.
+  // One arrival at full barriers, two at empty ones: MMAs and copies release a stage. One at the last four.
   // CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
   // CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
   // CHECK: nvvm.mbarrier.init {{.*}}, %[[ONE]]

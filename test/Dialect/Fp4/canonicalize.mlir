@@ -208,7 +208,7 @@ func.func @random(%x: tensor<64x48xbf16>, %a: tensor<f32>, %rng: tensor<2xi64>) 
 
 // -----
 
-// A transposed product is that of the operands the other way round, with its plan; one that is used as it is too
+// A transposed GEMM is that of the operands the other way round, with its plan; one that is used as it is too
 // stays.
 // CHECK-LABEL: func @transposed_product
 // CHECK-SAME:    (%[[A:.*]]: tensor<64x32xf4E2M1FN>, %[[SA:.*]]: tensor<64x1xf8E8M0FNU, {{.*}}>, %[[B:.*]]: tensor<8x32xf4E2M1FN>, %[[SB:.*]]: tensor<8x1xf8E8M0FNU
@@ -257,7 +257,7 @@ func.func @transposed_rows(%x: tensor<64x32xbf16>)
 
 !e = tensor<64x128xf4E2M1FN>
 !s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-// A dual product keeps an alpha of 1 beside another one; a single product does not.
+// A dual GEMM keeps an alpha of 1 beside another one; a single GEMM does not.
 // CHECK-LABEL: func @dual_alphas
 // CHECK:         fp4.blockscaled_matmul {{.*}} alpha %{{.*}} with {{.*}} alpha2 %
 // CHECK:         fp4.blockscaled_matmul

@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise -fp4-fuse -canonicalize -mlir-print-op-generic \
 // RUN:   | fp4-opt -split-input-file | FileCheck %s
 // RUN: %fp4-opt-once %s -split-input-file -fp4-generalize-elementwise -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARKS
-// Elementwise operations on a matmul become its epilogue region; with what it reads as columns and rows.
+// Elementwise operations on a GEMM become its epilogue region; with what it reads as columns and rows.
 
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: func.func @bias

@@ -342,7 +342,7 @@ func.func @planned_layout(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x
 
 // -----
 
-// Format fp8_block128 has one product, which gives its elements, and quantizers without a transform.
+// Format fp8_block128 has one GEMM, which gives its elements, and quantizers without a transform.
 #m = affine_map<(i, j) -> (i, j)>
 !e = tensor<128x128xf8E4M3FN>
 func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, %u: tensor<1x1xf32>) -> tensor<128x128xf32> {
@@ -369,7 +369,7 @@ func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, 
 
 // -----
 
-// The two matmuls of a row are those of one group.
+// The two GEMMs of a row are those of one group.
 #m = affine_map<(i, j) -> (i, j)>
 !p = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @gates(%x: tensor<8x128xbf16>, %p: !p, %q: !p) -> tensor<8x128xf32> {

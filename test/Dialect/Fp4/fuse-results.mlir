@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -split-input-file -fp4-generalize-elementwise -fp4-fuse -canonicalize | FileCheck %s
 // RUN: %fp4-opt-once %s -split-input-file -fp4-generalize-elementwise -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARKS
-// Two products of one lhs are one, and what is derived from the elements of a product is a result of it.
+// Two GEMMs of one lhs are one, and what is derived from the elements of a GEMM is a result of it.
 
 !e = tensor<128x256xf4E2M1FN>
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -16,7 +16,7 @@
 func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s) -> tensor<128x128xf32> {
   %y = fp4.blockscaled_matmul %a scaled %s, %c scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %x = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
-  // The order of the arguments is that of the products.
+  // The order of the arguments is that of the GEMMs.
   %w = arith.extf %x : tensor<128x128xbf16> to tensor<128x128xf32>
   %square = arith.mulf %w, %w : tensor<128x128xf32>
   // REMARKS: remark: [Passed] product+product | Category:fp4-fuse | {{.*}}two products of one lhs are one
@@ -43,7 +43,7 @@ func.func @other_lhs(%a: !e, %b: !e, %s: !s) -> tensor<128x128xf32> {
 
 !e = tensor<128x256xf4E2M1FN>
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-// The amax that is given may be computed behind the product; the elements are in memory for their reader only.
+// The amax that is given may be computed behind the GEMM; the elements are in memory for their reader only.
 // CHECK-LABEL: func.func @quantized
 // CHECK: fp4.amax
 // CHECK: %[[R:.*]]:4 = fp4.blockscaled_matmul {{.*}} quantize_amax %{{.*}} epilogue() {
@@ -106,7 +106,7 @@ func.func @reasons(%a: !e, %s: !s, %f: tensor<f32>, %rng: tensor<2xi64>) -> (ten
 
 // -----
 
-// Matmuls with sums in registers fuse too.
+// GEMMs with sums in registers fuse too.
 !e = tensor<128x256xf4E2M1FN>
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
@@ -127,7 +127,7 @@ func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
 
 // -----
 
-// Small-M matmuls that swap their operands, on a target without fp4 tensor cores, fuse too.
+// Small-M GEMMs that swap their operands, on a target without fp4 tensor cores, fuse too.
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
@@ -145,7 +145,7 @@ func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
 
 // -----
 
-// Two deep products of a target without fp4 tensor cores have their lhs converted once, before both.
+// Two deep GEMMs of a target without fp4 tensor cores have their lhs converted once, before both.
 !e = tensor<128x2048xf4E2M1FN>
 !s = tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
@@ -171,7 +171,7 @@ func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, t
 
 !e = tensor<64x128xf4E2M1FN>
 !t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-// Codes of the groups of the product, whose scales are the list of tiles that the next product takes, and row-major ones.
+// Codes of the groups of the GEMM, whose scales are the list of tiles that the next GEMM takes, and row-major ones.
 // CHECK-LABEL: func.func @same_groups
 // CHECK: fp4.blockscaled_matmul {{.*}} epilogue() {
 // CHECK: groups = array<i64: 24, 40>, quantize_recipe
@@ -209,7 +209,7 @@ func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor
 !e = tensor<64x128xf4E2M1FN>
 !l = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-// The fusion also fires where only the device knows the rows. A matmul that leaves rows as they are leaves tiles too.
+// The fusion also fires where only the device knows the rows. A GEMM that leaves rows as they are leaves tiles too.
 // CHECK-LABEL: func.func @same_offsets
 // CHECK: fp4.blockscaled_matmul {{.*}} offsets %{{.*}} epilogue() {
 // CHECK: quantize_recipe

@@ -1,4 +1,4 @@
-// Products of any N and K; the first operation of each case is legal.
+// GEMMs of any N and K; the first operation of each case is legal.
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
 // blockscaled_matmul (C8)

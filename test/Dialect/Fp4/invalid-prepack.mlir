@@ -1,5 +1,5 @@
 // RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
-// Prepacked weights, and products without scales of one side. The first operation of a case is legal,
+// Prepacked weights, and GEMMs without scales of one side. The first operation of a case is legal,
 // the second differs from it in what the constraint is about.
 
 !data = tensor<256x128xf4E2M1FN>

@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s --fp4-compile=to=pipelined | FileCheck %s --check-prefix=PIPELINED
 // RUN: fp4-opt %s --fp4-compile=to=pipelined | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 
-// NVFP4 products Y[M,512] = alpha * A[M,1024] B[512,1024]^T in clusters, by hand in the sequential
+// NVFP4 GEMMs Y[M,512] = alpha * A[M,1024] B[512,1024]^T in clusters, by hand in the sequential
 // form. M is dynamic. unittests/Compiler/ClusterKernelTest.cpp executes them.
 
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>

@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s --fp4-compile=to=pipelined | FileCheck %s --check-prefix=PIPELINED
 // RUN: fp4-opt %s --fp4-compile=to=ptx | FileCheck %s --check-prefix=PTX
 
-// An NVFP4 product Y[M,512] = alpha * A[M,1024] B[512,1024]^T, by hand in the sequential form. Two pairs along n have
+// An NVFP4 GEMM Y[M,512] = alpha * A[M,1024] B[512,1024]^T, by hand in the sequential form. Two pairs along n have
 // the same rows of A and load them together; where the hardware has no room for both in one cluster, each pair is one and
 // loads all of its rows. M is dynamic. unittests/Compiler/ClusterKernelTest.cpp executes it.
 

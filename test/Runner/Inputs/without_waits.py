@@ -1,4 +1,4 @@
-"""without_waits.py UTILS LIBRARY EDITS: for fp4-run --edits, the product of a library as it is, and without each of its waits
+"""without_waits.py UTILS LIBRARY EDITS: for fp4-run --edits, the GEMM of a library as it is, and without each of its waits
 for an mbarrier."""
 import pathlib
 import sys

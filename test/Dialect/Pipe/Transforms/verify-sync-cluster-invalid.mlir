@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -pipe-verify-sync -verify-diagnostics -split-input-file
 
-// A product of two pairs that share rows of A. The first kernel is correct; each of the others differs
+// A GEMM of two pairs that share rows of A. The first kernel is correct; each of the others differs
 // from it in the place marked.
 
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>

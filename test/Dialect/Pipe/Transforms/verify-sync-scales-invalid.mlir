@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -pipe-verify-sync -split-input-file -verify-diagnostics
 
-// A set of scale columns is filled again only when the products that read it are complete. The twins:
+// A set of scale columns is filled again only when the MMAs that read it are complete. The twins:
 // a set for each stage, and two sets behind a wait for the release of two stages ago.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
