@@ -2,7 +2,7 @@
 # gates.sh pack BUILD FOLDER: compiles the gated layer of 32 experts for sm_90a into FOLDER, with bf16 activations,
 #   sorted by expert, and prepacked MXFP4 weights as gpt-oss has them (K = 2880, N = 2880 padded to 2944), a bias for
 #   each column of each expert and its SwiGLU: as one GEMM of both weights in several tiles, of which one has two
-#   CTAs of a multiprocessor, and as two GEMMs and an elementwise kernel. Experts have fewer rows than those behind them; two have none.
+#   CTAs of an SM, and as two GEMMs and an elementwise kernel. Experts have fewer rows than those behind them; two have none.
 # gates.sh run FOLDER: on a machine with a Hopper GPU, verifies and times each of them. Inputs are those of a layer
 #   (--dist layer): with sums of several hundred, half of the exponentials of gates are infinite, and divisions by
 #   infinity take a subroutine.

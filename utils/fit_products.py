@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 GIGAHERTZ, MULTIPROCESSORS = 1.3, 148
-# TimingRates.def: FLOP and bytes a cycle, multiprocessors that clusters of four reach, TB/s
+# TimingRates.def: FLOP and bytes a cycle, SMs that clusters of four reach, TB/s
 FLOPS, SHARED, CLUSTERED, L2_SHARED, MEMORY = 32768.0, 128.0, 132, 16.86, 7.26
 NAMES = ["l2BytesPerCycle", "fillCycles", "epilogueCyclesPerColumn", "serialShare", "storeShare", "tailCycles",
          "writeTerabytes", "launchCycles"]

@@ -1,4 +1,4 @@
-"""cp.async of threads: how long a multiprocessor takes each, and how far its warps run ahead of it."""
+"""cp.async of threads: how long an SM takes each, and how far its warps run ahead of it."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -194,7 +194,7 @@ class Kernel:
         return value.value
 
     def most_resident(self, threads: int) -> int:
-        """CTAs that the driver expects on a multiprocessor at a time."""
+        """CTAs that the driver expects on an SM at a time."""
         value = _int()
         self._device._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self._function, threads,
                            ctypes.c_size_t(self._shared))

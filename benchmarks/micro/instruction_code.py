@@ -33,7 +33,7 @@ AGAIN: .pragma "nounroll";
 
 def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """The first pass of a launch and later ones: behind a launch of the same code, behind one of much other code, which
-    replaces it in the caches of a multiprocessor, and behind reads of more than L2 holds."""
+    replaces it in the caches of an SM, and behind reads of more than L2 holds."""
     sms = device.multiprocessors()
     other = device.load(passes(1024 if quick else 20000))
     memory = device.allocate((4 if quick else 160) * MIB)

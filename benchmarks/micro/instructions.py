@@ -1,4 +1,4 @@
-"""Issue rates and latencies of instructions on one multiprocessor."""
+"""Issue rates and latencies of instructions on one SM."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def difference(times: list[int]) -> int:
 
 
 def rates(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Instructions of a warp per clock and multiprocessor, 16 warps of 8 chains; and the clocks of a
+    """Instructions of a warp per clock and SM, 16 warps of 8 chains; and the clocks of a
     dependent one."""
     warps = 16
     for name, line in OPERATIONS.items():
@@ -114,7 +114,7 @@ SHARED = {  # instruction at the address %at + {o}; bytes of a warp, of a lane
 
 
 def shared_memory(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Bytes per clock of one multiprocessor, 16 warps, no bank conflicts."""
+    """Bytes per clock of one SM, 16 warps, no bank conflicts."""
     warps = 16
     registers = "  .reg .b32 %y<32>, %z<32>, %v<32>, %w<32>, %at;"
     for name, (line, size, lane) in SHARED.items():

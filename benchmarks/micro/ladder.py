@@ -1,5 +1,5 @@
 """Kernels without arithmetic whose CTAs end after one pass, with cold L2: how the time grows with
-the bytes, by threads of a CTA, bytes of a thread and CTAs on a multiprocessor."""
+the bytes, by threads of a CTA, bytes of a thread and CTAs on an SM."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def ladder(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def replacement(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """CTAs that wait a while, one or some at a time on a multiprocessor: what lies between one and the next."""
+    """CTAs that wait a while, one or some at a time on an SM: what lies between one and the next."""
     sms = device.multiprocessors()
     body = """  .reg .b64 %begin, %now; .reg .pred %q;
   mov.u64 %begin, %clock64;

@@ -300,7 +300,7 @@ BOTH: xor.b32 %ph, %ph, 1;"""
 
 
 def clock(device: Device, out: int) -> Iterator[dict[str, Any]]:
-    """Clocks per nanosecond of a multiprocessor that computes."""
+    """Clocks per nanosecond of an SM that computes."""
     body = "\n".join("  fma.rn.f32 %f, %f, %f, %f;" for _ in range(64))
     setup = "  .reg .f32 %f; .reg .b32 %r; .reg .b64 %n0, %n1; mov.f32 %f, 0f3F800000; mov.u64 %n0, %globaltimer;"
     code = ptx.timed(setup, body, ["%r"])

@@ -8,7 +8,7 @@ import ptx
 from cuda import Device
 from ladder import microseconds
 
-PIECES, THREADS, BLOCKS = 32, 512, 2  # of 16 bytes, of a thread in a step; of a CTA; on a multiprocessor
+PIECES, THREADS, BLOCKS = 32, 512, 2  # of 16 bytes, of a thread in a step; of a CTA; on an SM
 AT_ONCE = 8  # pieces that are read before the first is used
 POOL = 640 << 20
 READS = (32, 28, 24, 20, 16, 12, 8, 4, 2, 1, 0)

@@ -11,7 +11,7 @@ import streams
 from cuda import Device, Kernel
 from ladder import MIB
 
-FIELDS = 6  # of a warp: begin, asked, has data, end, multiprocessor, warp slot
+FIELDS = 6  # of a warp: begin, asked, has data, end, SM, warp slot
 
 
 def stamped(kind: str, count: int) -> str:
@@ -87,7 +87,7 @@ STAMP = """  .reg .b32 %sm; .reg .b64 %c, %g, %i;
 
 
 def clocks(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The clock of multiprocessors under such kernels: between two readings of it and of the timer around 200 launches."""
+    """The clock of SMs under such kernels: between two readings of it and of the timer around 200 launches."""
     size, sms = (2 if quick else 128) * MIB, device.multiprocessors()
     pool = device.allocate(size * 5 // 4)
     stamp = device.load(ptx.kernel(["to"], "", STAMP))

@@ -1,5 +1,5 @@
-"""Launches that begin while the one before them ends, where two CTAs fit a multiprocessor: which places their CTAs take, and
-what it costs that two CTAs of one launch share a multiprocessor."""
+"""Launches that begin while the one before them ends, where two CTAs fit an SM: which places their CTAs take, and
+what it costs that two CTAs of one launch share an SM."""
 from __future__ import annotations
 
 import statistics
@@ -50,7 +50,7 @@ def kernel(device: Device, early: bool) -> Kernel:
 
 
 def settled(device: Device, code: Kernel, how: str, memory: int, blocks: int, pieces: int) -> dict[str, Any]:
-    """Launches in the second half of a graph: what lies between their ends, and how many multiprocessors have two of their CTAs."""
+    """Launches in the second half of a graph: what lies between their ends, and how many SMs have two of their CTAs."""
     notes = device.allocate(32 * blocks * LAUNCHES)
 
     def issue(stream: Any) -> None:

@@ -19,7 +19,7 @@ REGISTERS = (40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 152, 168)
 
 
 def spinning(live: int, threads: int) -> str:
-    """Threads that keep `live` words of memory in registers while they wait. Each warp notes its multiprocessor, its number
+    """Threads that keep `live` words of memory in registers while they wait. Each warp notes its SM, its number
     there, and when it begins and ends."""
     words = "\n".join(f"  ld.volatile.global.u32 %live{i}, [%out+{4 * i}];" for i in range(live))
     sums = "\n".join(f"  xor.b32 %sum, %sum, %live{i};" for i in range(live))

@@ -1,4 +1,4 @@
-"""Stores: when a bulk store has read its source and when L2 has it, what one multiprocessor stores and all
+"""Stores: when a bulk store has read its source and when L2 has it, what one SM stores and all
 of them do, and what its loads leave it."""
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def queues(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def rates(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Bytes that are stored in a clock, by one multiprocessor alone and by all."""
+    """Bytes that are stored in a clock, by one SM alone and by all."""
     sms = device.multiprocessors()
     into = device.allocate(1056 * MIB)
     clear = flush(device)
@@ -411,7 +411,7 @@ END:"""
 
 
 def beside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """For so many cycles one thread of each multiprocessor loads lines that L2 has, 4 pieces in flight, and one stores
+    """For so many cycles one thread of each SM loads lines that L2 has, 4 pieces in flight, and one stores
     such lines: one of the two, and both."""
     sms, run, cycles = device.multiprocessors(), 128 * KIB, 4000 if quick else 300000
     source, into = device.allocate(sms * run), device.allocate(sms * run)

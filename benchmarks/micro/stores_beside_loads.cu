@@ -26,7 +26,7 @@ __device__ void wait(uint64_t *bar, uint32_t parity) {
                "r"(parity)
                : "memory");
 }
-// loads and stores: pieces of each multiprocessor. shared: how many of them read the same pieces;
+// loads and stores: pieces of each SM. shared: how many of them read the same pieces;
 // 0: none. Spans are in pieces.
 __global__ __launch_bounds__(64) void mix(const char *in, char *out, unsigned loads,
                                           unsigned stores, unsigned shared, unsigned inSpan,

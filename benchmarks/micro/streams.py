@@ -1,5 +1,5 @@
 """Kernels that read 128 MiB, compute and write a quarter, as quantizers do: by the instructions of 32 bytes, their pipes, the bytes
-that a thread has asked for when it begins to compute, and the warps of a multiprocessor."""
+that a thread has asked for when it begins to compute, and the warps of an SM."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def streams(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     size = 4 * MIB if quick else SIZE
     pool = device.allocate(size * 5 // 4)
     shapes = [(128, 1, True, 0), (256, 1, True, 0), (128, 2, True, 0), (128, 2, False, 0), (256, 2, False, 0)]
-    shapes += [(128, 1, True, shared) for shared in (18, 27)]  # CTAs of a multiprocessor: 12 and 8
+    shapes += [(128, 1, True, shared) for shared in (18, 27)]  # CTAs of an SM: 12 and 8
     for kind in KINDS:
         for count in (64,) if quick else (0, 128, 192, 224, 256):
             if count == 0 and kind != "fp32":

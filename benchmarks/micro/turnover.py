@@ -1,4 +1,4 @@
-"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that a multiprocessor has in flight and by how many CTAs have
+"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that an SM has in flight and by how many CTAs have
 them: what a launch loses where few CTAs follow each other."""
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cases(quick: bool) -> Iterator[tuple[str, int, int, int, bool, int]]:
 
 
 def shared_of(resident: int) -> int:
-    """The fewest KiB of shared memory with which no more CTAs fit a multiprocessor, so that L1 keeps the rest."""
+    """The fewest KiB of shared memory with which no more CTAs fit an SM, so that L1 keeps the rest."""
     return 228 // (resident + 1) if resident < 16 else 0
 
 

@@ -25,7 +25,7 @@ NODES, ROUNDS, ROUND_US = 10, 9, 6000.0
 #: A graph of short launches has so many that the start of the graph is little of it.
 GRAPH_US = 1000.0
 
-#: A CTA for each multiprocessor notes its cycles and the time: words 2i and 2i + 1 of multiprocessor i.
+#: A CTA for each SM notes its cycles and the time: words 2i and 2i + 1 of SM i.
 CLOCKS = """
 .version @VERSION@
 .target @TARGET@
@@ -74,7 +74,7 @@ class Clock:
 
 
 def clock_of(before: Sequence[int], after: Sequence[int]) -> float:
-    """MHz of the multiprocessors that both notes have; NaN where there is none."""
+    """MHz of the SMs that both notes have; NaN where there is none."""
     pairs = zip(before[::2], before[1::2], after[::2], after[1::2])
     rates = [1e3 * (c1 - c0) / (t1 - t0) for c0, t0, c1, t1 in pairs if c0 and c1 and t1 > t0]
     return statistics.median(rates) if rates else float("nan")

@@ -29,7 +29,7 @@ from mainloop import APART, Tile, cycles  # noqa: E402
 GIGAHERTZ = 1.3
 SHARED = 225 * 1024  # bytes that the stages may have, of a CTA's 227 KiB
 FEW, MANY = 24, 72  # k tiles
-HALF = 63 << 20  # bytes of L2 that keep lines for one multiprocessor (L2Reach)
+HALF = 63 << 20  # bytes of L2 that keep lines for one SM (L2Reach)
 TURN = ("64", "32", "2", "BF16")  # N, K and stages of the tile of 128 rows that gave TmaLatency
 KINDS = {"BF16": "f16", "E4M3": "f8f6f4", "MXF8": "mxf8f6f4", "MXF4": "mxf4"}
 

@@ -26,7 +26,7 @@ from predictions import last_launch
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = "dense_blockscaled_gemm_persistent"
 TILES = ("256,256,2,1", "256,192,2,1", "256,128,2,1")
-PEAK = 32768  # FLOP of a clock and multiprocessor
+PEAK = 32768  # FLOP of a clock and SM
 MULTIPROCESSORS = 148
 
 

@@ -9,7 +9,7 @@
 then runs with a Python that has PyTorch, as benchmarks/peers does. `prepare` compiles kernels of CUTLASS' examples 48, 49, 54
 and 67 and DeepGEMM's FP8 kernel with the tiles that its own heuristics choose. FILE is libcudart.so.13, which CUTLASS calls.
 `measure` launches each kernel in a graph, on operands that L2 does not have, after a tenth of a second of the same, and notes
-the clock of a multiprocessor. `predict` has the simulator execute the same launch with that clock, one launch with cold L2, and
+the clock of an SM. `predict` has the simulator execute the same launch with that clock, one launch with cold L2, and
 prints a table. MEASURED is what `measure --json` wrote: foreign_h200.json is such a file. No rate was fitted to any of these
 kernels.
 """

@@ -7,7 +7,7 @@
   FOLDER/hopper.py measure FOLDER [--only WORD,...] [--seconds N] [--json FILE]   on an H200
 
 The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with the plan that was measured,
-alone, with cold L2, at the clock that multiprocessors had when it was measured. Points that a rate of
+alone, with cold L2, at the clock that SMs had when it was measured. Points that a rate of
 fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors. The third measures the same libraries again,
 verified before, and prints a line for each: the median, its 20th and 80th percentiles, and the clock that kernels noted.
 """

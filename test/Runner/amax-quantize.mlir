@@ -1,5 +1,5 @@
 // The amax and its quantizer in one kernel, whose CTAs wait for each other, where it has at most 518 of the 592 CTAs
-// that 148 multiprocessors hold at once. One row more takes two kernels, which are in the same library. No bit changes.
+// that 148 SMs hold at once. One row more takes two kernels, which are in the same library. No bit changes.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --shape 300 --check=strict | FileCheck %s --check-prefixes=CHECK,ONE
 // RUN: fp4-run %t.so --shape 300 --policy=random --seed=3 --check=strict | FileCheck %s --check-prefixes=CHECK,ONE

@@ -1,6 +1,6 @@
 // GEMMs by instructions of K = 96 with 256 columns, on sm_103a: accumulators that overlap, and scales that have
 // stages, barriers and columns of tensor memory of their own, in parts of a k tile. CTAs have several tiles on a
-// machine of eight or sixteen multiprocessors. K ends within an instruction, a part and a tile; columns end within a
+// machine of eight or sixteen SMs. K ends within an instruction, a part and a tile; columns end within a
 // tile.
 // RUN: fp4-runner %s --target=sm_103a --function=nv --shape=1100 --multiprocessors=8 --policy=lazy --check=strict --plan "tile_product, tile = [256, 256, 768], store = tma" | FileCheck %s
 // RUN: fp4-runner %s --target=sm_103a --function=nv --shape=1100 --multiprocessors=16 --policy=random --seed=3 --check=strict --plan "tile_product, tile = [256, 256, 768], cluster = [4, 2], fallback = [2, 1]" | FileCheck %s

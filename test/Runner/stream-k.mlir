@@ -36,7 +36,7 @@ func.func @pairs(%a: tensor<300x640xf4E2M1FN>, %la: tensor<300x40xf8E4M3FN>, %b:
   return %y : tensor<300x400xf32>
 }
 
-// More works than multiprocessors: CTAs have two or three, and accumulators wrap around.
+// More works than SMs: CTAs have two or three, and accumulators wrap around.
 !v = tensor<1650x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !w = tensor<800x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @waves(%a: tensor<1650x512xf4E2M1FN>, %la: tensor<1650x32xf8E4M3FN>, %b: tensor<800x512xf4E2M1FN>, %lb: tensor<800x32xf8E4M3FN>) -> tensor<1650x800xbf16> {

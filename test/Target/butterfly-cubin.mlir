@@ -1,5 +1,5 @@
 // ptxas accepts the kernels of butterfly-ptx.mlir for both targets: no spills, no stack, and registers that leave
-// room for 1280 (rows) and 512 (columns) threads per multiprocessor.
+// room for 1280 (rows) and 512 (columns) threads per SM.
 // REQUIRES: ptxas
 // RUN: fp4-opt %S/butterfly-ptx.mlir --compile-to=cubin | %python %S/Inputs/resources.py | FileCheck %s
 // RUN: fp4-opt %S/butterfly-ptx.mlir --target=sm_90a --compile-to=cubin | %python %S/Inputs/resources.py | FileCheck %s

@@ -22,12 +22,12 @@ FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
 #: The targets with a matmul of prepacked weights. CPU tensors have the first.
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
-#: Multiprocessors of an H200 or H100 SXM, for which the simulator's programs are chosen.
+#: SMs of an H200 or H100 SXM, for which the simulator's programs are chosen.
 PROCESSORS = 132
 
 _SPLITS = (1, 2, 4)
 _SLICE = 256  # elements of K: a range of K has whole ones
-#: Rows up to which K has ranges: more have tiles enough for all multiprocessors.
+#: Rows up to which K has ranges: more have tiles enough for all SMs.
 SPLIT_ROWS = 128
 
 
@@ -83,7 +83,7 @@ class Product:
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
         result: element of the result.
-        processors: multiprocessors of the device.
+        processors: SMs of the device.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-// A grid has no more clusters than find room at a time: those of four CTAs and more leave multiprocessors idle, and one
+// A grid has no more clusters than find room at a time: those of four CTAs and more leave SMs idle, and one
 // that waits for another would begin a second turn. Smaller ones to fall back on fill what is left.
 // RUN: sed 's/CLUSTER/[2, 2]/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FOUR
 // RUN: sed 's/CLUSTER/[2, 1]/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=PAIR

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s --check-prefix=FEWER
 
-// The host makes the arguments, launches one CTA per tile and at most one per multiprocessor; the
+// The host makes the arguments, launches one CTA per tile and at most one per SM; the
 // kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.
 // CHECK-LABEL: func.func @linear
 // CHECK-DAG: %[[SMS:.*]] = arith.constant 148 : index

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s
 
-// The cost model's choices for NVFP4 on 148 multiprocessors, K = 1024 or 4096. A change of the model
+// The cost model's choices for NVFP4 on 148 SMs, K = 1024 or 4096. A change of the model
 // that moves one of them should say why.
 
 // CHECK-LABEL: gpu.module @decode_matmul_0

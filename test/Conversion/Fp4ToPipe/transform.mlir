@@ -6,7 +6,7 @@
 // RUN: fp4-opt %s -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
-// and verifies. 1024 x 512 are 16 x 4 tiles, as many CTAs of one tile. Two CTAs share a multiprocessor, so that
+// and verifies. 1024 x 512 are 16 x 4 tiles, as many CTAs of one tile. Two CTAs share an SM, so that
 // eight warps quantize: a ring of 7 tiles and half of tensor memory each.
 
 // CHECK-LABEL: func.func @f
@@ -30,7 +30,7 @@
 // CHECK: pipe.store %[[CODES]]
 // CHECK: pipe.store %[[SCALES]]
 
-// Six CTAs of three multiprocessors have twelve strips of up to six tiles.
+// Six CTAs of three SMs have twelve strips of up to six tiles.
 // FEWER: gpu.launch_func @f_transform_0::@kernel blocks in (%c6,
 // FEWER: %c3_i32 = arith.constant 3 : i32
 // FEWER: pipe.for_each_work

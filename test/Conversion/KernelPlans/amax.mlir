@@ -15,7 +15,7 @@ func.func @dynamic(%x: tensor<?x64xbf16>) -> (tensor<f32>, !q, !s) {
 
 // -----
 
-// 148 multiprocessors hold 592 CTAs, of which 7/8 take 66304 rows of 64: 256 threads keep two blocks of 16 elements.
+// 148 SMs hold 592 CTAs, of which 7/8 take 66304 rows of 64: 256 threads keep two blocks of 16 elements.
 // CHECK-LABEL: func @most
 func.func @most(%x: tensor<66304x64xbf16>) -> (tensor<66304x64xf4E2M1FN>, tensor<66304x4xf8E4M3FN>) {
   %a = fp4.amax %x : tensor<66304x64xbf16> -> tensor<f32>

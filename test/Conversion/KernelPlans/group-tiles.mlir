@@ -60,7 +60,7 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
   return %y : tensor<16384x5632xbf16>
 }
 
-// Two GEMMs of groups have two CTAs of a multiprocessor; one layer with as many rows has one.
+// Two GEMMs of groups have two CTAs of an SM; one layer with as many rows has one.
 !g = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_groups
 // WGMMA: tile = [32, 128, 256], {{.*}}resident = 2, overlap = both>

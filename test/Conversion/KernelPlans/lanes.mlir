@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 // Plans of GEMMs of FP8 with f32 scales whose sums are in tensor memory: many rows have tiles of 256 columns,
-// which two warpgroups share, and few have as many columns as give every multiprocessor a tile.
+// which two warpgroups share, and few have as many columns as give every SM a tile.
 
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>

@@ -2,7 +2,7 @@
 // cycles, with 128 64, and of a pair with 256 columns 128. The rest is hidden where loads take longer than both.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
 
-// 1024 tiles of 128 x 128 for 148 multiprocessors, by which L2 delivers 88 bytes a cycle at 1.3 GHz: 36864 bytes of a k tile take 421
+// 1024 tiles of 128 x 128 for 148 SMs, by which L2 delivers 88 bytes a cycle at 1.3 GHz: 36864 bytes of a k tile take 421
 // cycles, and its MMAs 256. One warp hides the other 104.
 // CHECK-LABEL: @many
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]

@@ -5,7 +5,7 @@
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=WARPS
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ROWS
 
-// One multiprocessor has no place for a pair of CTAs, and plans by waves all the same.
+// One SM has no place for a pair of CTAs, and plans by waves all the same.
 // RUN: %fp4-opt-once %s "-fp4-set-target=target=sm_100a multiprocessors=1" -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // ALONE-LABEL: func.func @codes
 // ALONE: fp4.plan = #fp4.plan<tile_product, tile = [{{128|256}}, {{.*}}, 256]

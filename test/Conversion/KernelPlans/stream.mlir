@@ -11,7 +11,7 @@
 !s = tensor<19200x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !y = tensor<19200x256xbf16>
 
-// 75 tiles on 74 pairs of multiprocessors are two waves, of which the last has one.
+// 75 tiles on 74 pairs of SMs are two waves, of which the last has one.
 // MISSED: Reason="stream_k = [74, 256, 256] is predicted to take 35.09 us; it changes the order of sums"
 // MISSED-NOT: Reason
 // CHECK-LABEL: func @plain

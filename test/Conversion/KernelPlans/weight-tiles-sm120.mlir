@@ -1,11 +1,11 @@
-// Tiles of weights beside floats where warps multiply, on 170 multiprocessors with 99 KB of shared memory each.
+// Tiles of weights beside floats where warps multiply, on 170 SMs with 99 KB of shared memory each.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s
 
 !p = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 !w = tensor<8192x8192xf4E2M1FN>
 !s = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Tiles of half as many rows occupy twice as many multiprocessors.
+// Tiles of half as many rows occupy twice as many SMs.
 // CHECK-LABEL: @rows16
 // CHECK: tile = [8, 128, 128], {{.*}} resident = 1{{[,>]}}
 func.func @rows16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {

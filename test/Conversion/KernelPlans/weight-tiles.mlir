@@ -122,7 +122,7 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
 
 // -----
 
-// With fast accumulation, tiles of 256 rows convert weights half as often, where they leave few multiprocessors idle.
+// With fast accumulation, tiles of 256 rows convert weights half as often, where they leave few SMs idle.
 // CHECK-LABEL: @fast
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16> {
@@ -155,7 +155,7 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // -----
 
-// A CTA of few rows has two ranges of K where all CTAs fill the multiprocessors.
+// A CTA of few rows has two ranges of K where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
@@ -179,7 +179,7 @@ func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weigh
 
 // -----
 
-// 224 tiles of 128 x 256 are two waves of 132 multiprocessors, and 392 of 152 x 128 nearly three.
+// 224 tiles of 128 x 256 are two waves of 132 SMs, and 392 of 152 x 128 nearly three.
 !w = tensor<56x256x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @waves
 // CHECK: tile = [152, 128, 128], schedule = #pipe.static_persistent<along_m>

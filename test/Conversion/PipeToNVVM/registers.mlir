@@ -1,4 +1,4 @@
-// Roles that ask for registers: the launch gives every thread an equal share of the multiprocessor's
+// Roles that ask for registers: the launch gives every thread an equal share of the SM's
 // 65536, and each role sets its own when it begins. Warps get
 // registers by fours: 17 of them as many as 20.
 // RUN: split-file %s %t

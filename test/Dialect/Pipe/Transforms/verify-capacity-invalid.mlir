@@ -299,7 +299,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
-// Two CTAs to a multiprocessor have half of its memories each.
+// Two CTAs to an SM have half of its memories each.
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
