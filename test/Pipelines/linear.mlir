@@ -3,7 +3,7 @@
 // The whole linear layer as a host program: two maxima, two quantizers, which write their scales
 // swizzled, alpha and the GEMM, each a launch of a kernel that is embedded as PTX. The GEMM has
 // a kernel for up to 128 rows and one for more. A quantizer that computes its maximum too is launched
-// in place of these two where all of its CTAs are resident. The first quantizer begins while the
+// in place of these two where all of its CTAs run at once. The first quantizer begins while the
 // maximum before it ends.
 
 // CHECK: llvm.mlir.global private constant @fp4_module_nvfp4_linear_amax_0_ptx

@@ -1,5 +1,5 @@
 // REQUIRES: ptxas
-// Few rows whose lhs is converted before: the two CTAs of a cluster each store what they have added, in lines of 128 bytes.
+// Small M with a pre-dequantized lhs: the two CTAs of a cluster each store what they have added, in lines of 128 bytes.
 // RUN: fp4-runner %s --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --check=strict --policy=lazy --dist=adversarial | FileCheck %s
 // CHECK: kernels 2 launched

@@ -19,7 +19,7 @@
 // TILES-NOT: pipe.load_scales
 // TILES: pipe.mma_sync %{{[^,]*}}, %{{[^ ,]*}}, %{{[^ ,]*}} scaled
 
-// A k tile of two warps with 16 x 32 each: four instructions for each of four steps, with scales of 1 in a register.
+// A k tile of two warps with 16 x 32 each: four instructions for each of four steps, with unit scales in a register.
 // RUN: fp4-runner %s --target=sm_120a --emit=ptx --kernel=one_matmul_0 -o - | FileCheck %s --check-prefix=PTX
 // PTX: mov.b32 [[ONES:%r[0-9]+]], 2139062143;
 // PTX: mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0

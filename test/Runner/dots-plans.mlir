@@ -2,7 +2,7 @@
 // RUN: fp4-runner %s --check=strict --output y=%t.1.npy | FileCheck %s
 // RUN: fp4-runner %s --policy=random --seed=1 --plan 'stream_dots, threads = 128' --check=strict --output y=%t.2.npy | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --check=strict --output y=%t.3.npy | FileCheck %s
-// As many CTAs are resident as threads allow.
+// As many CTAs run at once as threads allow.
 // RUN: fp4-runner %s --target=sm_90a --plan 'stream_dots, threads = 512' --check=strict --output y=%t.4.npy | FileCheck %s
 // RUN: cmp %t.1.npy %t.2.npy
 // RUN: cmp %t.1.npy %t.4.npy

@@ -1,4 +1,4 @@
-// Threads multiply a few rows with a matrix, or with the matrices of a batch.
+// Threads multiply a small M with a matrix, or with the matrices of a batch.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=batched --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=ragged --dist=adversarial --check=strict | FileCheck %s

@@ -1,4 +1,4 @@
-// A gated layer of any M, N and K in one library: two GEMMs of one lhs, whose elements a body joins, with a factor
+// A gated layer of any M, N and K in one library: a dual GEMM, whose elements an epilogue combines, with a factor
 // for each column; a bias of N columns is loaded 16 bytes at a time.
 
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so

@@ -1,5 +1,5 @@
-// A GEMM whose result is e4m3 under a scale of the tensor: with more rows and with few, with several ranges of
-// K, with TMA stores, by threads, and where accumulators are in registers. Sums beyond 448 saturate.
+// A GEMM whose result is e4m3 under a scale of the tensor: with more rows and with few, with split-K, with TMA
+// stores, by threads, and where accumulators are in registers. Sums beyond 448 saturate.
 // RUN: fp4-runner %s --device=sim --seed=3 --check=strict --policy=delay --output few=%t.npy | FileCheck %s
 // RUN: %python -c "import numpy, sys; y = numpy.load(sys.argv[1]); assert 0x7E in y and 0xFE in y" %t.npy
 // RUN: sed 's/, split_k = 2//; s/, fp4.plan = #fp4.plan<tile_product, store = tma>//' %s > %t.mlir

@@ -12,7 +12,7 @@
 // GEMMs of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device;
 // and ranges with rows between them that are of no group,
 // as the masked layout of a mixture of experts has them. An empty group and one of a single row are among
-// them. Then GEMMs whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
+// them. Then split-K, with a reduction in a workspace or in clusters, and with M at run
 // time.
 
 // With more than eight groups a kernel makes a table.
@@ -85,7 +85,7 @@ func.func @three(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<
   return %y : tensor<40x72xbf16>
 }
 
-// Ranges of one, two and two slices of 256 elements, in tiles of two blocks of scales.
+// Split-K of one, two and two slices of 256 elements, in tiles of two blocks of scales.
 func.func @deep(%a: tensor<40x1280xf8E4M3FN>, %sa: tensor<40x10xf32>, %b: tensor<72x1280xf8E4M3FN>, %sb: tensor<1x10xf32>)
     -> tensor<40x72xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb

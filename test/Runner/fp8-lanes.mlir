@@ -1,6 +1,6 @@
 // GEMMs of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_100a and sm_103a: tensor memory has the sums of
 // one block of K, and the threads of one warpgroup or two those of all. Ragged M, N and K, M at run time, tiles
-// of 16 to 256 columns, pairs, clusters that share loads, rings of one stage and of one accumulator, ranges of K, alpha, an
+// of 16 to 256 columns, pairs, clusters that share loads, rings of one stage and of one accumulator, split-K, alpha, an
 // epilogue and e4m3 results. If K is a multiple of 512, tiles in shared memory have the scales of four blocks.
 // Groups are rows that the program knows; offsets of the device;
 // and ranges with rows between them that are of no group, as the masked layout of a mixture of experts has them.

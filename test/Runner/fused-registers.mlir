@@ -4,7 +4,7 @@
 // RUN: sed "s/tensor<?x/tensor<130x/g; s/tensor.empty(%m)/tensor.empty()/" %fp4_src/examples/mlp.mlir > %t.mlir
 // RUN: fp4-runner %t.mlir --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s --check-prefixes=MLP,WGMMA
 // RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_120a --shape 130 --check=strict --policy=lazy | FileCheck %s --check-prefixes=MLP,SYNC
-// Rows that are not known have one kernel more for each number of few rows, and the launches are the same.
+// Rows that are not known have one kernel more for each small M, and the launches are the same.
 // RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 130 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 7 --check=strict | FileCheck %s --check-prefix=FEW
 // MLP: mlp: passed

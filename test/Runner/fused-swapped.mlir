@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
 // Two GEMMs of one lhs, a gate, a quantizer and an amax in one kernel of sm_90a whose operands are swapped: threads have columns of
-// the result, and exchange rows. Few rows are converted beside the GEMM, and many by a kernel before it; each once for both GEMMs.
+// the result, and exchange rows. Few rows are converted within the GEMM, and many are pre-dequantized; each once for both GEMMs.
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=few --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FEW
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=many --check=strict --policy=delay --multiprocessors=2 | FileCheck %s --check-prefixes=CHECK,MANY
 // CHECK: passed

@@ -1,5 +1,5 @@
 // Two warpgroups read the columns of a swapped tile, which are rows of the result: where the last tile has half of them,
-// the second warpgroup stores nothing. The bodies are those of a bias; 64 rows are the twin whose tiles are whole.
+// the second warpgroup stores nothing. The epilogue regions add a bias; 64 rows are the twin whose tiles are whole.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=half32 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=half64 --check=strict | FileCheck %s

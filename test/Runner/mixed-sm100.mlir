@@ -1,6 +1,6 @@
 // GEMMs of elements of 6 bits on tensor cores with tensor memory, in any pair with 4, 6 and 8 bits: a kernel packs
-// them, TMA spreads them over shared memory, and kind mxf8f6f4 multiplies. Few rows, pairs of CTAs, clusters whose
-// CTAs load tiles together, and ranges of K.
+// them, TMA spreads them over shared memory, and kind mxf8f6f4 multiplies. Small M, pairs of CTAs, clusters whose
+// CTAs load tiles together, and split-K.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=six --shape 130 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --function=six --shape 1 --check=strict --policy=delay | FileCheck %s

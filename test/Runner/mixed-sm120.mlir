@@ -1,5 +1,5 @@
 // GEMMs of elements of 4, 6 and 8 bits in any pair with mma.sync: 6 bits take a byte each in memory, and 4
-// bits become bytes in registers, of either operand. Ragged M, N and K, tiles of few rows.
+// bits become bytes in registers, of either operand. Ragged M, N and K, small-M tiles.
 // RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=six --shape 70 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --function=weights4 --shape 40 --check=strict --policy=lazy | FileCheck %s

@@ -1,5 +1,5 @@
 // One warp multiplies and copies scales to tensor memory: CTAs alone, with K that ends within a k tile; pairs with two sets
-// of scales, and with accumulators that overlap; clusters; swapped operands; pairs of 128 rows; ranges of K that join in
+// of scales, and with accumulators that overlap; clusters; swapped operands; pairs of 128 rows; split-K that reduces in
 // a cluster; an epilogue of eight warps; and work that is taken over.
 // RUN: fp4-runner %s --emit=so --multiprocessors=4 -o %t.so
 // RUN: fp4-run %t.so --function=block --check=strict | FileCheck %s

@@ -1,5 +1,5 @@
 // GEMMs of elements of 8 bits with mma.sync, which has a warp's sums in its registers: both element types,
-// ragged M, N and K, tiles of few rows and of several fragments.
+// ragged M, N and K, small-M tiles and tiles of several fragments.
 // RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=layer --shape 70 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --function=layer --shape 3 --check=strict --policy=lazy | FileCheck %s

@@ -1,5 +1,5 @@
 // GEMMs of elements of 8 bits, and of 8 and 4 (kind mxf8f6f4): both element types, ragged M, N and K, M at
-// run time, pairs, ranges of K, swapped operands, groups, two GEMMs of one lhs with a quantized result.
+// run time, pairs, split-K, swapped operands, groups, two GEMMs of one lhs with a quantized result.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=layer --shape 130 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=layer --shape 7 --policy=lazy --check=strict | FileCheck %s

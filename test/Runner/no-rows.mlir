@@ -58,7 +58,7 @@ func.func @results(%q: !qx {fp4.dims = ["M", "K"]}, %s: !sx {fp4.dims = ["M", ""
   return %y, %rows, %amax : tensor<?x64xbf16>, tensor<?xf32>, tensor<f32>
 }
 
-// Parts of K are joined by counters, of which no rows have none.
+// A reduction over split-K has counters, of which no rows have none.
 func.func @joined(%q: tensor<?x512xf4E2M1FN> {fp4.dims = ["M", "K"]}, %s: tensor<?x32xf8E4M3FN, #tiled> {fp4.dims = ["M", ""]},
                   %w: tensor<64x512xf4E2M1FN>, %sw: tensor<64x32xf8E4M3FN, #tiled>) -> tensor<?x64xbf16> {
   %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, split_k = 2 : i64}

@@ -1,4 +1,4 @@
-// Plans for some sizes only: few rows (max_rows) and multiples of K (depth_unit). Host code does not launch a kernel for
+// Plans for some sizes only: small M (max_rows) and multiples of K (depth_unit). Host code does not launch a kernel for
 // sizes that its plan does not hold for, however little it would cost. Kernel numbers are those of the plans in the
 // list, and the last one is that of fp4.plan.
 

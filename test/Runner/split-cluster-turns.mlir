@@ -1,4 +1,4 @@
-// Ranges of K join in clusters that take several tiles: a CTA sends the sums of its next tile when
+// Split-K that reduces in clusters with several tiles: a CTA sends the sums of its next tile when
 // all have added those of the one before.
 // RUN: fp4-runner %s --multiprocessors=4 --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=turns --check=strict | FileCheck %s

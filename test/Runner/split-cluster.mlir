@@ -1,5 +1,5 @@
-// Ranges of K whose CTAs are a cluster: each CTA sends the others the columns that these add, and adds its
-// own in the order of the ranges. The bits are those of ranges that join in a workspace.
+// Split-K whose CTAs are a cluster: each CTA sends the others the columns that these add, and adds its
+// own in the order of the ranges. The bits are those of a reduction in a workspace.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=static --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=static --policy=lazy --check=strict | FileCheck %s
@@ -36,7 +36,7 @@ func.func @dynamic(%a: tensor<?x1280xf4E2M1FN>, %la: tensor<?x80xf8E4M3FN>, %b: 
   return %y : tensor<?x64xf32>
 }
 
-// Pairs join: CTAs with the same place in their pairs.
+// Pairs reduce: CTAs with the same place in their pairs.
 func.func @pairs(%a: tensor<?x1280xf4E2M1FN>, %la: tensor<?x80xf8E4M3FN>, %b: tensor<72x1280xf4E2M1FN>, %lb: tensor<72x80xf8E4M3FN>) -> tensor<?x72xf32> {
   %sa = fp4.swizzle_scales %la : tensor<?x80xf8E4M3FN> -> tensor<?x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<72x80xf8E4M3FN> -> tensor<72x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -54,7 +54,7 @@ func.func @wide(%a: tensor<30x1024xf4E2M1FN>, %la: tensor<30x32xf8E8M0FNU>, %b: 
   return %y : tensor<30x132xf16>
 }
 
-// The last CTA adds four columns, and ranges have one or two slices.
+// The last CTA adds four columns, and ranges have one or two slices of K.
 func.func @uneven(%a: tensor<40x2048xf4E2M1FN>, %la: tensor<40x128xf8E4M3FN>, %b: tensor<56x2048xf4E2M1FN>, %lb: tensor<56x128xf8E4M3FN>, %alpha: tensor<1x56xf32>) -> tensor<40x56xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<40x128xf8E4M3FN> -> tensor<40x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<56x128xf8E4M3FN> -> tensor<56x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -1,4 +1,4 @@
-// Ranges of K with sums of their own: several CTAs compute a tile, and the last one adds the sums in
+// Split-K: several CTAs compute a tile, and the last one adds the sums in
 // a fixed order, whichever it is.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=static --check=strict | FileCheck %s

@@ -1,4 +1,4 @@
-// Ranges of K where warps multiply: every thread leaves its sums in a workspace, 16 rows of a fragment after the other, and the
+// Split-K where warps multiply: every thread leaves its sums in a workspace, 16 rows of a fragment after the other, and the
 // last CTA adds those of all ranges, from the first to the last. Dynamic and static rows, ragged M, N and K, all families.
 // RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=nvfp4 --shape 70 --check=strict --policy=random | FileCheck %s

@@ -1,5 +1,5 @@
 // Two warpgroups read an accumulator, each a half of its columns: results that leave through shared memory, in halves
-// side by side, and directly; of pairs, with swapped operands, and of ranges of K that join in a cluster.
+// side by side, and directly; of pairs, with swapped operands, and of split-K that reduces in a cluster.
 // RUN: fp4-runner %s --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=staged --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=staged --policy=lazy --check=strict | FileCheck %s

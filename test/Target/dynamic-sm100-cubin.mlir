@@ -1,6 +1,6 @@
 // Kernels of libraries for any sizes spill nothing on sm_100a. Threads that add the sums of k tiles in registers read 64
-// columns at a time: with 32, ptxas moved so many of them ahead that the sizes had no room. Results of f32 are stored as
-// words, because the pairs of floats that LLVM makes kept sums in memory. A gate with biases has 240 registers.
+// columns at a time: with 32, ptxas moved so many of them forward that the sizes had no room. Results of f32 are stored
+// as words, because the pairs of floats that LLVM makes kept sums in memory. A gate with biases has 240 registers.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"

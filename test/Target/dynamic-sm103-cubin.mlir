@@ -1,5 +1,5 @@
-// A GEMM of FP8 with f32 scales for any sizes spills nothing on sm_103a where elements of its result go through a body.
-// Not told that one CTA is resident, ptxas kept to 80 registers for three and spilled 12 bytes (16 of stack).
+// A GEMM of FP8 with f32 scales for any sizes spills nothing on sm_103a where its epilogue region has operations.
+// Not told that an SM has one CTA, ptxas kept to 80 registers for three and spilled 12 bytes (16 of stack).
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_103a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"

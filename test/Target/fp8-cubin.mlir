@@ -1,6 +1,6 @@
 // ptxas accepts GEMMs of FP8 with f32 scales for sm_90a without spills: with tiles of 256 x 128, whose
 // threads have 128 accumulators and the 64 sums of one part at a time, where M is whole tiles, is ragged, or is
-// known at run time, and of groups; where ranges of K join in a cluster; and where two MMAs run at a time.
+// known at run time, and of groups; where split-K reduces in a cluster; and where two MMAs run at a time.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | tee %t | FileCheck %s

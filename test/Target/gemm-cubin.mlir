@@ -47,7 +47,7 @@ func.func @n256_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1
       -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }
-// N and K that divide nothing: single-element stores, and tails of MMAs and scale copies.
+// N and K that divide nothing: single-element stores, and residues of MMAs and scale copies.
 func.func @ragged(%a: tensor<?x272xf4E2M1FN>,
                   %sa: tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                   %b: tensor<201x272xf4E2M1FN>,

@@ -1,4 +1,4 @@
-// ptxas accepts GEMMs of tcgen05 whose ranges of K join in a cluster without spills: with few rows as columns, with
+// ptxas accepts GEMMs of tcgen05 of split-K that reduce in a cluster without spills: with small M as columns, with
 // tiles of 64 and of 128 columns, of which a thread adds 16 and 32, and of pairs, also in several turns.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \

@@ -1,4 +1,4 @@
-// ptxas accepts GEMMs of 16-bit floats and fp4 weights for sm_100a and sm_103a without spills: of few rows, and of a
+// ptxas accepts GEMMs of 16-bit floats and fp4 weights for sm_100a and sm_103a without spills: of small M, and of a
 // tile whose columns a thread holds in registers. K of the prepacked ones ends within a k tile. A bias, GELU and a
 // residual of any number of rows need the registers that other roles give away.
 // REQUIRES: ptxas

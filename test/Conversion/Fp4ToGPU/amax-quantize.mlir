@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s
-// An amax that its quantizer computes itself where the host finds that all CTAs are resident at once. Every thread keeps
+// An amax that its quantizer computes itself if the host finds that all CTAs run at once. Every thread keeps
 // what it has loaded until the last CTA has come.
 
 // CHECK-LABEL: gpu.module @small_amax_quantize_0

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
 // amax: 32-byte chunks, a maximum and a count per CTA, and elements behind the last chunk one by one.
 
-// Rows of whole chunks have no tail. The kernel is told how many chunks there are.
+// Rows of whole chunks have no residue. The kernel is told how many chunks there are.
 // CHECK-LABEL: gpu.module @whole_amax_0
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<2xi32>)
 // CHECK-SAME:    kernel attributes {known_block_size = array<i32: 512, 1, 1>}

@@ -1,5 +1,5 @@
-// A kernel whose launches overlap, and of which an SM holds one CTA by its plan, says so: CTAs of the next
-// launch would take second places. With several CTAs by its plan, or where launches do not overlap, it does not.
+// A kernel with PDL, of which an SM holds one CTA by its plan, says so: CTAs of the next
+// launch would take second places. With several CTAs by its plan, or without PDL, it does not.
 // RUN: sed 's/PLAN/resident = 1, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
 // RUN: sed 's/PLAN/resident = 1, overlap = waits/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
 // RUN: sed 's/PLAN/resident = 2, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER

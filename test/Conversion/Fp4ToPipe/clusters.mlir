@@ -61,7 +61,7 @@ func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
 // Two pairs along m: the CTAs with the same place in their pairs share half of the rows of B, and all four its scales,
-// of which each loads half of a row of blocks.
+// of which each loads half of a row of tiles.
 // CHECK-LABEL: gpu.module @pairs_matmul_0
 // CHECK-SAME: {
 // CHECK: gpu.func @kernel{{.*}}known_cluster_size = array<i32: 4, 2, 1>

@@ -172,7 +172,7 @@ func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
 
 // -----
 
-// Few rows: the CTAs of a cluster store what they have added that way, and warps that join in a workspace do not.
+// Small M: the CTAs of a cluster store their sums that way, and warps that reduce in a workspace do not.
 // CHECK-LABEL: func.func @few
 // CHECK: pipe.join_fragment
 // CHECK: pipe.store_fragment {{.*}} transposed staged

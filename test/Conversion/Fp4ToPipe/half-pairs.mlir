@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize -cse | FileCheck %s
-// Pairs with 128 rows: a kernel gives the scales of each 64 rows of A a block, each CTA loads 64 rows of A with their
+// Pairs with 128 rows: a kernel gives the scales of each 64 rows of A a scale tile, each CTA loads 64 rows of A with their
 // scales, and one half of the scales of B for both. Threads of the second half of the lanes have the same rows and later columns.
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

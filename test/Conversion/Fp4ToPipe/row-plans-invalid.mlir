@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -convert-fp4-to-pipe -verify-diagnostics
 
-// A lowering takes complete plans for few rows, of which one ends where the ranges of K do.
+// A lowering takes complete small-M plans, of which one ends where split-K does.
 
 func.func @incomplete(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   // expected-error @+2 {{must have a complete plan before it is lowered, but 'tile' is missing}}

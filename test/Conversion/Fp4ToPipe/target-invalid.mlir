@@ -14,7 +14,7 @@ func.func @f(%a: tensor<128x512xf4E2M1FN>, %s: tensor<128x32xf8E4M3FN, #fp4.scal
   return %y : tensor<128x128xf32>
 }
 
-// Ranges of K join where warps multiply, and of few rows where operands are swapped; one range is no range.
+// Split-K with warps that multiply, and with swapped operands for small M; one range is no split.
 // RUN: sed 's/stream_k = .*>}/split_k = 2 : i64}/' %s > %t.split.mlir
 // RUN: sed s/128x512/64x512/g %t.split.mlir | sed s/128x32/64x32/g | sed s/128x128xf32/64x64xf32/g > %t.mlir
 // RUN: fp4-opt %t.split.mlir -fp4-set-target=target=sm_120a -fp4-plan-kernels -o /dev/null

@@ -112,7 +112,7 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 
 // -----
 
-// More than four ranges are added by a loop, of which ptxas loads none ahead.
+// More than four partial sums are added by a loop, of which ptxas loads none early.
 // CHECK-LABEL: func.func @five
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.join
@@ -252,7 +252,7 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 
 // -----
 
-// Weights that are converted before: four k tiles follow one another, whose powers are loaded together. Rows
+// Pre-dequantized weights: four k tiles follow one another, whose powers are loaded together. Rows
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead
 // CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
@@ -295,7 +295,7 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 
 // -----
 
-// Held weights are loaded a k tile ahead of the rows that they multiply; behind the last comes the last again.
+// Register-resident weights are loaded a k tile before the rows that they multiply; behind the last comes the last again.
 // CHECK-LABEL: func.func @held
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[FIRST:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>

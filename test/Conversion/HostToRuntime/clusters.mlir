@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s --convert-host-to-runtime --canonicalize | FileCheck %s
 
-// The kernel table says the sizes of the clusters of a kernel that has two; a launch passes them, and whether it may overlap
+// The kernel table says the sizes of the clusters of a kernel that has two; a launch passes them, and whether it has PDL
 // with the one before it.
 
 module attributes {gpu.container_module} {

@@ -54,7 +54,7 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
   gpu.launch_func @m::@k blocks in (%rows, %c1, %c1) threads in (%c192, %c1, %c1)
       args(%out : !pipe.global<?x64xbf16>, %m : i32,
            %map : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>)
-  // A launch that may overlap with the one before it.
+  // A launch with PDL.
   // CHECK: llvm.call @fp4rt_launch_dependent(
   gpu.launch_func @m::@k blocks in (%rows, %c1, %c1) threads in (%c192, %c1, %c1)
       args(%out : !pipe.global<?x64xbf16>, %m : i32,

@@ -69,7 +69,7 @@ gpu.module @amax_early {
     llvm.return
   }
 }
-// A kernel that says so overlaps with whatever is before it and behind it: it executes both, behind the
+// A kernel with PDL overlaps with whatever is before it and behind it: it executes both, behind the
 // barrier that follows what it has for itself.
 // CHECK-LABEL: gpu.module @short
 // CHECK: llvm.store %{{.*}} : i32, !llvm.ptr

@@ -1,4 +1,4 @@
-// Plans that a GEMM of weights which are converted before it cannot have, each named with what it is.
+// Plans that a GEMM of pre-dequantized weights cannot have, each named with what it is.
 // RUN: sed 's/PLAN/swap, tile=[256,128,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/swap, tile=[128,256,256]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/swap, tile=[128,200,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE

@@ -1,5 +1,5 @@
 // The list of plans for dynamic rows of fp4 operands on sm_90a follows what is chosen for static ones: with 64 k tiles the lhs
-// is converted before the GEMM for 8, 16 and 64 rows, and no conversion begins beside such a GEMM. With 27 k tiles roles
+// is pre-dequantized for 8, 16 and 64 rows, and no conversion begins beside such a GEMM. With 27 k tiles roles
 // convert for 8 and 16 rows, and the next launch begins early.
 // RUN: sed 's/DEPTH/8192/g;s/BLOCKS/512/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=LONG
 // RUN: sed 's/DEPTH/3456/g;s/BLOCKS/216/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHORT

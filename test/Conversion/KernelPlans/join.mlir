@@ -1,4 +1,4 @@
-// Ranges of K of a GEMM of tcgen05 that join in a cluster: what is chosen, what may be asked for, and what not.
+// Split-K of tcgen05 with a reduction in a cluster: the choice, the plans that may be asked for, and those that may not.
 // RUN: sed s/PLAN/tile=[128,64,256]/ %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
 // RUN: sed 's/PLAN/join = cluster/' %s | fp4-opt -fp4-set-target=target=sm_103a -fp4-plan-kernels | FileCheck %s --check-prefix=SWAP
 // RUN: sed 's/PLAN/join = workspace/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE

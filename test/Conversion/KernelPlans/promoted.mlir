@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 // Plans of GEMMs of FP8 with f32 scales: many rows have tiles of two parts; few have tiles of two blocks of
-// scales, and 128 rows have two of them side by side; two ranges of K are those of a cluster, and a ring has as
-// many stages as their pieces leave room for. Four ranges whose clusters would take two waves, and tiles of two parts, join in a workspace.
+// scales, and 128 rows have two of them side by side; split-K by two is that of a cluster, and a ring has as many stages
+// as their pieces leave room for. Split-K by four, whose clusters would take two waves, and tiles of two parts, reduce in a workspace.
 
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>
@@ -90,7 +90,7 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
 // -----
 
 // Many tiles along m are taken in panels along n, so that tiles that run at a time share rows of A. Wide tiles,
-// of which a CTA has many, leave through shared memory. Groups of which few rows are expected have the tiles
+// of which a CTA has many, leave through shared memory. Groups with small M have the tiles
 // that fill the last wave best, and four stages of the five that fit.
 !a = tensor<32768x2048xf8E4M3FN>
 !sa = tensor<32768x16xf32>

@@ -27,7 +27,7 @@ func.func @tile(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layo
 
 // -----
 
-// Ranges of K of up to 16 rows do not fit tiles whose ranges are those of all.
+// Split-K for up to 16 rows does not fit tiles whose split-K is that of all rows.
 func.func @cluster(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 16 : i64,
       fp4.row_plans = [#fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], max_rows = 16>]}

@@ -4,7 +4,7 @@
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// Two tiles of few rows, two in the middle, and the wide one of many.
+// Two small-M tiles, two in the middle, and the wide one of many.
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], {{.*}}overlap = both>
 // CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_product, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 256>]

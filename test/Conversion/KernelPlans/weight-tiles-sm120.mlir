@@ -12,7 +12,7 @@ func.func @rows16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
-// Ranges of K do so without loading weights twice, two CTAs beside each other.
+// Split-K does so without loading weights twice, two CTAs beside each other.
 // CHECK-LABEL: @ranges16
 // CHECK: tile = [16, 128, 128], {{.*}} resident = 2{{[,>]}}
 func.func @ranges16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
@@ -25,7 +25,7 @@ func.func @rows64(%x: tensor<64x8192xbf16>, %p: !p) -> tensor<64x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<64x8192xbf16>, !p) -> tensor<64x8192xbf16>
   return %y : tensor<64x8192xbf16>
 }
-// Plain weights beside 128 rows take the registers of spare warps.
+// Plain weights beside 128 rows take the registers of warps that neither load nor multiply.
 // CHECK-LABEL: @many
 // CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240, spare
 func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %s: !s) -> tensor<4096x8192xbf16> {

@@ -33,7 +33,7 @@ func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_la
 
 // -----
 
-// Ranges of K fill them.
+// Split-K fills them.
 // CHECK-LABEL: @ranges
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
 func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
@@ -100,7 +100,7 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 
 // -----
 
-// Weights of many rows are converted before the GEMM.
+// Weights of many rows are pre-dequantized.
 // CHECK-LABEL: @ahead
 // CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<panels<16>>
 func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {
@@ -144,7 +144,7 @@ func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp
 
 // -----
 
-// But not where their CTAs have ranges of K that join in a cluster.
+// But not with split-K and a reduction in a cluster.
 // CHECK-LABEL: @fast_split
 // CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
@@ -155,7 +155,7 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // -----
 
-// A CTA of few rows has two ranges of K where all CTAs fill the SMs.
+// A small-M CTA has two k slices where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
@@ -166,7 +166,7 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 
 // -----
 
-// Ranges of several lengths have CTAs of their own.
+// Split-K with ranges of several lengths has CTAs for each.
 // CHECK-LABEL: @uneven
 // CHECK: tile = [8, 128, 256],
 // CHECK-NOT: ranges
@@ -225,7 +225,7 @@ func.func @all_rows(%x: tensor<190x512xbf16>, %p: !w) -> tensor<190x16384xbf16> 
 
 // -----
 
-// Ranges of K join in tiles of up to 128 rows, although 128 tiles of 152 are less than a wave.
+// Split-K has tiles of up to 128 rows, although 128 tiles of 152 are less than a wave.
 !w = tensor<32x256x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @ranges_of_waves
 // CHECK: tile = [128, 256, 128]

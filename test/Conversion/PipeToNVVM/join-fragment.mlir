@@ -47,8 +47,8 @@
 // CHECK: nvvm.cluster.arrive {aligned}
 // CHECK: nvvm.cluster.wait {aligned}
 
-// A join in a loop of its own may be the last of that loop, but not of the CTA: its warps always
-// arrive, and the CTA always ends with a barrier.
+// A reduction in a loop of its own may be the last of that loop, but not of the CTA: its warps
+// always arrive, and the CTA always ends with a barrier.
 // CHECK-LABEL: llvm.func @joins_in_loop
 // CHECK: llvm.fadd
 // CHECK-NOT: llvm.icmp "slt"

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s
-// Tables, parts of a tile, and the last CTA to join. Lane 0 of a warp counts for it, with release and
-// acquire on the whole GPU; the other lanes hear of it by a shuffle between barriers of the warp.
+// Tables, parts of a tile, and the last CTA of a reduction. Lane 0 of a warp counts for it, with release
+// and acquire on the whole GPU; the other lanes hear of it by a shuffle between barriers of the warp.
 
 // CHECK-LABEL: llvm.func @join
 // CHECK-SAME: %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, %[[COUNTERS:[a-z0-9]+]]: !llvm.ptr<1>

@@ -1,4 +1,4 @@
-// Scale copies and block-scaled MMAs: descriptors, scale columns, instruction descriptors, tails.
+// Scale copies and block-scaled MMAs: descriptors, scale columns, instruction descriptors, residues.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !a = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
@@ -108,7 +108,7 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
   gpu.return
 }
 
-// A tail of MXFP4: a block of scales serves two MMAs, told apart by the scale id in the instruction
+// A residue of MXFP4: a scale tile serves two MMAs, told apart by the scale id in the instruction
 // descriptor; steps and blocks beyond the first are guarded.
 // CHECK-LABEL: llvm.func @mxfp4_tail
 // CHECK-SAME: %{{.*}}: i32, %[[BLOCKS:.*]]: i32, %[[STEPS:.*]]: i32, %{{.*}}: i1)

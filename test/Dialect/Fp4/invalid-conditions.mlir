@@ -1,4 +1,4 @@
-// Conditions and integers of 32 bits have steps in a body; numbers of other integer types have none.
+// Conditions and integers of 32 bits have steps in an epilogue region; numbers of other integer types have none.
 
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 

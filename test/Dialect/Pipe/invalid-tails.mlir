@@ -1,4 +1,4 @@
-// Maps with tails, and how many rows their loads are told of.
+// Maps with residues, and the number of rows that their loads get.
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
 func.func private @twin(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>)
