@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # byte_weights.sh pack BUILD FOLDER: compiles GEMMs of e4m3 activations, with a scale for each row, and
 #   prepacked MXFP4 weights for sm_90a into FOLDER, a library for each shape N x K, tile and split of K;
-#   of ranges of K that can join in a cluster two, one of which joins in a workspace; and one whose
-#   weights are converted before the GEMM ("ahead").
+#   of splits of K that can reduce in a cluster two, one of which reduces in a workspace; and one with
+#   pre-dequantized weights ("ahead").
 # byte_weights.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times for these
 #   numbers of rows the libraries with the smallest tile that has them, or for more than 64 rows with all
 #   larger ones, and PyTorch's FP8 GEMM with one scale per tensor of the same shape where there is

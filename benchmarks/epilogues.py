@@ -107,7 +107,7 @@ def results_of(e: Epilogue, m: int, n: int) -> list[str]:
 
 
 def body_of(e: Epilogue) -> str:
-    """The region, which a GEMM without a body does without."""
+    """The region, which a GEMM without operations does without."""
     needs = e.body or e.codes or e.amax
     if not needs:
         return ""

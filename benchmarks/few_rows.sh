@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# few_rows.sh pack BUILD FOLDER: compiles GEMMs of few rows of fp4 operands for sm_90a into FOLDER,
+# few_rows.sh pack BUILD FOLDER: compiles small-M GEMMs of fp4 operands for sm_90a into FOLDER,
 #   a library for each format, shape N x K, number of rows and split of K, and one of each beside
 #   prepacked weights (_packed).
 # few_rows.sh run FOLDER: on a machine with a Hopper GPU, verifies and times every library, and

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fp8_products.sh pack BUILD FOLDER: compiles GEMMs of FP8 with f32 scales of 1 x 128 and 128 x 128 for
-#   sm_90a into FOLDER: DeepGEMM's shapes, with one range of K and two, with the tile that fp4-plan-kernels
-#   chooses and with others, and ranges that join in a workspace.
+#   sm_90a into FOLDER: DeepGEMM's shapes, without split-K and with it, with the tile that fp4-plan-kernels
+#   chooses and with others, and with a reduction in a workspace.
 # fp8_products.sh run FOLDER [PATTERN]: on a machine with a Hopper GPU, verifies and times each library
 #   whose name contains PATTERN, and PyTorch's GEMM of FP8 with one scale per tensor (cuBLASLt) of
 #   the same shape where there is PyTorch; then the quantizers. One line per measurement: microseconds,

@@ -1,4 +1,4 @@
-// Few rows times a matrix, by threads (arithmetic fma); the three published GEMV shapes, and one square with 1 to 8
+// GEMV by threads (arithmetic fma); the three published GEMV shapes, and one square with 1 to 8
 // rows. fp4-runner benchmarks/gemv.mlir --emit=so -o gemv.so; fp4-run gemv.so --function NAME --benchmark
 // Look at the time of the kernel dots: programs of one matrix first tile its scales.
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # weights.sh pack BUILD FOLDER: compiles GEMMs of bf16 activations and prepacked fp4 weights for
 #   sm_90a into FOLDER, a library for each format, shape N x K, number of rows of a tile and split of K;
-#   of ranges of K that can join in a cluster two, one of which joins in a workspace; of tiles of 128 rows
+#   of splits of K that can reduce in a cluster two, one of which reduces in a workspace; of tiles of 128 rows
 #   two, one of which has 256 columns; and for each format and shape one, _rows, whose host code chooses a plan
-#   by the number of rows, and that has two ranges of K for up to 128.
+#   by the number of rows, and that has split-K by two for up to 128.
 # weights.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times for these numbers
 #   of rows every library whose tiles have them, and PyTorch's bf16 GEMM of the same shape where
 #   there is PyTorch. One line per measurement: microseconds, SM clock and power.

@@ -7,7 +7,7 @@ FILE is results/dsv3_nvfp4.csv of github.com/hbarclay/gemm-model, which has no l
 320 NVFP4 GEMMs of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8 tiles each. Folds are of whole problems,
 so that a problem that is predicted took no part in the fit. Prints the error of the rates that the compiler has, of rates
 fitted to all points, and of the cross-validation, by tile; then the rates themselves. The rates that the simulator has too
-(include/fp4/ISA/TimingRates.def) are held. Needs numpy.
+(include/fp4/ISA/TimingRates.def) are fixed. Needs numpy.
 """
 from __future__ import annotations
 

@@ -193,8 +193,8 @@ def shared_out(form, rows, n=64, split=2):
 
 
 def joins():
-    """Clusters add the ranges of K of a tile, in two turns, one or three; of three CTAs the last has
-    less. Rows of swapped operands are static."""
+    """Clusters reduce the partial sums of a tile, in two turns, one or three; of three CTAs the last
+    has less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
@@ -269,7 +269,7 @@ def hopper_weights():
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
                                 ("f8E4M3FN", "prepacked")):
-            # Each warp that joins in a workspace counts: 2^8 orders, of the fewest steps.
+            # Each warp that reduces in a workspace counts: 2^8 orders, of the fewest steps.
             joins = packed == "plain" and split == 2
             size = (128, 768) if joins else (384, 1024)
             tile = "8" if packed == "prepacked" else "chosen"
@@ -419,7 +419,7 @@ def promoted():
 
 
 def of_lanes():
-    """Weights of few bits in groups and in ranges of K."""
+    """Weights of few bits in groups and with split-K."""
     text = sweep_groups.program("groups", (130, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "chosen", "f8E4M3FN plain")
     yield tcgen05("plain mxfp4 weights x f8E4M3FN, groups", text, 1, RING)
     for packed in ("plain", "prepacked"):

@@ -182,7 +182,7 @@ def parameters(plans):
 
 
 def exists(case):
-    """272 is no multiple of mxfp4's block, and whole k tiles are converted before a GEMM."""
+    """272 is no multiple of mxfp4's block, and only whole k tiles are pre-dequantized."""
     facts = recipes.FORMATS[case[0]]
     if "tma" in case[4] and case[5] * {"f32": 4, "f8E4M3FN": 1}.get(case[1], 2) % 16:
         return False

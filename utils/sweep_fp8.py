@@ -9,7 +9,7 @@ result.
   utils/sweep_fp8.py --plans=lanes  GEMMs whose sums are in tensor memory, for sm_100a
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
-its arguments. A GEMM is one, or one whose K is cut into two ranges, which join in a cluster or in a
+its arguments. A GEMM is plain, or split-K by two, with a reduction in a cluster or in a
 workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
 (groups), or numbers of the device that say where each group ends (offsets), or where each begins and ends (ranges). M is dynamic or static; tiles are those that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
@@ -117,7 +117,7 @@ def has_form(case):
     result, _, epilogue, rows, tile, form, _, k, m = case
     if tile.endswith("x256") and k % 256:
         return False
-    if form == "split" and tile == "256":  # two warpgroups have no ranges of K
+    if form == "split" and tile == "256":  # two warpgroups have no split-K
         return False
     if tile.startswith("stored") and (form == "split" or result == "f32"):
         return False

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles GEMMs of groups and of ranges of K, runs them in the simulator and checks every result.
+"""Compiles grouped GEMMs and split-K, runs them in the simulator and checks every result.
 
   utils/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_groups.py --full   the cross product
@@ -10,13 +10,12 @@
                                  scales, by wgmma, by mma.sync and by tcgen05
 
 A program is a GEMM of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
-tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the GEMM is one whose K is cut
-into ranges (split), or whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is
-none, one number, or one for each group. A body adds the bias of each group, or multiplies with a second GEMM of other weights
-besides, or gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside
-plain weights, or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
-schedule of the simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
-failed".
+tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the GEMM has split-K (split), or
+whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is none, one number, or
+one for each group. An epilogue region adds the bias of each group, or multiplies with a second GEMM of other weights besides, or
+gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights,
+or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every schedule of the
+simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
 """
 import itertools
 import sys

@@ -47,7 +47,7 @@ KINDS = {
     "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
                           "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
                           "shallow": "stages = 1"})}
-# Operands of sm_90a are swapped where rows are few, or where the lhs is converted before the GEMM.
+# Operands of sm_90a are swapped for small M, or where the lhs is pre-dequantized.
 KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 128]",
                                "wide": "swap, tile = [256, 128, 128]", "few": "swap, tile = [128, 64, 128]",
                                "shallow": "swap, tile = [128, 128, 128], stages = 1"})

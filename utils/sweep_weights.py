@@ -32,7 +32,7 @@ ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
          "152", "192",  # of prepacked weights, whose sums stay in the tensor core
-         "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the GEMM
+         "128ahead", "256ahead"]  # of 128 columns with pre-dequantized weights
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "

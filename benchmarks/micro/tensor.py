@@ -1,4 +1,4 @@
-"""wgmma: intervals and tails by N, with A in shared memory and in registers."""
+"""wgmma: intervals and latencies by N, with A in shared memory and in registers."""
 from __future__ import annotations
 
 from collections.abc import Iterator

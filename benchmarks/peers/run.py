@@ -18,7 +18,7 @@ named, and the others are compared. The exit code of `run` is 1 where something 
                       ran before
   --rounds N          run: rounds in which libraries alternate, 9 if it is not given
   --plan PART:RANGES:PLAN    prepare: besides, fp4's GEMMs whose names, behind "fast_accumulation, " or "prepacked, "
-                      where the arithmetic or the weights are such, contain PART, with these ranges of K and plan;
+                      where the arithmetic or the weights are such, contain PART, with this split-K and plan;
                       RANGES is a number, or the workers and the tile of stream_k, such as 132x128x128
 """
 from __future__ import annotations

@@ -29,7 +29,7 @@ from predictions import summarize, summarize_short
 HERE = pathlib.Path(__file__).resolve().parent
 SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
 CALIBRATION = {("add", 32): "FirstBlocks"}
-# An amax and its quantizer are two kernels that do not overlap, as they were measured.
+# An amax and its quantizer are two kernels without PDL, as they were measured.
 APART = "stream_blocks, amax = separate"
 WEIGHTS = ("weights", "alone", "tall")  # kinds of bf16 activations times prepacked weights
 DYNAMIC = WEIGHTS[:2]  # with any number of rows
@@ -162,7 +162,7 @@ def product(row: dict[str, str]) -> str:
 
 
 def plan_of(row: dict[str, str]) -> list[str]:
-    """Ranges of K joined in a workspace when they were measured."""
+    """Split-K with the reduction in a workspace that it had when it was measured."""
     tile = f", tile = [{row['tile'].replace('x', ', ')}]" if row["tile"] else ""
     join = ", cluster = [1, 1]" if int(row["split"]) > 1 and row["kind"] != "alone" else ""
     resident = f", resident = {row['resident']}" if row["resident"] else ""

@@ -39,7 +39,7 @@ class Cublas(Library):
 
 
 def without_scales(operands: Operands) -> Any:
-    """The GEMM of operands with scales of 1, as the scale of a tensor would be applied to all of it."""
+    """The GEMM of operands with unit scales, as the scale of a tensor would be applied to all of it."""
     ones = {name: torch.ones_like(getattr(operands, name)) for name in ("row_scales", "scales")
             if getattr(operands, name).dtype == torch.float32}
     return reference(dataclasses.replace(operands, **ones))

@@ -263,7 +263,7 @@ class WeightOnlyLinear(torch.nn.Linear):
     sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the first.
 
     One program serves any number of rows, and its first call compiles it. Up to 128 rows may be
-    summed in ranges of K, so the last bits of a row may depend on whether there are more.
+    computed with split-K, so the last bits of a row may depend on whether there are more.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 

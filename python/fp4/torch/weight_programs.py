@@ -26,7 +26,7 @@ TARGET = TARGETS[0]
 PROCESSORS = 132
 
 _SPLITS = (1, 2, 4)
-_SLICE = 256  # elements of K: a range of K has whole ones
+_SLICE = 256  # elements of K: split-K cuts between slices
 #: Rows up to which K has ranges: more have tiles enough for all SMs.
 SPLIT_ROWS = 128
 
