@@ -15,8 +15,8 @@ from . import weight_programs
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """The gate of an expert with the sums g of its gate and u of its up projection: with both
-    limited, y = g * sigmoid(slope * g) * (u + shift).
+    """The gated activation of an expert: y = g * sigmoid(slope * g) * (u + shift), where g and u are
+    the limited sums of the gate and of the up projection.
 
     Attributes:
         limit: g is at most as large, and u in magnitude; None without one.
@@ -160,8 +160,7 @@ def _body(what: Product) -> str:
 {lines}{activation}\
     %rounded = arith.truncf {element} : f32 to {what.result}
     fp4.yield %rounded : {what.result}
-  }}
-  """
+  }} """
 
 
 def _add(name: str, bias: str) -> str:
