@@ -185,8 +185,7 @@ def silu_and_mul_nvfp4_quantize(
     check_input(input, "input", (torch.bfloat16, torch.float16), 32)
     gate, up = flat_rows(input.detach()).float().chunk(2, dim=-1)
     product = (torch.nn.functional.silu(gate) * up).to(input.dtype)
-    layout = (SfLayout.layout_linear if not is_sf_swizzled_layout else
-              SfLayout.layout_8x4 if is_sf_8x4_layout else SfLayout.layout_128x4)
+    layout = _chosen(is_sf_swizzled_layout, is_sf_8x4_layout)
     return nvfp4_quantize(product, global_scale, layout, sf_vec_size=sf_vec_size,
                           nvfp4_4over6=nvfp4_4over6)
 
@@ -214,8 +213,8 @@ def mxfp8_quantize(
     check_input(input, "input", (torch.bfloat16, torch.float16), 32)
     if alignment < 32 or alignment % 32:
         raise UsageError(f"argument 'alignment' must be a multiple of 32, but got {alignment}")
-    default = SfLayout.layout_128x4 if is_sf_swizzled_layout else SfLayout.layout_linear
-    layout = _layout(default if sf_swizzle_layout is None else sf_swizzle_layout)
+    layout = _layout(_chosen(is_sf_swizzled_layout) if sf_swizzle_layout is None else
+                     sf_swizzle_layout)
     x = torch.nn.functional.pad(input, (0, -input.shape[-1] % alignment))
     program = quantizer(x.shape[-1], element(x.dtype), "mxfp8_e4m3_rceil", _kernel_layout(layout),
                         "input", "", target(x), "mxfp8_e4m3")
@@ -418,7 +417,7 @@ def e2m1_and_ufp8sf_scale_to_float(
            "NVFP4 is 16 and 1, MXFP4 is 32 and 0")
     check_codes(e2m1_tensor, "e2m1_tensor")
     rows, columns = e2m1_tensor.shape[0], 2 * e2m1_tensor.shape[1]
-    layout = LINEAR if not is_sf_swizzled_layout else EIGHT if is_sf_8x4_layout else TILED
+    layout = _layout(_chosen(is_sf_swizzled_layout, is_sf_8x4_layout))
     scales = expect(ufp8_scale_tensor, layout, rows, columns // sf_vec_size,
                     "argument 'ufp8_scale_tensor'")
     if layout == EIGHT:
@@ -482,6 +481,13 @@ def _refuse_four_over_six(config: Any) -> None:
 def _refuse_other_scale(scale: torch.Tensor | None) -> None:
     refuse(scale is not None and bool((scale != 1).any()), "a global scale of MXFP4",
            "its scales have no second level; pass None or 1")
+
+
+def _chosen(is_swizzled: bool, is_8x4: bool = False) -> SfLayout:
+    """Returns the layout of scales that FlashInfer's two flags choose."""
+    if not is_swizzled:
+        return SfLayout.layout_linear
+    return SfLayout.layout_8x4 if is_8x4 else SfLayout.layout_128x4
 
 
 def _layout(layout: SfLayout) -> str:
