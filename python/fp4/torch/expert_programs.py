@@ -15,8 +15,8 @@ from . import weight_programs
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """The gated activation of an expert: y = g * sigmoid(slope * g) * (u + shift), where g and u are
-    the limited sums of the gate and of the up projection.
+    """The gated activation of an expert: y = g * sigmoid(slope * g) * (u + shift), where g and u
+    are the limited sums of the gate and of the up projection.
 
     Attributes:
         limit: g is at most as large, and u in magnitude; None without one.
