@@ -357,7 +357,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 
 // -----
 
-// (C262) What the CTAs of a cluster send to each other needs a place, a multiple of 16.
+// (C262) Memory for what the CTAs of a cluster send to each other needs a place, a multiple of 16.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
@@ -413,7 +413,7 @@ gpu.func @staged(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) ke
 
 // -----
 
-// (C334) They have one size: a warpgroup would write to what another one has.
+// (C334) Staged stores have one size: a warpgroup would write to what another one has.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
@@ -431,7 +431,7 @@ gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x51
 
 // -----
 
-// (C334) They have one role, whose barriers order them.
+// (C334) Staged stores have one role, whose barriers order them.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
@@ -487,7 +487,7 @@ gpu.func @gathered(%v: vector<32xbf16>, %i: i32) kernel attributes {
 
 // -----
 
-// (C572), (C140) They are in nobody else's place.
+// (C572), (C140) Gathered rows are in nobody else's place.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @overlaps(%v: vector<32xbf16>, %i: i32) kernel attributes {

@@ -124,7 +124,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 
 // -----
 
-// (C153) The same for what the tensor core fills.
+// (C153) The tensor core of a pair is also at an end of the channel that it fills.
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>

@@ -72,7 +72,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
-// (C132) It has other arrivals.
+// (C132) The second consumer has other arrivals.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>
@@ -110,7 +110,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
-// (C133) It takes another number of stages.
+// (C133) The second consumer takes another number of stages.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>

@@ -36,7 +36,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
-// (C133) It begins one later.
+// (C133) The consumer's loop begins one later.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>
@@ -70,7 +70,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
-// (C133) It takes longer steps.
+// (C133) The consumer's loop takes longer steps.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>

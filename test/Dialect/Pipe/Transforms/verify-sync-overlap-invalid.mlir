@@ -240,7 +240,7 @@ gpu.func @kernel() kernel {
 
 // -----
 
-// (C157) What the next stage has too is read first in either turn: the end of stage 0, the beginning of stage 1.
+// (C157) Columns that the next stage has too are read first in either turn: the end of stage 0, the beginning of stage 1.
 !acc = !pipe.tmem<128x128xf32>
 !accs = !pipe.channel<!acc>
 gpu.module @kernels {
@@ -322,7 +322,7 @@ gpu.func @kernel(%n: i32) kernel {
 
 // -----
 
-// (C157) Of other turns than those of the stages: the counter begins with 1.
+// (C157) The turns are other ones than those of the stages: the counter begins with 1.
 !acc = !pipe.tmem<128x128xf32>
 !accs = !pipe.channel<!acc>
 gpu.module @kernels {
@@ -406,7 +406,7 @@ gpu.func @kernel(%n: i32) kernel {
 
 // -----
 
-// (C157) Of two bits of the turn.
+// (C157) The order depends on another bit of the turn.
 !acc = !pipe.tmem<128x128xf32>
 !accs = !pipe.channel<!acc>
 gpu.module @kernels {

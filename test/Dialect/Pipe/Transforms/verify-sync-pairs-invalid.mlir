@@ -60,7 +60,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
 
 // -----
 
-// (C152) The same of columns that differ between the pairs.
+// (C152) Columns differ between the pairs.
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
