@@ -414,7 +414,7 @@ def theirs(build: pathlib.Path, command: str, size: tuple[int, int], depths: lis
 def print_structure(rows: list[tuple[str, Steady]]) -> None:
     roles = ["copies", "products", "epilogue", "threads"]
     print("| kernel | " + " | ".join(f"{role}: instructions" for role in roles) + " | L2 bytes | copies | tcgen05.cp | tcgen05.mma "
-          "| barrier phases | products: wait at mbarriers, % | cycles (predicted) | mbarriers of a block |")
+          "| barrier phases | MMA role: wait at mbarriers, % | cycles (predicted) | mbarriers of a CTA |")
     print("|---" * (len(roles) + 9) + "|")
     for name, row in rows:
         cells = [f"{row.roles.get(role, 0):.1f}" for role in roles] + [f"{row.bytes:.0f}"]

@@ -100,10 +100,10 @@ def main():
         print(f"  {kernel:16} {median:9.2f} {rate} {copy:15} {PURPOSES.get(kernel, '')}")
     whole, parts = rows[0][1], sum(median for _, median, _ in rows[1:])
     products = sum(median for name, median, _ in rows[1:] if "matmul_" in name and "alpha" not in name)
-    print(f"  sum of kernels   {parts:9.2f}, of products {products:.2f}, of quantizers {parts - products:.2f}")
+    print(f"  sum of kernels   {parts:9.2f}, of GEMMs {products:.2f}, of quantizers {parts - products:.2f}")
     for name in before:
         print(f"  cuBLAS bf16 {name:4} {cublas[name]:9.2f} (before {before[name]:.2f}, after {after[name]:.2f})")
-    print(f"  ratio of the step to cuBLAS' three products: {whole / cublas['all']:.3f} "
+    print(f"  ratio of the step to cuBLAS' three GEMMs: {whole / cublas['all']:.3f} "
           f"(sum of kernels: {parts / cublas['all']:.3f})")
     with open("training_step.json", "w") as file:
         json.dump({"size": [m, n, k], "cublas_us": cublas, "step": report}, file, indent=1)

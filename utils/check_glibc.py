@@ -55,7 +55,7 @@ def elf_files(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--version", default="2.28", help="of glibc (default 2.28)")
+    parser.add_argument("--version", default="2.28", help="version of glibc (default 2.28)")
     parser.add_argument("wheels", nargs="+", metavar="wheel")
     options = parser.parse_args()
     bad = 0

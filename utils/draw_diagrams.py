@@ -231,7 +231,7 @@ def levels(compiler):
 
 
 def draw_levels(compiler):
-    svg = Svg("One tile of an NVFP4 matrix product at every level of the compiler")
+    svg = Svg("One tile of an NVFP4 GEMM at every level of the compiler")
     rows = list(levels(compiler))
     # Long names continue on a second line.
     cells = [[[piece for line in cell for piece in split(line)] for cell in row[2]] for row in rows]
@@ -320,7 +320,7 @@ def draw_roles(compiler):
     if len(flow) != len(channels) or not roles:
         raise SystemExit(f"error: the kernel has {len(roles)} roles, and ends of {len(flow)} of {len(channels)} channels")
     order = sorted(roles, key=lambda role: upstream(role, flow))
-    svg = Svg("The roles and channels of an NVFP4 matrix product")
+    svg = Svg("The roles and channels of an NVFP4 GEMM")
     width, gap, top = 240, 90, 16
     height = 78 + 18 * max(len(role.lines) for role in roles)
     place = {}

@@ -172,7 +172,7 @@ def main():
     arguments.add_argument("--record", type=pathlib.Path, help="file of what each kind came to")
     arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
     arguments.add_argument("--add", action="store_true", help="keep the rows that the document has")
-    arguments.add_argument("--revision", default=revision(), help="what is recorded of the sources")
+    arguments.add_argument("--revision", default=revision(), help="the revision of the sources that is recorded")
     options = arguments.parse_args()
     kinds = list(kernel_kinds.kinds())
     if options.document:

@@ -229,7 +229,7 @@ def main():
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
-                             "stored by TMA; or products of converted operands, of swapped ones, of mma.sync, "
+                             "stored by TMA; or GEMMs of converted operands, of swapped ones, of mma.sync, "
                              "or of K = 96")
     options = parser.parse_args()
     plans = PLANS[options.plans]

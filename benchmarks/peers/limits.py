@@ -251,7 +251,7 @@ def main() -> int:
     parser.add_argument("command", choices=("reads", "products"))
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("--rows", type=int, default=1024)
-    parser.add_argument("--settle", type=float, default=0, metavar="MS", help="how long products run before they are timed, and are timed")
+    parser.add_argument("--settle", type=float, default=0, metavar="MS", help="time for which GEMMs run before they are timed, and while")
     parser.add_argument("--rounds", type=int, default=9, metavar="N")
     options = parser.parse_args()
     if options.command == "reads":

@@ -48,7 +48,7 @@ def verify(prepared: Prepared, sets: Sequence[Any], expected: Callable[[Callable
     """The largest error of any set. Raises ArithmeticError where it is too large."""
     errors = [difference(result, expected(prepared.expected, i)) for i, result in enumerate(prepared.results)]
     if not errors or max(errors) > LARGEST_ERROR + prepared.rounding:
-        raise ArithmeticError(f"the result differs from the product in f32 by {max(errors, default=0):.3g}")
+        raise ArithmeticError(f"the result differs from the GEMM in f32 by {max(errors, default=0):.3g}")
     return max(errors)
 
 

@@ -137,7 +137,7 @@ def row_of(kernel: str, case: Case, time: dict[str, object]) -> dict[str, object
 
 
 def show(rows: list[dict[str, object]]) -> None:
-    print("| NVFP4 product | kernel | predicted, us | predicted, TFLOP/s | of the peak, predicted | bound |")
+    print("| NVFP4 GEMM | kernel | predicted, us | predicted, TFLOP/s | of the peak, predicted | bound |")
     print("|---" * 6 + "|")
     for row in rows:
         shape = " x ".join(map(str, row["shape"]))  # type: ignore[call-overload]

@@ -330,7 +330,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth of the points of FP8 and FP16, in order")
     parser.add_argument("--json", type=pathlib.Path, help="write the points there")
     parser.add_argument("--again", type=pathlib.Path, help="kernels' times that --json wrote")
-    parser.add_argument("--slopes", action="store_true", help="what the times say of a launch, a tile and a k tile")
+    parser.add_argument("--slopes", action="store_true", help="cost of a launch, a tile and a k tile by the times")
     parser.add_argument("--launch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.launch:

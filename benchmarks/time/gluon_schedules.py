@@ -121,7 +121,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--ctas", type=int, choices=(1, 2), help="blocks of a cluster; both without")
+    parser.add_argument("--ctas", type=int, choices=(1, 2), help="CTAs of a cluster; both without")
     parser.add_argument("--most", type=int, default=1 << 20, metavar="K", help="leave larger K out")
     parser.add_argument("--clock", type=float, default=0, metavar="GHZ", help="0: as in the table of rates")
     parser.add_argument("--json", type=pathlib.Path, help="write the points there, each when it is known")

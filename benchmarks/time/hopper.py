@@ -319,7 +319,7 @@ def main() -> int:
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--jobs", type=int, default=1, help="predictions at a time")
     running.add_argument("--only", default="", help="points whose kind and name contain one of these, in this order")
-    running.add_argument("--mix", default="ptx", choices=("ptx", "cubin", "auto"), help="where the machine instructions come from")
+    running.add_argument("--mix", default="ptx", choices=("ptx", "cubin", "auto"), help="source of the machine instructions")
     running.add_argument("--most", type=float, default=600, help="seconds of one prediction")
     running.add_argument("--json", help="write the points there")
     measuring = commands.add_parser("measure")

@@ -336,7 +336,7 @@ class FunctionBuilder:
         for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
             if m.check(value, what, ScaledValue).amax is None:
                 raise UsageError(f"{what} must have an amax, but has none",
-                                 "a product of operands without tensor scales has no alpha")
+                                 "a matmul of operands without tensor scales has no alpha")
         assert lhs.amax and rhs.amax
         used, types = self._operands({"lhs": lhs.amax, "rhs": rhs.amax})
         rows, columns = lhs.amax.shape, rhs.amax.shape
@@ -582,5 +582,5 @@ def _check_product(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> N
                              f"{layout}", "use swizzle_scales, or quantize with "
                              "layout='tiled_128x4'")
         if value.amax is not None and alpha is None:
-            raise UsageError(f"the product must have an alpha, because {what} has an amax",
+            raise UsageError(f"the matmul must have an alpha, because {what} has an amax",
                              "pass alpha=f.matmul_alpha(lhs, rhs)")

@@ -172,7 +172,7 @@ class Driver(unittest.TestCase):
         results = {r["library"]: r for r in found["problems"][0]["results"]}
         self.assertEqual([results["fp4"]["us"], results["peer"]["us"]], [10.0, 11.0])
         self.assertLess(results["fp4"]["error"], 0.003)
-        self.assertIn("differs from the product in f32 by inf", results["wrong"]["failed"])
+        self.assertIn("differs from the GEMM in f32 by inf", results["wrong"]["failed"])
         self.assertIn("no kernel image", results["raises"]["failed"])
         text = table.text(found)
         self.assertIn("| 10.0 | right | peer right | 11.0 | 1.10 |", text)

@@ -85,7 +85,7 @@ class FromExport(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, r"node 'relu'.* has no counterpart in fp4: "
                                     r"it is aten\.relu\.default") as caught:
             ft.from_export(self.export(Behind(w, torch.float32), inputs(x)))
-        self.assertIn("export what is around the products by itself", caught.exception.note)
+        self.assertIn("export what is around the matmuls by itself", caught.exception.note)
 
         class Linear32(Linear):
             def forward(self, x: Any, *scales: Any) -> Any:

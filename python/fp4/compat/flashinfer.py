@@ -333,9 +333,9 @@ def mm_fp4(
             function of fp4.compat made may be linear, so they must be fp4.tiled(...).
     """
     refuse(use_8x4_sf_layout, "use_8x4_sf_layout",
-           "products read the layout 128x4: quantize with SfLayout.layout_128x4")
+           "matmuls read the layout 128x4: quantize with SfLayout.layout_128x4")
     refuse(backend not in ("auto", "cudnn", "cutlass"), f"backend = '{backend}'",
-           "the operands of 'auto', 'cudnn' and 'cutlass' are those of this product")
+           "the operands of 'auto', 'cudnn' and 'cutlass' are those of this matmul")
     refuse(out_dtype not in (torch.bfloat16, torch.float16), f"out_dtype = {out_dtype}")
     refuse(block_size != (16 if use_nvfp4 else 32), f"block_size = {block_size}",
            "NVFP4 has blocks of 16, and MXFP4 (use_nvfp4 = False) of 32")

@@ -268,7 +268,7 @@ def _linear(input: Any, weight: Any, bias: torch.Tensor | None = None) -> torch.
     levels = [level for level in (input.per_tensor_scale, weight.per_tensor_scale)
               if level is not None]
     refuse(bias is not None and not levels and input.orig_dtype != torch.float32,
-           "a bias without tensor scales", "torchao's product adds it before its only rounding")
+           "a bias without tensor scales", "torchao's matmul adds it before its only rounding")
     names = ("input", "scale of input", "weight", "scale of weight")
     program = product(weight.shape[0], input.shape[1], element(input.orig_dtype), "", names,
                       target(input.qdata))

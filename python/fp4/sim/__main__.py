@@ -26,8 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", help="off, default or strict: the hazard checker")
     parser.add_argument("--policy", help="eager, lazy, random or delay: when copies complete")
     parser.add_argument("--mix", choices=("ptx", "cubin", "auto"),
-                        help="where --time takes machine instructions from")
-    parser.add_argument("--clock", type=float, metavar="GHZ", help="that --time predicts for")
+                        help="source of the machine instructions that --time counts")
+    parser.add_argument("--clock", type=float, metavar="GHZ", help="clock that --time predicts for")
     for name in ("seed", "limit", "threads", "sample-after"):
         parser.add_argument(f"--{name}", type=int, metavar="N")
     parser.add_argument("--timeline", metavar="FILE", help="a trace of the kernels")

@@ -44,7 +44,7 @@ def _replace_cublas() -> None:
 
     class Announced(CublasLt):
         def __init__(self, workspace: Any = None) -> None:
-            _say("there is no cuBLAS: its products are those of torch on the CPU")
+            _say("there is no cuBLAS: its matmuls are those of torch on the CPU")
             super().__init__(workspace)
 
     nvidia.cublas.CublasLt = Announced

@@ -74,7 +74,7 @@ def scaled_mm(
 
 def _check(a: Tensor, b: Tensor, contraction_dim: Any, use_fast_accum: bool) -> None:
     if use_fast_accum:
-        raise UsageError("'use_fast_accum' must be False: 4-bit products accumulate in fp32")
+        raise UsageError("'use_fast_accum' must be False: 4-bit matmuls accumulate in fp32")
     if tuple(contraction_dim) not in ((), (1, 0), (-1, -2), (1, -2), (-1, 0)):
         raise UsageError(f"'contraction_dim' must be () or (1, 0), but got {contraction_dim}")
     if a.shape[1] != b.shape[0]:
@@ -90,7 +90,7 @@ def _scales(scale: Any, recipe: Any, swizzle: Any, matrix: Tensor,
     recipes, scales, swizzles = _list(recipe), _list(scale), _list(swizzle)
     if tuple(recipes) not in _FORMATS:
         raise UsageError(f"'scale_recipe_{name}' must be BlockWise1x16, [BlockWise1x16, TensorWise]"
-                         f" or BlockWise1x32, but got {recipe}", "fp4 has products of FP4 only")
+                         f" or BlockWise1x32, but got {recipe}", "fp4 has matmuls of FP4 only")
     format = _FORMATS[tuple(recipes)]
     if len(scales) != len(recipes):
         raise UsageError(f"'scale_{name}' must have {len(recipes)} scales, as its recipe, but got "

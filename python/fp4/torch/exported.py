@@ -140,10 +140,10 @@ def _match(node: _Node) -> tuple[_Operand, _Operand, str]:
     arguments: list[Any] = [*node.args, *[None] * 12][:12]
     a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, dtype = arguments[:10]
     if bias is not None:
-        raise _wrong(node, "it has a bias", "add the bias behind the product, outside of the graph")
+        raise _wrong(node, "it has a bias", "add the bias behind the matmul, outside of the graph")
     if node.kwargs or arguments[10] or arguments[11]:
         raise _wrong(node, "it must have no contraction_dim and no use_fast_accum",
-                     "leave both out: 4-bit products accumulate in fp32")
+                     "leave both out: 4-bit matmuls accumulate in fp32")
     if dtype not in _RESULTS:
         raise _wrong(node, f"its result must be bfloat16, float16 or float32, but is {dtype}",
                      "give output_dtype")
@@ -172,7 +172,7 @@ def _operand(node: _Node, side: str, data: _Node, scales: Any, recipe: Any,
         raise _wrong(node, f"operand {side} must be float4_e2m1fn_x2 with tiled scales in blocks, "
                      f"but has {data.meta['val'].dtype}, recipe {list(recipe)} and swizzle "
                      f"{list(swizzle)}",
-                     "products have BlockWise1x16, [BlockWise1x16, TensorWise] or BlockWise1x32 "
+                     "matmuls have BlockWise1x16, [BlockWise1x16, TensorWise] or BlockWise1x32 "
                      "scales with SWIZZLE_32_4_4; nothing is swizzled silently")
     rows, columns = _shape(data)
     operand = _Operand(data, scales[0], scales[1] if len(scales) > 1 else None, format, rows,
@@ -194,7 +194,7 @@ def _check_known(node: _Node, products: dict[_Node, Any]) -> None:
         user in products for user in node.users) and node.args[0] in operands
     if node.op in ("placeholder", "output") or node in products or is_right:
         return
-    raise _wrong(node, f"it is {node.target}", "export what is around the products by itself")
+    raise _wrong(node, f"it is {node.target}", "export what is around the matmuls by itself")
 
 
 #===--- The program -------------------------------------------------------===#
@@ -206,11 +206,11 @@ def _argument_types(products: dict[_Node, Any]) -> dict[_Node, tuple[Any, ...]]:
 
     def use(node: _Node, kind: tuple[Any, ...]) -> None:
         if node.op != "placeholder":
-            raise _wrong(node, "operands of products must be parameters, buffers or inputs",
+            raise _wrong(node, "operands of matmuls must be parameters, buffers or inputs",
                          "quantize outside of the graph")
         if types.setdefault(node, kind) != kind:
             raise _wrong(node, f"it is used as {types[node]} and as {kind}",
-                         "give each product scales of its own")
+                         "give each matmul scales of its own")
 
     for lhs, rhs, _ in products.values():
         for side in (lhs, rhs):
@@ -226,7 +226,7 @@ def _add_argument(function: FunctionBuilder, node: _Node,
                   types: dict[_Node, tuple[Any, ...]]) -> tuple[Value, _Passed]:
     """The argument of a placeholder, and how its tensor is passed."""
     if node not in types:
-        raise _wrong(node, "no product reads it", "export the module without unused inputs")
+        raise _wrong(node, "no matmul reads it", "export the module without unused inputs")
     shape, element, layout = types[node]
     value = function.argument(node.name, shape, element, layout)
     if layout == "tiled_128x4":

@@ -50,7 +50,7 @@ def check_format(name: str) -> str:
 def check_layout(name: str) -> str:
     if name not in SCALE_LAYOUTS:
         raise UsageError(f"'layout' must be linear or tiled_128x4, but got {name!r}",
-                         "products take tiled_128x4")
+                         "matmuls take tiled_128x4")
     return name
 
 

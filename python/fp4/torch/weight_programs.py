@@ -99,9 +99,9 @@ class Product:
 def check_target(target: str) -> None:
     """A UsageError where no matmul of prepacked weights runs."""
     if target not in TARGETS:
-        raise UsageError(f"a product of prepacked weights must run on one of {', '.join(TARGETS)}, "
+        raise UsageError(f"a matmul of prepacked weights must run on one of {', '.join(TARGETS)}, "
                          f"but the device has {target}",
-                         "fp4.torch.QuantizedLinear has products for other GPUs; the simulator "
+                         "fp4.torch.QuantizedLinear has matmuls for other GPUs; the simulator "
                          f"is fp4.Device('sim', target='{TARGET}')")
 
 
