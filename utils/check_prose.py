@@ -2,7 +2,7 @@
 """Finds comments, descriptions and documents whose sentences open without a noun.
 
 A sentence begins with the noun that it tells of or, for a function, with a verb. The openers that
-are found, always with a capital:
+are found, with a capital unless they open a summary of TableGen or a help text:
 
   questions  What, Whether, Where, How, Which and Who. A document may ask a question, have one as a
              title or in the head of a table, and say "Where X, Y"
@@ -11,8 +11,8 @@ are found, always with a capital:
   of         "Of few rows, ...": the sentence begins with what is left of its noun
 
 Read are comments of C, C++, CUDA, PTX, MLIR, TableGen, CMake, Python, shell and YAML, docstrings,
-strings of TableGen, what .test files say between their commands, and Markdown outside notebooks and
-fences. Lines that follow each other are one comment: its first word counts and that of each sentence
+help texts of argparse, strings of TableGen, the text of .test files between their commands, and
+Markdown outside notebooks and fences. Lines that follow each other are one comment: its first word counts and that of each sentence
 in it, a word that a line break happens to put first does not.
 
 Prints a line per finding and exits with 1 if there is one. --count prints a table by folder instead,
@@ -34,6 +34,7 @@ from check_docs import Tree
 
 QUESTIONS = ("What", "Whether", "Where", "How", "Which", "Who")
 PRONOUNS = ("It", "Its", "They", "Those")
+ANY_CASE = re.compile(rf"({'|'.join(word.lower() for word in QUESTIONS + PRONOUNS)})\b")
 OPENER = re.compile(rf"({'|'.join(QUESTIONS + PRONOUNS)}|This|That|These|Such|Of|The same)\b(?![-_/.]\w|\()")
 
 # A word after which "This" or "These" can no longer be followed by its noun.
@@ -99,6 +100,7 @@ class Paragraph(typing.NamedTuple):
     lines: list
     document: bool = False  # Questions are allowed.
     title: bool = False
+    any_case: bool = False  # The first word may begin with a small letter.
 
 
 SENTENCE_END = re.compile(r"[.!?][)\"'`*_]*\s+")
@@ -132,8 +134,8 @@ def split(lines, document=False):
 
 #===--- Comments ----------------------------------------------------------===#
 
-C_LIKE = (".cpp", ".h", ".def", ".cu", ".c", ".mlir", ".ptx", ".td", ".in")
-HASH = (".sh", ".cmake", "CMakeLists.txt", ".yml", ".toml", ".recipe")
+C_LIKE = (".cpp", ".h", ".def", ".cu", ".c", ".mlir", ".ptx", ".td")
+HASH = (".sh", ".cmake", "CMakeLists.txt", ".yml", ".toml", ".recipe", ".in", ".bash")
 LITERAL = r"(?:u8|[uUL])?R\"(?P<d>[^(\s]*)\((?s:.*?)\)(?P=d)\"|\"(?:\\.|[^\"\\\n])*\"|(?<!\w)'(?:\\.|[^'\\\n])+'"
 C_TOKEN = re.compile(rf"//[^\n]*|/\*(?s:.*?)\*/|{LITERAL}")
 TD_TOKEN = re.compile(r"//[^\n]*|/\*(?s:.*?)\*/|\[\{(?s:.*?)\}\]|\"(?:\\.|[^\"\\\n])*\"")
@@ -209,20 +211,25 @@ def td_prose(text):
             yield from markdown(match[0][2:-2], first, document=False)
         elif match[0].startswith('"'):
             if lines and text[end:match.start()].strip():
-                yield Paragraph(lines)
+                yield Paragraph(lines, any_case=True)
                 lines = []
             lines.append((first, match[0][1:-1]))
             end = match.end()
     if lines:
-        yield Paragraph(lines)
+        yield Paragraph(lines, any_case=True)
 
 
-def docstrings(text):
-    """Yields the lines of every docstring."""
+def python_strings(text):
+    """Yields the paragraphs of every docstring and help text."""
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            source = ast.get_source_segment(text, node.value).lstrip("rRuU").strip("\"'")
-            yield enumerate(source.splitlines(), node.lineno)
+        value = getattr(node, "value", None)
+        if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+            continue
+        if isinstance(node, ast.Expr):
+            source = ast.get_source_segment(text, value).lstrip("rRuU").strip("\"'")
+            yield from split(enumerate(source.splitlines(), node.lineno))
+        elif isinstance(node, ast.keyword) and node.arg == "help":
+            yield Paragraph([(value.lineno, value.value)], any_case=True)
 
 
 def python_prose(text):
@@ -230,8 +237,7 @@ def python_prose(text):
                 for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT]
     for comment in joined(comment._replace(text=title_of(comment.text)) for comment in comments):
         yield from split(comment)
-    for lines in docstrings(text):
-        yield from split(lines)
+    yield from python_strings(text)
 
 
 HASH_TOKEN = re.compile(r"'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|(?:(?<=\s)|^)#(?: [^\n]*)?$")
@@ -296,13 +302,13 @@ def paragraphs(name, text):
     """The paragraphs that a reader of the file `name` reads."""
     if name.endswith(".md"):
         return markdown(text)
-    if name.endswith((".py", ".pyi")):
+    if name.endswith((".py", ".pyi")) or re.match(r"#!\S*[ /]python", text):
         return python_prose(text)
     if name.endswith(".td"):
         return td_prose(text)
     if name.endswith(".test"):
         return test_prose(text)
-    if name.endswith(HASH):
+    if name.endswith(HASH) or text.startswith("#!"):
         return hash_prose(text)
     return c_prose(text, C_TOKEN) if name.endswith(C_LIKE) else ()
 
@@ -315,6 +321,8 @@ def findings(tree, paths):
         found = set()
         for paragraph in paragraphs(name, tree.text(name)):
             for number, sentence, first in sentences(paragraph):
+                if first and paragraph.any_case and ANY_CASE.match(sentence):
+                    sentence = sentence[0].upper() + sentence[1:]
                 if opener := banned(sentence, paragraph.document, paragraph.title):
                     comment = first and not paragraph.document
                     found.add((number, "comment" if comment else "sentence", opener))

@@ -134,13 +134,14 @@ prose lib/Add/These.cu '2:comment:These 3:sentence:This 4:sentence:Such 4:senten
   'int c; // That op waits. That of a row waits. Such a row waits. Such as this one.' \
   'int d; // Such is a row. "These" is a word. `It` is a name.' \
   'int e; // That rows wait is checked.' '// (C12) Such a row. [x] It waits.' '// [uncertain] It waits.'
-prose lib/Add/Add.td '1:comment:Where 2:comment:Whether 2:sentence:It 5:sentence:They 8:comment:Which' \
+prose lib/Add/Add.td '1:comment:Where 2:comment:Whether 2:sentence:It 5:sentence:They 8:comment:Which 13:comment:How' \
   '// Where rows are.' 'let summary = "Whether rows wait. It is long"' '  "That it is no opener";' \
   'let description = [{' '  Adds rows. They are' '  Those of a tile.' '' '  Which rows, a plan says.' \
-  '  ```' '  It is an example' '  ```' '}];'
-prose lib/Add/add.py '1:comment:Who 3:comment:What 5:sentence:Its 6:comment:Of' \
+  '  ```' '  It is an example' '  ```' '}];' \
+  'def A : Enum<"how rows wait, what it is">; def B : Enum<"rows of tiles">; def C : Enum<"of rows">;'
+prose lib/Add/add.py '1:comment:Who 3:comment:What 5:sentence:Its 6:comment:Of 7:comment:Where' \
   '# Who adds.' 'def add():' '    """What is added.' '' '    Rows of a tile. Its columns stay."""' '    a = 1  # Of rows' \
-  '    return "What is added"'
+  '    add(help="where rows are", name="where rows are"); return "What is added"'
 prose lib/Add/add.sh '1:comment:Where 3:sentence:They' \
   '# Where rows are' 'echo "It" "${#a}" # the rows' '# Rows are added. They stay.'
 prose lib/Add/CMakeLists.txt '2:comment:Those' 'add_library(a a.cpp) # the rows' '# Those of a tile'
@@ -159,6 +160,7 @@ lib/Add/add.py:1: a comment opens with 'Who': begin with a noun or a verb
 lib/Add/add.py:3: a comment opens with 'What': begin with a noun or a verb
 lib/Add/add.py:5: a sentence opens with 'Its': begin with the noun it stands for
 lib/Add/add.py:6: a comment opens with 'Of': begin with a noun or a verb
+lib/Add/add.py:7: a comment opens with 'Where': begin with a noun or a verb
 failed" ] || { echo "found: $found"; exit 1; }
 counts=$(python3 "$root/utils/check_prose.py" --root "$tree" --count lib/Add/add.sh docs || true)
 [ "$counts" == $'     6  docs\n     2  lib/Add\n     8  in all' ] || { echo "found: $counts"; exit 1; }
