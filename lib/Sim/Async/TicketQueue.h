@@ -21,7 +21,7 @@ namespace fp4::sim {
 enum class BarrierOp : uint8_t;
 enum class TicketState : uint8_t;
 
-/// A tcgen05.ld that its warp has not waited for, whether or not it is done; a wgmma that is not
+/// A tcgen05.ld for which its warp has not waited, or a wgmma that is not done. The load may be
 /// done.
 struct UnwaitedLoad {
   uint64_t id = 0;
@@ -106,7 +106,7 @@ public:
   std::array<std::vector<PairCall>, 2> &pairCalls(uint32_t pair) { return calls[pair]; }
   Cluster &cluster() { return owner; }
 
-  /// A ticket of the instruction that executes, for `lane`; its id is set.
+  /// Makes a ticket of the instruction that executes, for `lane`; its id is set.
   Ticket makeTicket(ExecContext &cx, const Insn &insn, TicketKind kind, int lane);
   /// Puts a ticket in flight. With an eager policy it runs at once.
   Status issue(Ticket ticket);

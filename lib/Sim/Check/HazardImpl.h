@@ -33,7 +33,7 @@ inline bool releases(MemOrder order) {
   return order == MemOrder::Release || order == MemOrder::AcqRel || order == MemOrder::SeqCst;
 }
 
-/// An access that is being made: what is the same for all its bytes.
+/// An access that is being made: the properties that all its bytes share.
 struct Access {
   ClusterState &cluster;
   const Clocks *now; ///< clocks of its actor
@@ -44,15 +44,16 @@ struct Access {
   uint32_t rank = 0;                  ///< of the tensor memory
   const WarpState *warp = nullptr;    ///< the warp that makes it, or
   const TicketInfo *ticket = nullptr; ///< the operation that does
-  /// (strict) of an access with an order: its value is used, and its warp has not seen one before.
+  /// (strict) True for an access with an order whose value is used, if its warp has not seen one
+  /// before.
   bool observes = false;
 };
 
-/// The clock of the actor of `made` that has what the warp or operation of `old` did: `abroad` if
-/// that is of another cluster, of which it may know nothing.
+/// Returns the clock of `made`'s actor for the warp or operation of `old`: `abroad` for another
+/// cluster. Null if the actor knows nothing of that cluster.
 const VectorClock *clockOf(const Access &made, VectorClock Clocks::*clock,
                            VectorClock Known::*abroad, const Record &old);
-/// Strong accesses whose scopes include each other.
+/// Returns true for strong accesses whose scopes include each other.
 bool bothStrong(const Access &made, const Record &old);
 
 /// Bytes of memory that the host reads while kernels run, before it may read them.

@@ -79,7 +79,7 @@ private:
   double count = 0;                                                           ///< rows in it
 };
 
-/// Between one SM and L2: what it loads comes one way, and what it stores goes the other.
+/// The way between one SM and L2: loads come one way, and stores go the other.
 struct Port {
   SharedServer loads, stores;
 };
@@ -166,7 +166,7 @@ class MemorySystem {
 public:
   MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Bytes);
 
-  /// Requests of which ports may go on as a sample.
+  /// The ports whose requests may go on as a sample.
   void setMembers(const void *begin, const void *end) { members = {begin, end}; }
   /// Counts the shares that a sample assumes from now on.
   void forgetTraffic() { traffic[0] = traffic[1] = {}; }
@@ -208,7 +208,7 @@ public:
   /// The earliest cycle at which a launch that did this may end.
   double leastEnd() const;
 
-  /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
+  /// L2 reads a line once for all that ask for it at nearly the same time; the network between L2
   /// and the SMs brings it to each.
   SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
   OutsideRows outside;

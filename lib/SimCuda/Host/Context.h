@@ -148,14 +148,14 @@ public:
   // --- Modules --------------------------------------------------------------------------------
   Module *addModule(std::span<const std::byte> fatbin, const void *origin = nullptr);
   Module *addModule(std::string ptx);
-  /// One whose kernels only --ptx-dir can have.
+  /// Adds a module whose kernels only --ptx-dir can have.
   Module *addMachineCode();
   void removeModule(Module *module);
   bool isLoaded(const Module *module) const;
-  /// The decoded program; the error says why there is none.
+  /// Decodes the program of a module; the error says why there is none.
   Status decode(Module &module);
-  /// The module whose program has `kernel`: `module`, or where that has no PTX for the device what
-  /// --ptx-dir has.
+  /// Returns the module whose program has `kernel`: `module` or, if that has no PTX for the device,
+  /// the file of --ptx-dir.
   Expected<Module *> moduleWith(Module &module, std::string_view kernel);
   bool hasPtxFolder() const { return ptxFolder.has_value(); }
   /// The kernel called `name`; null when the module has none.
