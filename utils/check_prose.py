@@ -46,6 +46,7 @@ NO_NOUN = frozenset("""
     he there his no not any all each every both either neither also only then thus hence therefore now still already
     just even alone never always often too here instead again once came took made gave let kept meant holds applies
     happens goes hold keep make take wait come go give tell say follow mean begin stand depend differ belong become
+    beside none nobody nothing everything everybody
 """.split())
 # Nouns of one thing that end in "s", and nouns of several that do not.
 SINGULAR = re.compile(r".*ss$|.*(?:axis|basis|alysis|thesis|ias|tatus|bus|ocus|orpus|ensus|adius|ulus|lens|series)$")
@@ -141,7 +142,7 @@ C_TOKEN = re.compile(rf"//[^\n]*|/\*(?s:.*?)\*/|{LITERAL}")
 TD_TOKEN = re.compile(r"//[^\n]*|/\*(?s:.*?)\*/|\[\{(?s:.*?)\}\]|\"(?:\\.|[^\"\\\n])*\"")
 # Commands and expectations of tests, which are no prose.
 DIRECTIVE = re.compile(r"\s*(?:[A-Z][A-Z0-9_-]*:|expected-|-----)")
-RULER = re.compile(r"^===?-+\s?|\s*-+===?(?://)?$|^=+$|^-+$")
+RULER = re.compile(r"^===?-+\s?|\s*-*===?(?://)?$|^=+$|^-+$")
 
 
 class Comment(typing.NamedTuple):

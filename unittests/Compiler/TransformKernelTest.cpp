@@ -6,7 +6,7 @@
 //    and what is behind the outputs untouched; the hazard checker has nothing to report;
 //  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor
 //    core.
-// That none of its synchronization can be left out: test/Target/mutations-transform.mlir.
+// test/Target/mutations-transform.mlir checks that none of its synchronization can be left out.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Numerics/DenseMma.h"
