@@ -171,8 +171,9 @@ class FunctionBuilder:
 
     def scaled(self, data: Value, scales: Value, format: str = "nvfp4", *,
                amax: Value | None = None, recipe: str | None = None) -> ScaledValue:
-        """A quantized matrix of values that exist, such as arguments. The function gets no
-        operation."""
+        """A quantized matrix R x K of `data` (R x K), `scales` (R x ceil(K/block)) and, with a
+        tensor scale, `amax` (a scalar or [R]), which exist already, such as arguments. `recipe` is
+        the one that made them. The function gets no operation."""
         find_format(format)
         self._use(data, "'data'")
         self._use(scales, "'scales'")
@@ -204,9 +205,9 @@ class FunctionBuilder:
     def amax(self, input: Value, *, nan: str = "drop", per_row: bool = False,
              per_column: bool = False, groups: Sequence[int] | None = None,
              offsets: Value | None = None) -> Value:
-        """fp4.amax: the largest magnitude of an R x K matrix, a scalar; of each row, [R]; of each
-        column, [K]; or of each of G groups of rows, [G] (see `quantize`). `nan` is "drop" or
-        "propagate"."""
+        """fp4.amax: the largest magnitude of `input`, R x K, an f32 scalar; with `per_row` of each
+        row, [R]; with `per_column` of each column, [K]; with `groups` or `offsets` of each of G
+        groups of rows, [G] (see `quantize`). `nan` is "drop" or "propagate"."""
         used, (rows, columns) = self._use(input, "'input'"), _matrix(input, "'input'")
         policy = m.word(nan, "'nan'")
         attributes = {} if nan == "drop" else {"nan": f"#fp4.nan_policy<{policy}>"}
@@ -220,7 +221,8 @@ class FunctionBuilder:
 
     def hadamard(self, input: Value, transform: Hadamard = Hadamard(), *,
                  dimension: int = 1) -> Value:
-        """fp4.hadamard: transforms groups of bf16 elements along `dimension`, 0 or 1."""
+        """fp4.hadamard: transforms groups of elements of `input`, R x K of bf16, along `dimension`,
+        0 or 1. The result has the shape and the element of `input`."""
         used = self._use(input, "'input'")
         attributes = m.check(transform, "'transform'", Hadamard)._operation(dimension)
         kind = m.tensor(input.type)
@@ -229,7 +231,8 @@ class FunctionBuilder:
 
     def hadamard_amax(self, input: Value, transform: Hadamard = Hadamard(), *,
                       dimension: int = 1) -> tuple[Value, Value]:
-        """fp4.hadamard_amax: the largest magnitudes of a matrix and of its transform, scalars."""
+        """fp4.hadamard_amax: the largest magnitudes of `input` and of its transform along
+        `dimension`, f32 scalars."""
         used = self._use(input, "'input'")
         attributes = m.check(transform, "'transform'", Hadamard)._operation(dimension)
         scalar = m.tensor(_SCALAR)
@@ -304,7 +307,7 @@ class FunctionBuilder:
     def dequantize(self, value: ScaledValue, element: str = "bf16", *,
                    per_row: bool = False) -> Value:
         """fp4.dequantize: the R x K numbers that a quantized matrix with linear scales stands
-        for, rounded once to `element`: "bf16", "f16" or "f32"."""
+        for, rounded once to `element`: "bf16", "f16" or "f32". With `per_row`, its amax is [R]."""
         value = m.check(value, "'value'", ScaledValue)
         operands = {"data": value.data, "scales": value.scales, "amax": value.amax}
         used, types = self._operands(operands)

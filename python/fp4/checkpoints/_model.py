@@ -58,6 +58,7 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
     model holds as 3-D parameters become RoutedExperts, of a stack or of a weight for each.
 
     Args:
+        path: as fp4.checkpoints.open takes it.
         model: its parameters may be on the device meta. Loaded tensors go to the device of the
             parameters that they replace, and from meta to the CPU.
         layout, global_scale, check_scales: those of fp4.checkpoints.open.
@@ -97,6 +98,7 @@ def save(model: torch.nn.Module, path: str | os.PathLike[str], layout: str, *,
     folder with model.safetensors, and a config.json with its "quantization_config".
 
     Args:
+        path: of the folder.
         layout: one of fp4.checkpoints.LAYOUTS that holds matrices by their names.
         ignore: names for the section of config.json besides those of the model's linear layers.
         nearest: as in `write`: a scale of the tensor goes to the other convention by its rounded

@@ -121,7 +121,9 @@ class Checkpoint(Mapping[str, Entry]):
         WeightOnlyLinear.
 
         Args:
+            name: of the weight, one of those over which the checkpoint iterates.
             weight_only: which of the two, where the caller knows better.
+
         Raises:
             UsageError: the checkpoint has no scale for the input, and `weight_only` is False; or
                 sizes without a kernel.
@@ -132,7 +134,8 @@ class Checkpoint(Mapping[str, Entry]):
                weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
         """The layer of several weights one below the other, such as q_proj, k_proj and v_proj. Each
         part keeps its own scale of the tensor (merge), so no weight is rounded again. The input
-        needs one scale, so the one with the largest range is taken."""
+        needs one scale, so the one with the largest range is taken. `names` are those of the
+        weights, in this order; `weight_only` and errors are those of `linear`."""
         parts, scales = [self.read(name) for name in names], self._scales_of(names)
         weight = parts[0] if len(parts) == 1 else merge(parts)
         bias = self._bias(names, parts)
@@ -182,7 +185,7 @@ class Checkpoint(Mapping[str, Entry]):
         return GlobalScale(_check_level(value, entry.input, convention), convention)
 
     def tensor(self, name: str) -> torch.Tensor:
-        """Any tensor of the files, as it is."""
+        """Any tensor of the files, as it is. A UsageError says that there is no `name`."""
         if name not in self._files.headers:
             raise UsageError(f"the checkpoint has no tensor {name!r}",
                              _nearest(name, self._files.headers))

@@ -29,6 +29,7 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
     """Writes one safetensors file, completely or not at all.
 
     Args:
+        path: of the file, whose folder exists.
         weights: by name; tiled block scales are stored linear. The gpt-oss layouts also take a
             sequence of experts of one shape, which are stacked.
         layout: one of fp4.checkpoints.LAYOUTS.

@@ -109,6 +109,8 @@ def nvfp4_quantize(
         a_global_sf: one number of any floating-point dtype, which becomes f32: the encode scale
             448 * 6 / amax. With per_token_activation it is the inverse 1 / (448 * 6), and may be a
             float.
+        sfLayout: the layout of the scales (SfLayout).
+        sf_vec_size, backend: 16 and "cuda".
         enable_pdl: has no effect here.
         per_token_activation: rows have scales of their own, amax * a_global_sf each.
 
@@ -178,6 +180,9 @@ def silu_and_mul_nvfp4_quantize(
     Args:
         input: bf16 or f16 of shape [..., 2K], K a multiple of 16.
         global_scale: as nvfp4_quantize has a_global_sf.
+        is_sf_swizzled_layout, is_sf_8x4_layout: scales in layout_128x4, or with the second in
+            layout_8x4; without the first in layout_linear.
+        enable_pdl: has no effect here.
 
     Returns:
         As nvfp4_quantize, with codes [M, K/2].
@@ -285,9 +290,15 @@ def mxfp4_quantize(
 
     Args:
         a: bf16 or f16 of shape [..., K], K a multiple of 32.
+        backend: "cuda".
+        enable_pdl: has no effect here.
+        sfLayout: the layout of the scales (SfLayout).
 
     Returns:
         As nvfp4_quantize, with K/32 scales in a row.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
     """
     refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
     check_input(a, "a", (torch.bfloat16, torch.float16), 32)
@@ -411,6 +422,10 @@ def e2m1_and_ufp8sf_scale_to_float(
         ufp8_scale_tensor: scales of M x K/sf_vec_size, E4M3 or UE8M0.
         global_scale_tensor: one f32, the decode scale 1 / a_global_sf; needed for E4M3.
         sf_vec_size, ufp8_type: 16 and 1 (E4M3), or 32 and 0 (UE8M0).
+        is_sf_swizzled_layout, is_sf_8x4_layout: as silu_and_mul_nvfp4_quantize has them.
+
+    Raises:
+        UsageError: scales of another layout or size, or no global scale beside E4M3.
     """
     refuse((sf_vec_size, ufp8_type) not in ((16, 1), (32, 0)),
            f"sf_vec_size = {sf_vec_size} with ufp8_type = {ufp8_type}",
@@ -443,7 +458,8 @@ def mxfp4_dequantize(
     a_sf: torch.Tensor,
     sfLayout: SfLayout = SfLayout.layout_128x4,
 ) -> torch.Tensor:
-    """The f32 matrix of what mxfp4_quantize returned."""
+    """The f32 matrix [M, K] of codes `a_fp4`, uint8 [M, K/2], and scales `a_sf` in `sfLayout`, as
+    mxfp4_quantize returned them."""
     layout = _layout(sfLayout)
     return e2m1_and_ufp8sf_scale_to_float(
         a_fp4, a_sf, sf_vec_size=32, ufp8_type=0, is_sf_swizzled_layout=layout != LINEAR,

@@ -79,6 +79,7 @@ def nvfp4_quantize(
 
     Args:
         data_hp: bf16 or f32 [..., K], K a multiple of 16.
+        block_size: 16.
         per_tensor_scale: one f32, the decode scale amax / 2688. Without it blocks have one level
             of scales.
 
@@ -104,6 +105,8 @@ def to_mx(
         data_hp: bf16 or f32 [..., K], K a multiple of 32.
         elem_dtype: torch.float4_e2m1fn_x2.
         block_size: 32.
+        scaling_mode: the rule of the exponents.
+        is_swizzled_scales: scales are tiles of 128 x 4, padded with zeros.
 
     Returns:
         UE8M0 scales [..., K/32], or as MXTensor.to_mx has them; and codes, uint8 [..., K/2].
@@ -176,9 +179,15 @@ class NVFP4Tensor(_Packed):
         Args:
             data_hp: bf16 or f32 [M, K] or [E, M, K], K a multiple of 16. Swizzled scales of a stack
                 need M a multiple of 128, as torchao's do.
+            block_size: 16.
             per_tensor_scale: one f32, amax / 2688, or of a stack [E, 1, 1]; None for one level of
                 scales.
             act_per_tensor_scale, act_quant_kwargs: are kept.
+            is_swizzled_scales: scales are tiles of 128 x 4, padded with zeros.
+            use_triton_kernel: False.
+
+        Raises:
+            UsageError: an argument that does not fit, or an option that has no kernel here.
         """
         refuse(use_triton_kernel, "use_triton_kernel", "its formula is MSLK's; see recipe mslk")
         check_tensor(data_hp, "data_hp")
@@ -204,7 +213,8 @@ class NVFP4Tensor(_Packed):
 
     @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The matrix, code * (scale * per_tensor_scale), computed in fp32 and rounded once."""
+        """The matrix [M, K], code * (scale * per_tensor_scale), computed in fp32 and rounded once
+        to `output_dtype`; None is the dtype that the matrix had."""
         result = self.orig_dtype if output_dtype is None else output_dtype
         layout = TILED if self.is_swizzled_scales else LINEAR
         if self.qdata.dim() == 3:
@@ -318,7 +328,8 @@ class MXTensor(_Packed):
 
     @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The matrix, code * 2^(scale - 127), as bf16 or f32."""
+        """The matrix [M, K], code * 2^(scale - 127), in `output_dtype`, bf16 or f32; None is the
+        dtype that the matrix had."""
         result = self.orig_dtype if output_dtype is None else output_dtype
         refuse(result not in _INPUTS, f"output_dtype = {result}",
                "torchao multiplies in f16, where the scales overflow")

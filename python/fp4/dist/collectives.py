@@ -21,8 +21,16 @@ from .groups import Gathering, Group, all_reduce_max, exchange, members
 
 
 def amax(x: torch.Tensor, group: Group = None) -> torch.Tensor:
-    """The largest magnitude of the shards `x` [..., K] of all ranks, a float32 scalar. Shards may
-    have different sizes, also none. NaN elements are skipped."""
+    """The largest magnitude of the shards of all ranks, a float32 scalar on each.
+
+    Args:
+        x: this rank's shard, [..., K] in bfloat16, float16 or float32. Shards may have different
+            sizes, also none. NaN elements are skipped.
+        group: a torch.distributed.ProcessGroup, or None for all ranks.
+
+    Raises:
+        UsageError: this process is no member of `group`, or an `x` that does not fit.
+    """
     _check_tensor(x)
     members(group, x.device)
     return all_reduce_max(functional.amax(x), group)

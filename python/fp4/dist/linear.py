@@ -141,6 +141,7 @@ class ColumnParallelLinear(_ParallelLinear):
     _dim = 0
 
     def forward(self, x: torch.Tensor, sizes: Sequence[int] | None = None) -> torch.Tensor:
+        """This rank's columns of Y, in the dtype of x."""
         y = column_parallel_linear(x, self.weight.value, self.bias, self.group, sizes=sizes,
                                    sequence_parallel=self.sequence_parallel, dtype=x.dtype)
         return y if self.sequence_parallel else y.view(*x.shape[:-1], -1)
@@ -153,6 +154,7 @@ class RowParallelLinear(_ParallelLinear):
     _dim = 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Y, or with sequence parallelism this rank's rows of Y, in the dtype of x."""
         y = row_parallel_linear(x, self.weight.value, self.bias, self.group,
                                 sequence_parallel=self.sequence_parallel, dtype=x.dtype)
         return y if self.sequence_parallel else y.view(*x.shape[:-1], -1)

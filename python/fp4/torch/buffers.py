@@ -37,6 +37,7 @@ class ScaledBuffers(torch.nn.Module):
 
     @property
     def value(self) -> Scaled:
+        """The matrix; its tensors are the buffers themselves."""
         scales = self.get_buffer("scales").view(SCALE_DTYPES[self._facts[1]])
         return Scaled(self.get_buffer("data").view(torch.float4_e2m1fn_x2), scales,
                       self._buffers["amax"], *self._facts)

@@ -19,8 +19,19 @@ _ops = torch.ops.fp4
 
 
 def amax(x: torch.Tensor, *, per_row: bool = False) -> torch.Tensor:
-    """The largest magnitude of a matrix [M, K], as a float32 scalar, or [M] with one for each row.
-    NaN elements are skipped. No gradient is recorded."""
+    """The largest magnitude of a matrix as float32.
+
+    Args:
+        x: bfloat16, float16 or float32, [M, K] or [..., K] whose leading sizes become M. NaN
+            elements are skipped.
+        per_row: one number for each row, [M], instead of a scalar.
+
+    Returns:
+        A scalar or [M]. No gradient is recorded.
+
+    Raises:
+        UsageError: an `x` of another dtype or shape.
+    """
     result: torch.Tensor = _ops.amax(_matrix(x, "x"), per_row)
     return result
 
@@ -72,7 +83,14 @@ def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
                   amax: torch.Tensor | None = None, rounding: str = "nearest",
                   rng: torch.Tensor | None = None, square: bool = False) -> torch.Tensor:
     """dequantize(quantize(x)) in the shape and dtype of `x`; the gradient passes straight through.
-    The arguments are those of `quantize`."""
+
+    Args:
+        x: as `quantize` takes it.
+        format, recipe, amax, rounding, rng, square: those of `quantize`.
+
+    Raises:
+        UsageError: an argument that does not fit, as in `quantize`.
+    """
     recipes.check_format(format)
     recipe = recipe or recipes.DEFAULT_RECIPES[format]
     rows = _rows(x, "x")
@@ -84,8 +102,8 @@ def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
 
 
 def dequantize(x: Scaled, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
-    """The numbers of `x`, [M, K], computed in fp32 and rounded once to bfloat16, float16 or
-    float32. Tiled scales are rearranged first."""
+    """The numbers of `x`, [M, K], computed in fp32 and rounded once to `dtype`: bfloat16, float16
+    or float32. Tiled scales are rearranged first. A UsageError refuses another dtype."""
     linear = swizzle(x, "linear")
     result: torch.Tensor = _ops.dequantize(_typed(x.data), linear.scales, x.amax, x.format,
                                            x.recipe, dtype)

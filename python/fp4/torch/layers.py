@@ -84,6 +84,7 @@ class Linear(torch.nn.Linear):
         return found.train(source.training)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """y [..., out_features] of input [..., in_features], in the dtype of input."""
         x = _input(input, self.in_features)
         recipe = self.recipe
         if torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad):
@@ -153,6 +154,7 @@ class QuantizedLinear(torch.nn.Linear):
 
     @property
     def weight(self) -> torch.Tensor:  # type: ignore[override]
+        """The weight [out_features, in_features], dequantized each time that it is read."""
         return StoredWeight(lambda dtype: fp4.dequantize(self.unpack(), dtype),
                             (self.out_features, self.in_features), self.weight_dtype,
                             self.scaled.get_buffer("data").device)
@@ -165,6 +167,7 @@ class QuantizedLinear(torch.nn.Linear):
         refuse_reset(self)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """y [..., out_features] of input [..., in_features], in the dtype of input."""
         x = _input(input, self.in_features)
         weight = self.scaled.value
         y = _apply(x, self.bias, weight.data, weight.scales, weight.amax, self.input_amax,

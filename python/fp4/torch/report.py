@@ -14,11 +14,11 @@ class LayerReport:
     Attributes:
         name: in the model; a layer that has several names has a line for each.
         kind: the class that the layer had.
-        format: what it became, such as "nvfp4"; "" where it stays as it is.
+        format: of the weight that it got, such as "nvfp4"; "" if it stays as it is.
         bytes_before, bytes_after: of its parameters and buffers. A weight that other layers share
             counts as theirs.
-        reason: why it stays, or what else is to be known.
-        is_expected: whether the caller or the documentation says that it stays.
+        reason: for which it stays, or what else is to be known.
+        is_expected: the caller or the documentation says that it stays.
     """
 
     name: str
@@ -52,10 +52,12 @@ class Report:
 
     @property
     def bytes_before(self) -> int:
+        """Bytes of the parameters and buffers of all layers before the conversion."""
         return sum(layer.bytes_before for layer in self.layers)
 
     @property
     def bytes_after(self) -> int:
+        """Bytes of the parameters and buffers of all layers after the conversion."""
         return sum(layer.bytes_after for layer in self.layers)
 
     def __iter__(self) -> Iterator[LayerReport]:

@@ -121,6 +121,7 @@ class Scaled:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of data, scales and amax together."""
         return sum(tensor.nbytes for tensor in self.tensors)
 
     def to(self, device: torch.device | str | int, *, non_blocking: bool = False) -> Scaled:
@@ -131,12 +132,15 @@ class Scaled:
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def cpu(self) -> Scaled:
+        """The same matrix on the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: int | None = None) -> Scaled:
+        """The same matrix on a GPU; None is torch's current device."""
         return self.to("cuda" if device is None else f"cuda:{device}")
 
     def clone(self) -> Scaled:
+        """A copy with memory of its own."""
         return self._map(torch.Tensor.clone)
 
     def same(self, other: Scaled) -> bool:

@@ -315,6 +315,7 @@ class WeightOnlyLinear(torch.nn.Linear):
 
     @property
     def weight(self) -> torch.Tensor:  # type: ignore[override]
+        """The weight [out_features, in_features], dequantized each time that it is read."""
         return StoredWeight(self._dequantized, (self.out_features, self.in_features),
                             self.weight_dtype, self.packed.device)
 
@@ -329,6 +330,7 @@ class WeightOnlyLinear(torch.nn.Linear):
         return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """y [..., out_features] of input [..., in_features], in the dtype of input."""
         fp4._check_input(input, "input")
         if input.shape[-1] != self.in_features:
             raise UsageError(f"'input' must have {self.in_features} columns, but got the shape "
