@@ -69,7 +69,7 @@ class Problem:
 
 
 def teraflops(problem: Problem, value: float) -> float:
-    """From TFLOP/s to microseconds."""
+    """Converts TFLOP/s to microseconds."""
     return problem.flops / value / 1e6
 
 

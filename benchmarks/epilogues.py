@@ -156,7 +156,7 @@ def plan_of(e: Epilogue, tile: str, warps: int) -> str:
 
 
 def spell(plan: str) -> str:
-    """As `planned` names it."""
+    """Returns the name that `planned` gives to a plan."""
     rows, columns = re.search(r"\[(\d+), (\d+)", plan).groups()  # type: ignore[union-attr]
     return f"{rows}x{columns}, {plan[-1]}"
 
@@ -212,7 +212,7 @@ def cell(time: float | None, decided: tuple[str, float] | None, static: bool, ma
 
 
 def times_of(bench: Bench, e: Epilogue, size: str, tiles: list[str]) -> dict[str, tuple[float | None, tuple[str, float] | None]]:
-    """By tile and warps, those of the chosen plan under that name too."""
+    """Returns times by tile and warps, and those of the chosen plan under its name."""
     found = {}
     for tile in tiles:
         for warps in (4, 8):

@@ -54,8 +54,8 @@ def read(path: str) -> Points:
 
 
 def predict(p: Points, rates: np.ndarray) -> np.ndarray:
-    """In microseconds: productCost of CostModel.cpp for pairs of CTAs, results of fp32 and scales of 16 elements, in
-    kernels that hold no results in registers and whose accumulators do not overlap."""
+    """Predicts microseconds: productCost of CostModel.cpp for pairs of CTAs, results of fp32 and scales of 16
+    elements, in kernels that hold no results in registers and whose accumulators do not overlap."""
     feed, fill, per_column, serial, store, tail, write, launch = rates
     rows = 128 + p.columns / 2
     issue = np.maximum(2 * 128 * p.columns * 64 / FLOPS, rows * 32 / SHARED)

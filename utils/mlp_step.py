@@ -73,7 +73,8 @@ def theirs(m, k, f, n):
 
 
 def ours(launches):
-    """By part: 6 launches of layer 1, silu, 6 of layer 2, 6 backward, among them the slope of silu, and 6."""
+    """Returns our launches by part: 6 launches of layer 1, silu, 6 of layer 2, 6 backward, among them the
+    slope of silu, and 6."""
     parts, rest = {}, list(launches)
     for part, count in zip(PARTS, (6, 1, 6, 6, 0, 6)):
         parts[part], rest = rest[:count], rest[count:]

@@ -24,7 +24,7 @@ class Format:
         return self.element == "f4E2M1FN"
 
 
-# By their enumerators and by their names.
+# The formats, by their enumerators and by their names.
 ENUMERATORS = {enumerator: Format(*row)
                for enumerator, *row in FORMAT.findall((SOURCES / "Formats.def").read_text())}
 FORMATS = {format.name: format for format in ENUMERATORS.values()}
@@ -40,7 +40,7 @@ class Recipe:
 
     @property
     def rounds_to_nearest_only(self):
-        """As numerics::roundsToNearestOnly has it."""
+        """True if numerics::roundsToNearestOnly is."""
         return not FORMATS[self.format].is_packed or bool(
             re.search("Adaptive::|Ties::TowardZero|NegativeZero::Never", self.decisions))
 

@@ -68,7 +68,7 @@ def program(line: str, chains: int) -> str:
 
 
 def span(words: Any, warps: int) -> int:
-    """From the first warp's beginning to the last one's end."""
+    """Returns the clocks from the first warp's beginning to the last one's end."""
     return int(max(words[2 * w + 1] for w in range(warps)) - min(words[2 * w] for w in range(warps)))
 
 

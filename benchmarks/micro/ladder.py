@@ -94,7 +94,8 @@ WAIT: mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %now, 
 
 
 def starts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """When the CTAs of a grid that fits begin, by the global timer, which has its own resolution."""
+    """Measures when the CTAs of a grid that fits begin, by the global timer, which has its own
+    resolution."""
     sms = device.multiprocessors()
     body = """  .reg .b64 %begin, %now, %at; .reg .b32 %b, %t; .reg .pred %q;
   mov.u64 %begin, %globaltimer; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;

@@ -1,4 +1,5 @@
-"""In which order a scheduler takes its warps, and at what clock: CTAs that read 32 bytes a thread, compute and end."""
+"""The order in which a scheduler takes its warps, and the clocks: CTAs that read 32 bytes a thread, compute and
+end."""
 from __future__ import annotations
 
 import statistics

@@ -94,7 +94,8 @@ def succeed(*command: Any, **options: Any) -> str:
 
 
 def compile_cutlass(folder: pathlib.Path, checkout: pathlib.Path) -> None:
-    """As benchmarks/peers does, with PTX beside the machine code, and CUDA's runtime as a library of its own."""
+    """Compiles CUTLASS as benchmarks/peers does, with PTX beside the machine code, and CUDA's runtime as a
+    library of its own."""
     from libraries.cutlass import OPTIONS
     from libraries.nvcc import compile_kernels
     options = (*OPTIONS, "-cudart=shared", "-gencode", "arch=compute_90a,code=compute_90a")

@@ -90,7 +90,7 @@ using MemRef = StridedMemRefType<float, 2>;
 struct Matrix {
   Matrix(int64_t rows, int64_t columns) : rows(rows), columns(columns), values(rows * columns) {}
   float &at(int64_t row, int64_t column) { return values[row * columns + column]; }
-  /// As MLIR's C interface passes it.
+  /// The matrix as MLIR's C interface passes it.
   MemRef descriptor() { return {values.data(), values.data(), 0, {rows, columns}, {columns, 1}}; }
 
   int64_t rows, columns;

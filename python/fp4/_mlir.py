@@ -49,7 +49,7 @@ def words(values: Iterable[object], what: str) -> str:
 
 
 def one_of(value: object, what: str, known: Sequence[str]) -> str:
-    """One of the words that are `known`; a UsageError lists them."""
+    """Checks that a word is one of `known`; a UsageError lists them."""
     if check(value, what, str) not in known:
         raise UsageError(f"unknown {what} {value!r}", f"there are {', '.join(known)}")
     return str(value)

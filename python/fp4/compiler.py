@@ -1,4 +1,4 @@
-"""From the text of a program to code."""
+"""The compiler: from the text of a program to code."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ class _Executable:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """Nobody closes the executable and its device meanwhile; a UsageError where it happened."""
+        """Keeps the executable and its device open meanwhile; a UsageError if they are closed
+        already."""
         if not self.gate.enter():
             raise closed()
         try:

@@ -12,7 +12,7 @@ if torch is not None:
     import fp4.torch as ft
 
     class TurnedExperts(torch.nn.Module):
-        """As gpt-oss holds them: transposed, gates and ups in turns, biases."""
+        """Experts as gpt-oss has them: transposed, gates and ups in turns, biases."""
 
         def __init__(self, experts: int = 4, hidden: int = 96, size: int = 80) -> None:
             super().__init__()
@@ -24,7 +24,7 @@ if torch is not None:
             self.down_proj_bias = parameter(experts, hidden)
 
     class HalvedExperts(torch.nn.Module):
-        """As Mixtral holds them: gates in front of ups, no biases."""
+        """Experts as Mixtral has them: gates in front of ups, no biases."""
 
         def __init__(self, experts: int = 4, hidden: int = 96, size: int = 80) -> None:
             super().__init__()

@@ -67,7 +67,7 @@ class WeightOnly(unittest.TestCase):
             nvfp4(matrix(100, K).half())
             self.assertEqual(rows(matrix(9, K)).shape, (9, N))
             self.assertEqual(rows.alpha.shape, (N,))
-        # One for bf16, for f16, for MXFP4, and where rows of the weights have scales.
+        # Programs for bf16, for f16, for MXFP4, and for weights with a scale for each row.
         self.assertEqual(weight_programs.product.cache_info().misses, 4)
 
     def test_warps_multiply_on_other_targets(self) -> None:

@@ -263,7 +263,7 @@ def as_gpt_oss(ck: Any, path: str, exact: Any) -> None:
 
 
 def as_modelopt_stacks(ck: Any, path: str, exact: Any) -> None:
-    """As ModelOpt writes the experts of gpt-oss: transposed, with one scale for all."""
+    """Stores experts as ModelOpt writes those of gpt-oss: transposed, with one scale for all."""
     content = rest_of(exact)
     for last in ("gate_up_proj", "down_proj"):
         stack = getattr(exact.get_submodule(PLACE), last)

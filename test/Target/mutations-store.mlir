@@ -1,6 +1,6 @@
-// As mutations.mlir, of a kernel that stores tiles through shared memory: what threads, bulk copies and barriers
-// order among themselves is needed, and the simulator notices when it is gone. 9 tiles on 1 CTA make every
-// ring wrap around.
+// Mutants as in mutations.mlir, of a kernel that stores tiles through shared memory: what threads, bulk copies
+// and barriers order among themselves is needed, and the simulator notices when it is gone. 9 tiles on 1 CTA
+// make every ring wrap around.
 // RUN: fp4-runner %s --multiprocessors=1 --emit=so -o %t.so
 // RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s

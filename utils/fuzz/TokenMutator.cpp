@@ -110,7 +110,7 @@ bool opens(const Token &token) {
   return token.kind == Kind::Punct && std::string_view("([{<").find(token.text[0]) != std::string_view::npos;
 }
 
-/// Behind the bracket that `begin` opens, or `begin` when it is not closed.
+/// Returns the index behind the bracket that `begin` opens, or `begin` when it is not closed.
 size_t behindBracket(const Tokens &tokens, size_t begin) {
   const char open = tokens[begin].text[0];
   const char close = open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : '>';

@@ -20,7 +20,7 @@ from .library import Library, Missing, Prepared, check_module
 
 WEIGHTS = {"nvfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e4m3", "group_size": 16, "scale_2_type": "tensor"},
            "mxfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e8m0", "group_size": 32}}
-#: As long as `warm` takes at most.
+#: Seconds that `warm` takes at most.
 WARM_SECONDS = 40
 
 

@@ -163,7 +163,8 @@ def prepack_program(problem: Problem, form: str = "") -> str:
 
 
 def tile_program(problem: Problem, rows: int) -> str:
-    """From the scales of a checkpoint to the layout in which GEMMs read them."""
+    """The program that rearranges the scales of a checkpoint into the layout in which GEMMs read
+    them."""
     linear, tiled = _scales(problem, rows), _block_types(problem, rows)[1]
     return (f"func.func @tile(%s: {linear}) -> {tiled} {{\n  %t = fp4.swizzle_scales %s : {linear} -> {tiled}\n"
             f"  return %t : {tiled}\n}}\n")

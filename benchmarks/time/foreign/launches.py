@@ -93,7 +93,7 @@ KINDS = {"cutlass": {"48_tf32": 48, "49_specialized": 490, "49_pingpong": 491, "
 
 
 def _library(path: pathlib.Path) -> ctypes.CDLL:
-    """As benchmarks/peers loads it, without PyTorch."""
+    """Loads a library as benchmarks/peers does, without PyTorch."""
     ctypes.CDLL("libcuda.so.1", ctypes.RTLD_GLOBAL)
     if "FP4_SIM_REPORT" not in os.environ:  # the simulator has its own
         ctypes.CDLL(str(path.with_name("libcudart.so.13")), ctypes.RTLD_GLOBAL)

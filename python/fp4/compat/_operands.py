@@ -48,7 +48,7 @@ def rows_of(x: torch.Tensor) -> torch.Tensor:
 
 
 def scalar(value: Any, name: str) -> torch.Tensor:
-    """One f32."""
+    """Checks that an argument is one f32, and returns it as a scalar."""
     check_tensor(value, name)
     if value.numel() != 1 or value.dtype != torch.float32:
         raise UsageError(f"argument '{name}' must be one float32, but got {type_of(value)}",
@@ -67,7 +67,7 @@ def numbers(value: Any, name: str, count: int, dtypes: tuple[torch.dtype, ...]) 
 
 
 def converted(value: Any, name: str) -> torch.Tensor:
-    """One f32, of one number of any floating-point dtype, for packages that convert it."""
+    """Returns one f32 of one number of any floating-point dtype, for packages that convert it."""
     check_tensor(value, name)
     return scalar(value.float() if value.dtype.is_floating_point else value, name)
 

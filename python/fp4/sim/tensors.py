@@ -57,11 +57,11 @@ class _Marked:
         self._written.pop(tensor.untyped_storage()._cdata, None)
 
     def begin_unwritten(self, tensor: _T) -> None:
-        """Nobody has written the storage of this new tensor."""
+        """Notes that nobody has written the storage of this new tensor."""
         self._written[tensor.untyped_storage()._cdata] = []
 
     def note_written(self, tensor: _T) -> None:
-        """An operation of torch has written the tensor."""
+        """Notes that an operation of torch has written the tensor."""
         storage = tensor.untyped_storage()
         written = self._written.get(storage._cdata)
         if written is None:

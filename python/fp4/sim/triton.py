@@ -97,7 +97,8 @@ def limit_points(testing: Any, points: int) -> None:
 
 def _limit_configs(tuner: Any, configs: int) -> None:
     original = tuner._bench
-    # By the arguments of a run: a configuration that does not fit the device counts for nothing.
+    # Configurations that were tried, by the arguments of a run: one that does not fit the device
+    # counts for nothing.
     tried: dict[int, tuple[Any, int]] = {}
 
     def bench(self: Any, *args: Any, config: Any, **meta: Any) -> Any:

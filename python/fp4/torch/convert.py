@@ -1,4 +1,4 @@
-"""From a model with linear layers to one that computes them in 4 bits, and back."""
+"""Conversion of a model with linear layers to one that computes them in 4 bits, and back."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ class WeightOnlyExperts(torch.nn.Module):
         return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
 
     def _offsets(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
-        """As the operation takes them."""
+        """Returns the offsets in a form that the operation takes."""
         count = self.experts
         if offsets is None:
             if input.dim() != 3 or input.shape[0] != count:

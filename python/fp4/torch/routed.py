@@ -152,8 +152,8 @@ def experts_from(module: Any, *, format: str = "nvfp4",
 def experts_of(module: Any, gates: Sequence[Scaled], ups: Sequence[Scaled],
                downs: Sequence[Scaled], *, gate_up_bias: torch.Tensor | None = None,
                down_bias: torch.Tensor | None = None) -> RoutedExperts:
-    """As experts_from, of matrices that are quantized already and of biases as the module has
-    them."""
+    """Makes experts as experts_from does, of matrices that are quantized already and of biases as
+    the module has them."""
     layout = _layout_of(module)
     gate_bias = up_bias = None
     if gate_up_bias is not None:

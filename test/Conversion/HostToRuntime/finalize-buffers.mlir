@@ -42,7 +42,7 @@ func.func @counters(%x: tensor<64x32xbf16>) -> tensor<f32> {
   return %0 : tensor<f32>
 }
 
-// So do reports.
+// Reports stay for the next call too.
 
 // CHECK-LABEL: func.func @report
 // CHECK:         gpu.alloc () {fp4.group_report = "offsets"}

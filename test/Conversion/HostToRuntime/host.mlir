@@ -108,7 +108,7 @@ func.func @counters(%x: memref<?xi32>) {
   return
 }
 
-// So is what kernels report of groups, under the name of the operand.
+// Reports of kernels about groups are memory of the program too, under the name of the operand.
 // CHECK-LABEL: llvm.func internal @report(
 func.func @report() {
   // CHECK: %[[WHAT:.*]] = llvm.mlir.addressof @fp4_group_report_{{[0-9a-f]+}}

@@ -144,7 +144,7 @@ func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp
 
 // -----
 
-// But not with split-K and a reduction in a cluster.
+// Larger tiles are chosen with split-K and a reduction in a cluster.
 // CHECK-LABEL: @fast_split
 // CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
