@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks that every constraint of the fp4 and pipe dialects is documented, verified and violated by a test.
 
-fp4: docs/Spec.md lists "(C1)" under the heading of its operation or attribute, the verifiers carry the
-comment "// op (C1)" where they check it, and test/Dialect/Fp4/invalid-*.mlir name "// op (C1)" above
-a case that violates it. pipe: labels are unique, (C101) and up; docs/Pipe.md lists them, comments in
-lib/Dialect/Pipe and test/Dialect/Pipe carry them.
+fp4: Fp4Constraints.td lists "(C1)" for its operation or attribute, the verifiers carry the comment
+"// op (C1)" where they check it, and test/Dialect/Fp4/invalid-*.mlir name "// op (C1)" above a case that
+violates it. pipe: labels are unique, (C101) and up; PipeConstraints.td lists them, comments in
+lib/Dialect/Pipe and test/Dialect/Pipe carry them, and descriptions of operations name no others.
 
 A label alone proves nothing. The error that a test expects below its label must have words of the check
 that carries the label: of the string literals of the labelled statement, function or section, or of the
@@ -17,6 +17,8 @@ import collections
 import pathlib
 import re
 import sys
+
+from reference import constraints
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 # Files with checks, and the functions that they call.
@@ -148,17 +150,17 @@ def tests(files, label_of):
 #===--- Dialects ----------------------------------------------------------===#
 
 
-def documented_fp4():
-    """{(operation or attribute, label)}; labels below a heading without one have the subject None."""
-    labels, subject = set(), None
-    for line in (ROOT / "docs/Spec.md").read_text().splitlines():
-        heading = re.match(r"#+ .*`#?fp4\.(\w+)`", line)
-        if line.startswith("#"):
-            subject = heading.group(1) if heading else None
-        item = re.match(rf"- {LABELS}", line)
-        if item:
-            labels.add((subject, item.group(1)))
-    return labels
+def listed(dialect):
+    """[(subject, label)] of the file of rules; all rules of pipe have one subject."""
+    return [(subject if dialect == "fp4" else "pipe", label)
+            for subject, rules in constraints.read(ROOT, dialect) for label, _ in rules]
+
+
+def described():
+    """(label, file) of the rules that descriptions of the pipe dialect name."""
+    for path in sorted((ROOT / "include/fp4/Dialect/Pipe").rglob("*.td")):
+        for label in dict.fromkeys(re.findall(r"\((C\d\d\d)\)", path.read_text())):
+            yield label, path.name
 
 
 def fp4_labels(subjects):
@@ -194,24 +196,22 @@ def findings(documented, checked, tested, document):
 
 
 def main():
-    listed = pipe_labels("\n".join(re.findall(
-        r"^- \(C\d\d\d\)", (ROOT / "docs/Pipe.md").read_text(), re.M)))
-    documented, pipe = documented_fp4(), set(listed)
-    fp4 = {(subject, label) for subject, label in documented if subject}
-    astray = sorted(label for _, label in documented - fp4)
+    fp4, pipe = listed("fp4"), listed("pipe")
+    files = {dialect: pathlib.Path(file).name for dialect, file in constraints.FILES.items()}
     label_of = fp4_labels({subject for subject, _ in fp4})
     missing = [
-        *(f"({label}) stands below a heading of docs/Spec.md that names no operation" for label in astray),
-        *(f"pipe ({label}) stands twice in docs/Pipe.md" for label in sorted(
-            {label for _, label in listed if listed.count(("pipe", label)) > 1})),
+        *(f"{subject} ({label}) stands twice in {files[dialect]}" for dialect, rules in (("fp4", fp4), ("pipe", pipe))
+          for subject, label in sorted({rule for rule in rules if rules.count(rule) > 1})),
+        *(f"{file} names ({label}), which is no rule of {files['pipe']}" for label, file in described()
+          if ("pipe", label) not in pipe),
         *findings(fp4, checks(["lib/Dialect/Fp4/IR/*.cpp"], label_of),
-                  tests("test/Dialect/Fp4/invalid-*.mlir", label_of), "docs/Spec.md"),
+                  tests("test/Dialect/Fp4/invalid-*.mlir", label_of), files["fp4"]),
         *findings(pipe, checks(["lib/Dialect/Pipe/**/*.cpp", "lib/Dialect/Pipe/**/*.h"], pipe_labels),
-                  tests("test/Dialect/Pipe/**/*.mlir", pipe_labels), "docs/Pipe.md")]
+                  tests("test/Dialect/Pipe/**/*.mlir", pipe_labels), files["pipe"])]
     for line in missing:
         print(f"error: {line}")
     if not missing:
-        print(f"{len(fp4) + len(pipe)} constraints agree in 3 places")
+        print(f"{len(set(fp4)) + len(set(pipe))} constraints agree in 3 places")
     return 1 if missing else 0
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Documents, comments and diagrams describe this tree, functions and files are short, and what is not
 # so is found. result_tables.sh has the wrong results and tables beside the right ones.
+# Documents, comments, diagrams and generated pages describe this tree, functions and files are short, and what is not
+# so is found.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
@@ -10,6 +12,7 @@ python3 "$root/utils/result_tables.py" --check
 python3 "$root/utils/reference_hazards.py" --check
 python3 "$root/utils/reference_recipes.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
+python3 "$root/utils/write_reference.py" --check --build "$1"
 
 
 # The support matrix of README.md is current, and one of a compiler without kernels is not.
@@ -65,6 +68,16 @@ fi
 recipes && recipes --check
 grep -q '^| ocp_upward | mxfp4 |' "$tree/docs/reference/recipes.md"
 rm -r "$tree/include" "$tree/docs/reference"
+# A generated page that was changed by hand, and one that is missing.
+cp -r "$root/docs/reference" "$tree/reference"
+echo >>"$tree/reference/fp4-ops.md"
+rm "$tree/reference/targets.md"
+if stale=$(python3 "$root/utils/write_reference.py" --check --build "$1" --pages "$tree/reference"); then
+  echo "a generated page that was changed is not found"
+  exit 1
+fi
+[[ "$stale" == *"fp4-ops.md is stale"*"targets.md is stale"* && "$stale" != *"python.md is stale"* ]]
+rm -r "$tree/reference"
 page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
 expect() { # findings, with the page that is given
   page "$2" "$3" >"$tree/docs/Page.md"

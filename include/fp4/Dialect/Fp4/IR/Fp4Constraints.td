@@ -1,0 +1,331 @@
+//===- Fp4Constraints.td - Which programs of fp4 are legal ------------------===//
+//
+// The rules of operations and attributes, each with the label that its check and its test carry
+// (utils/check_constraints.py compares the three places). utils/write_reference.py makes
+// docs/reference/constraints.md of this file. The subject is an operation or attribute of the
+// dialect, or "operation" for a rule of every operation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_FP4_IR_FP4CONSTRAINTS_TD
+#define FP4_DIALECT_FP4_IR_FP4CONSTRAINTS_TD
+
+// A subject, and its rules as a Markdown list.
+class Fp4_Constraints<string about, string text> {
+  string subject = about;
+  string rules = text;
+}
+
+def : Fp4_Constraints<"operation", [{
+  - (C1) An attribute without the prefix of a dialect is one of the operation. A misspelled one
+    would leave the operation with a default.
+  - (C200) A matrix, or a tensor of prepacked weights, has extents of at most 2^40. Its sizes can
+    then be added and multiplied.
+}]>;
+
+def : Fp4_Constraints<"scale_layout", [{
+  - (C1) the elements are f8E4M3FN or f8E8M0FNU.
+  - (C2) there are two dimensions.
+}]>;
+
+def : Fp4_Constraints<"weight_layout", [{
+  - (C1) the elements are i8.
+  - (C2) the three dimensions are static, and a tile has 4608 bytes (nvfp4), 4352 (mxfp4) or 8704
+    (mxfp4 for activations of e4m3, N/128 x K/128 tiles).
+  - (C3) a tile of `wgmma_rows` has 8704 bytes.
+}]>;
+
+def : Fp4_Constraints<"recipe", [{
+  - (C1) the name is the name of a recipe.
+  - (C2) each decision is one that the recipe's format has, and its value is an enumerator of the
+    decision or a number.
+  - (C3) the decisions fit together: numbers are in range, no spelling reads an encode scale that
+    the tensor rule does not define, a guard has a factor to bound, and an adaptive recipe has a
+    tensor scale, no floor and a saturating cast.
+}]>;
+
+def : Fp4_Constraints<"target", [{
+  - (C1) The name is a row of the target table, and `multiprocessors` is 0 to 65535.
+  - (C2) The attribute is on a `builtin.module` and is a `#fp4.target`.
+}]>;
+
+def : Fp4_Constraints<"plan", [{
+  - (C1) A plan has fields of its family only, each once.
+  - (C2) Numbers are positive, and words are those that the field has. `tile` has 3 numbers in
+    tile_product and 2 in tile_transform, `cluster` has 2, and `wave_cost` has 3.
+  - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
+    `#fp4.plan`.
+  - (C461) `fp4.row_plans` is on a `fp4.blockscaled_matmul`. It is a list of plans of family
+    tile_product that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
+  - (C495) `fp4.size_plans` is on a `fp4.blockscaled_matmul`. It is a list of plans of family
+    tile_product. They, and the `fp4.plan` beside them, have `wave_cost`.
+  - (C506) Plans of `fp4.size_plans` may have `depth_unit`. No other plan has it.
+}]>;
+
+def : Fp4_Constraints<"prologue", [{
+  - (C1) It is a unit attribute on an elementwise linalg.generic that gives one matrix of f32,
+    bf16 or f16 with static columns, and has an operand with an element for each of the result.
+}]>;
+
+def : Fp4_Constraints<"epilogue", [{
+  - (C1) each step is the name of a step.
+}]>;
+
+def : Fp4_Constraints<"function", [{
+  - (C1) `fp4.name` is a string.
+  - (C2) `fp4.dims` is an array of one string for each dimension.
+  - (C3) the names of the arguments differ, and so do the names of the results.
+  - (C476) `fp4.strided` is a unit attribute.
+  - (C477) the argument, or result, has two or three dimensions, elements of bf16, f16, f32, 4, 6
+    or 8 bits, and no encoding. The last dimension is static, but for a result whose elements do
+    not have 4 bits.
+  - (C493) the result is a matrix.
+}]>;
+
+def : Fp4_Constraints<"amax", [{
+  - (C1) `input` has elements of type bf16, f16 or f32.
+  - (C2) `input` is a matrix.
+  - (C3) `amax` is a scalar, a `tensor<Gxf32>` for G groups, with `per_row` a `tensor<Mxf32>`, or
+    with `per_column` a `tensor<Kxf32>`.
+  - (C4) `groups` are numbers of rows, at least one, none negative, that add up to the static rows
+    of `input`.
+  - (C5) `groups` or `offsets`, `per_row` and `per_column` exclude each other.
+  - (C496) the columns are static beside `groups` and `offsets`.
+  - (C610) `offsets` are as for `fp4.blockscaled_matmul`, with static rows of `input`. At most one
+    of `groups` and `offsets` is present.
+}]>;
+
+def : Fp4_Constraints<"hadamard", [{
+  - (C1) `input` has elements of type bf16.
+  - (C2) `input` is a matrix.
+  - (C3) `size` is 16, 32, 64 or 128.
+  - (C4) `dimension` is 0 or 1.
+  - (C5) that dimension is a multiple of `size`; dynamic rows are checked when the program runs.
+  - (C6) `sign_mask` has no bit set at or above 16: groups of more than 16 repeat it.
+  - (C7) `result` has the type of `input`.
+  - (C8) of the attribute alone: `rounding = none` needs arithmetic butterfly.
+}]>;
+
+def : Fp4_Constraints<"hadamard_amax", [{
+  - (C1) `input` has elements of type bf16.
+  - (C2) `input` is a matrix.
+  - (C3) `size` is 16, 32, 64 or 128.
+  - (C4) `dimension` is 0 or 1.
+  - (C5) that dimension is a multiple of `size`; dynamic rows are checked when the program runs.
+  - (C6) `sign_mask` has no bit set at or above 16.
+  - (C7) `before` and `after` are scalars, or `tensor<Gxf32>` for G groups.
+  - (C8) `groups` are as for `fp4.amax`, and for `dimension` 0 multiples of `size`.
+  - (C496) the columns are static beside `groups`.
+}]>;
+
+def : Fp4_Constraints<"quantize", [{
+  - (C1) `input` has elements of type bf16, f16 or f32.
+  - (C2) `input` is a matrix.
+  - (C3) for the MX formats the contraction axis of each orientation is a multiple of 32; dynamic
+    rows are checked when the program runs. Columnwise results of dynamic rows have dynamic
+    columns, which the caller can read and products of any N and K accept.
+  - (C4) `recipe` is one that `format` defines.
+  - (C5) `amax` is a scalar, or a `tensor<Gxf32>` for G groups, present exactly for recipes with a
+    tensor scale, which are those of nvfp4 except the one-level recipes. No other has `per_row`.
+  - (C6) `rng` is a `tensor<2xi64>`, present exactly for stochastic rounding.
+  - (C7) `block` is [1, 16] or [16, 16] for nvfp4, [1, 32] for the MX formats, and [1, 128], [128,
+    128] or [1, K] for fp8_block128, whose scales are f32: ceil(M/128) x ceil(K/128) of square
+    blocks, and M x 1 of whole rows.
+  - (C8) each orientation has a data result of the format's data type, shaped like the
+    (transposed) input, and a scale result of the format's scale type with one column per block,
+    row-major or in layout `tiled_128x4`; with groups or offsets, the tiled layout is a list of
+    tiles.
+  - (C9) `columnwise_amax` has the type of `amax`, or with `per_row` is a `tensor<Kxf32>`. It is
+    present only together with `amax` and for `outputs` both; without it `amax` holds for both
+    orientations.
+  - (C10) stochastic rounding is not available for recipes that can only round to nearest:
+    adaptive recipes, recipes with their own `ties` or sign of zero, and recipes with elements of
+    more than 4 bits.
+  - (C11) `hadamard` needs rowwise outputs and `columnwise_hadamard` needs columnwise outputs. The
+    input then has elements of type bf16, and the contraction axis is a multiple of the size; for
+    `columnwise_hadamard` each group is too. Dynamic rows are checked when the program runs.
+  - (C12) `block` [16, 16] has no transform and no `columnwise_amax`.
+  - (C13) `philox` transformer_engine needs stochastic rounding of nvfp4 blocks of 1 x 16, without
+    groups or offsets.
+  - (C14) `groups` are as for `fp4.amax`, and multiples of the block for columnwise outputs and
+    for 16 x 16 blocks.
+  - (C15) `per_row` needs blocks of one row and no groups or offsets. `amax` is then a
+    `tensor<Mxf32>`, or for outputs columnwise a `tensor<Kxf32>`, K the columns of the input.
+    Outputs both need `columnwise_amax` as well.
+  - (C496) the columns are static beside `groups` and `offsets`, and for `philox`
+    transformer_engine.
+  - (C610) `offsets` are as for `fp4.amax`.
+  - (C611) `offsets` go with outputs rowwise and blocks of one row: others would cross the edge of
+    a group. `unspecified_rows` goes with `offsets`.
+  - (C50) in format `fp8_block128` the columns of `input` are a multiple of 16; dynamic ones are
+    checked when the program runs.
+  - (C51) there, outputs are rowwise, and `hadamard`, `groups`, `offsets` and `per_row` are
+    absent.
+}]>;
+
+def : Fp4_Constraints<"dequantize", [{
+  - (C1) `data` is a matrix of the format's data type: f4E2M1FN, or f6E2M3FN, f6E3M2FN, f8E4M3FN,
+    f8E5M2 for mxfp6 and mxfp8.
+  - (C2) K is dynamic or, for the MX formats, a multiple of 32.
+  - (C3) `scales` has the scale type of `format`.
+  - (C4) `scales` is row-major.
+  - (C5) `scales` is M x ceil(K/block).
+  - (C6) `amax` is a scalar, or with `per_row` a `tensor<Mxf32>`, present exactly for recipes with
+    a tensor scale.
+  - (C7) `result` has elements of type bf16, f16 or f32.
+  - (C8) `result` has the shape of `data`.
+  - (C9) `recipe` is one that `format` defines.
+  - (C50) the scales of `format` have 8 bits.
+}]>;
+
+def : Fp4_Constraints<"swizzle_scales", [{
+  - (C1) `input` has elements of type f8E4M3FN or f8E8M0FNU.
+  - (C2) `input` is a matrix.
+  - (C3) `input` is row-major.
+  - (C4) `result` has the type of `input` with layout `tiled_128x4`, or is the list of tiles.
+  - (C496) the columns are static beside `offsets`.
+  - (C610) `offsets` are as for `fp4.amax`.
+}]>;
+
+def : Fp4_Constraints<"unswizzle_scales", [{
+  - (C1) `input` has elements of type f8E4M3FN or f8E8M0FNU.
+  - (C2) `input` is a matrix.
+  - (C3) `input` has layout `tiled_128x4`.
+  - (C4) `result` has the type of `input` without a layout.
+}]>;
+
+def : Fp4_Constraints<"stack_scales", [{
+  - (C1) there is at least one shard.
+  - (C2) every shard is a static matrix with elements of type f8E4M3FN or f8E8M0FNU.
+  - (C3) every shard has the element type, the layout and the number of columns of the first.
+  - (C4) `result` has the rows of all shards, and their element type, layout and number of
+    columns.
+}]>;
+
+def : Fp4_Constraints<"interleave_shards", [{
+  - (C1) `input` has elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU.
+  - (C2) `input` is a static, row-major matrix.
+  - (C3) `shards` is at least 1, divides the rows of `input`, and the number of columns of the
+    result does not overflow.
+  - (C4) `input` has an even number of columns where its elements are f4E2M1FN.
+  - (C5) `result` is R x `shards` * C, with the element type of `input`.
+}]>;
+
+def : Fp4_Constraints<"matmul_alpha", [{
+  - (C1) `lhs_amax` and `rhs_amax` are scalars, a `tensor<Mxf32>` of the lhs, or a `tensor<Nxf32>`
+    of the rhs.
+  - (C2) `alpha` is a scalar, a `tensor<Mx1xf32>` for amaxes of the rows of the lhs, or a
+    `tensor<1xNxf32>` for those of the rhs.
+  - (C3) `lhs_recipe` and `rhs_recipe` are recipes of nvfp4 whose tensor scale derives from the
+    amax, or is supplied and `alpha` reads it (`supplied_decode`: as the decode scale).
+  - (C4) the decision `alpha` of both recipes is the same.
+  - (C5) at most one of the operands has amaxes of its rows.
+  - (C6) with `per_group` both operands are a `tensor<Gxf32>` of one size, and so is `alpha`.
+}]>;
+
+def : Fp4_Constraints<"blockscaled_matmul", [{
+  - (C1) `lhs` and `rhs` are matrices with elements of the type of their formats, unless (C17) or
+    (C18) says otherwise.
+  - (C2) their K are equal.
+  - (C3) K is a multiple of the block.
+  - (C4) both scale operands have the scale type of `format`.
+  - (C5) both scale operands have layout `tiled_128x4`.
+  - (C6) `lhs_scales` is M x K/block and `rhs_scales` is N x K/block.
+  - (C7) `alpha` is a scalar, M x 1 with a factor for each row of the result, or 1 x N (N > 1)
+    with one for each column.
+  - (C8) N and K are static beside groups, ranges of K and `arithmetic`.
+  - (C9) `result` has elements of type bf16, f16, f32 or f8E4M3FN.
+  - (C323) a result of f8E4M3FN is the only one.
+  - (C10) `result` is M x N.
+  - (C11) the elements of weights beside floats (C17) have 4 bits.
+  - (C12) a body takes an f32, a second one of a dual product, and one number of each epilogue
+    input. It yields a number of the result's type, f32, bf16 or f16, or of f8E4M3FN an f32 that
+    the product rounds or what `arith.truncf` gives, and consists of the operations above.
+  - (C13) epilogue inputs have a body. They are f32, bf16 or f16, and scalars, M x 1, 1 x N or M x
+    N. In a product of G groups G x 1 x N has a row for each group, such as the bias of an expert,
+    and G x 1 x 1 a number.
+  - (C14) `split_k` is from 1 to 32, at most the number of slices of 256 elements in K, and 1 in a
+    product of groups.
+  - (C462) `split_rows` is positive, and beside `split_k`.
+  - (C420) `stream_k` goes with static rows, and with operands that both have tiled scales, or
+    with prepacked weights and a `lhs` of bf16 or f16 or `arithmetic` fast_accumulation. It goes
+    with no groups, no `rhs2`, no `split_k` of more than 1 and no other `arithmetic` than that of
+    the tensor core.
+  - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
+    multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
+    kernels with tiles of that size, of which an error names those that there are.
+  - (C456) the parts of shared tiles of `stream_k` have at most 2^31 - 1 rows of four sums
+    together, and so have the rows of `split_k`, whole tiles of up to 512 for each range, where M
+    is static.
+  - (C15) `groups` are as for `fp4.amax`. `offsets` is a `tensor<(G+1)xi64>` or a
+    `tensor<Gx2xi64>` for G groups, at most 65536. Beside it the rows of `lhs` are static, unless
+    `lhs` has no scales and the elements are the only result. At most one of the two is present.
+  - (C16) in a product of G groups `rhs` has G * N rows, or, prepacked, G * N/128 rows of tiles.
+    Scale operands that are tiled are lists of tiles, as `fp4.quantize` with `groups` writes them.
+    With `offsets` that of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
+    it: it has `(floor(M/128) + G) * ceil(K/block/4)` tiles, of which the first are used. `alpha`
+    is a scalar or a `tensor<Gxf32>`, or beside a `lhs` without scales M x 1.
+  - (C353) `expected_rows` goes with `offsets`, and is from 1 to the rows of `lhs`, or to 2^31 - 1
+    where these are dynamic.
+  - (C460) `unspecified_rows` goes with `offsets`.
+  - (C30) `arithmetic` fma needs 1 to 8 static rows of `lhs`, or of each group of equal size. It
+    goes with neither `split_k` nor `offsets`.
+  - (C312) `arithmetic` tensor_core_k96 needs operands of nvfp4 or mxfp4 that both have scales. It
+    goes with neither `split_k` nor `rhs2`.
+  - (C40) `rhs2` and `rhs2_scales` come together and have the types of `rhs` and `rhs_scales`;
+    prepacked weights have no `rhs2_scales`. Then `alpha2` is present exactly if `alpha` is, and
+    has its type; there are no steps of `epilogue`.
+  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need a body, no `arithmetic` fma, no
+    `stream_k` and a `split_k` of at most 1. `with_amax` and columnwise outputs need no groups and
+    no offsets. `quantize_outputs` comes with `quantize_recipe`.
+  - (C42) `quantize_recipe` has elements of 4 bits. `quantize_amax` is a scalar, present exactly
+    if the recipe has a tensor scale. For rowwise outputs N is dynamic or a multiple of the block,
+    and for columnwise outputs M is static and a multiple of the block.
+  - (C43) there are the results that `quantize_recipe` and `with_amax` give, and besides at most
+    the matrix of elements, which is the one result where they are absent. Data and scales are
+    those of `fp4.quantize`, scales row-major or in layout `tiled_128x4`; the amax is a scalar.
+    Tiled scales of groups are a list of tiles, as (C16) has that of `lhs_scales`.
+  - (C17) a `lhs` without scales has elements of type bf16, or f16 where `format` is nvfp4: f16
+    does not have the exponents of mxfp4. Or it has elements of type f8E4M3FN (C321). `format` is
+    nvfp4 or mxfp4, and `arithmetic` is not fma. There is no other result than the elements, also
+    where `rhs` has no scales, and `rhs2` only beside prepacked weights and a `lhs` of bf16 or
+    f16.
+  - (C590) a `lhs` with scales beside a `rhs` without scales has the format of `rhs`, nvfp4 or
+    mxfp4, and `rhs` is prepacked for bf16. There are no groups, no `rhs2` and no `stream_k`. The
+    elements of `lhs` become bf16 as `fp4.dequantize` gives them, with a tensor scale of 1, and
+    the result is that of the product of these.
+  - (C18) a `rhs` without scales is prepacked weights of `format`.
+  - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes
+    come together.
+  - (C606) `arithmetic` fast_accumulation needs a `lhs` of f8E4M3FN without scales and prepacked
+    weights of layout `wgmma_rows`.
+  - (C470) `format` is mxfp4 where a `lhs` of f8E4M3FN has no scales and `rhs` has tiled ones.
+  - (C190) two different formats of `lhs` and `rhs` both have a scale of f8E8M0FNU for 32
+    elements. A `lhs` without scales has no format.
+  - (C191) K is a multiple of 128 where one operand has elements of 4 bits and the other of 6 or
+    8: TMA spreads so many of them over shared memory at a time.
+  - (C192) `arithmetic` is not fma where an operand has elements of 6 or 8 bits.
+  - (C50) in format `fp8_block128` K is a multiple of 16.
+  - (C51) there, `lhs_scales` is M x ceil(K/128) and `rhs_scales` is ceil(N/128) x ceil(K/128),
+    f32 and row-major; of G groups, `rhs_scales` is (G * ceil(N/128)) x ceil(K/128).
+  - (C52) there, `arithmetic` fma, `rhs2` and results other than the matrix of elements are
+    absent.
+}]>;
+
+def : Fp4_Constraints<"prepack", [{
+  - (C1) `data` is a matrix with elements of type f4E2M1FN.
+  - (C2) the elements of `format` have 4 bits.
+  - (C3) `data` is static, with a multiple of 128 rows and of 64 columns.
+  - (C4) `scales` are row-major, N x K/block, and of the scale type of `format`.
+  - (C5) `result` is a tensor of i8 of N/128 x K/64 tiles of 4608 (nvfp4) or 4352 (mxfp4) bytes,
+    with the encoding `#fp4.weight_layout<wgmma>`; or of N/128 x K/128 tiles of 8704 bytes (C322),
+    also with `#fp4.weight_layout<wgmma_rows>`.
+  - (C322) tiles of 8704 bytes are of mxfp4, and `data` has a multiple of 128 columns.
+}]>;
+
+def : Fp4_Constraints<"unprepack", [{
+  - (C1) `input` is prepacked weights of `format`.
+  - (C2) `data` is N x K with elements of type f4E2M1FN.
+  - (C3) `scales` is N x K/block with the scale type of `format`.
+}]>;
+
+#endif // FP4_DIALECT_FP4_IR_FP4CONSTRAINTS_TD

@@ -1,0 +1,420 @@
+//===- PipeConstraints.td - Which kernels are legal -------------------------===//
+//
+// The rules of kernels, each with the label that its check and its test carry
+// (utils/check_constraints.py compares the three places). utils/write_reference.py makes
+// docs/reference/constraints.md of this file. The subject is a heading of that page.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPECONSTRAINTS_TD
+#define FP4_DIALECT_PIPE_IR_PIPECONSTRAINTS_TD
+
+// A subject, and its rules as a Markdown list.
+class Pipe_Constraints<string about, string text> {
+  string subject = about;
+  string rules = text;
+}
+
+def : Pipe_Constraints<"Types", [{
+  - (C101) the box of a `!pipe.tensor_map` has at most 256 rows; its row is a multiple of 16 bytes
+    and not longer than the width of the swizzle.
+  - (C471) a `!pipe.tensor_map` with a `tail` has a layout of rows of elements, and not of blocks
+    of scales.
+  - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width: a tile
+    consists of panels in which the rows coincide with the pattern of the hardware.
+  - (C103) tiles of layout `tiled_128x4` are multiples of 128 rows and 4 columns of f8E4M3FN or
+    f8E8M0FNU, which are whole 512-byte blocks, or have 64 rows and take the bytes of 128.
+  - (C423) tiles of layout `halves_128x4` have 64, 128, 192 or 256 rows and else what (C103) says.
+    They are in shared memory, or in the tensor memory of a pair.
+  - (C104) an accumulator has 128 rows of f32 and a legal N of the block-scaled instruction, 8 to
+    256 in steps of 8. The accumulator of a pair of CTAs has 256 or 128 rows, and 16 to 256
+    columns in steps of 16.
+  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns,
+    two of which share a column of tensor memory. It belongs to no pair.
+  - (C105) a `!pipe.tmem` tile fits in the 512 columns of tensor memory.
+  - (C158) a `!pipe.fragment` has elements of f32, or of `wgmma` f8E4M3FN, and a shape that its
+    instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
+    `mma_sync` a multiple of 16 rows and of 8 columns. `lanes` have 128 rows and 16, 32, 64 or 128
+    columns.
+  - (C290) layout swizzle_128B_b4x16_p64, in which 16 elements of 4 bits take 16 bytes, is for
+    elements of f4E2M1FN, and layout swizzle_128B_b6x16_p32, the same of 6 bits, for f6E2M3FN and
+    f6E3M2FN. A box has 128 of them in a row.
+  - (C106) the payload of a `!pipe.channel` lies in one memory.
+}]>;
+
+def : Pipe_Constraints<"Host operations", [{
+  - (C107) the buffer of `pipe.global_view` is the device buffer of the logical type
+    (`include/fp4/Conversion/BufferTypes.h`). A buffer with strides of its own is a
+    `!pipe.global<?x?xT>`, of which the kernel knows the elements only.
+  - (C139) `pipe.device_constant` has as many bytes as its buffer.
+  - (C128) `pipe.buffer_view` is row-major, of a row-major buffer, starts at a multiple of 32
+    bytes and ends within the source.
+  - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes and
+    holds `columns` elements; where the layout of the buffer leaves it to run time, the entry
+    point of the function checks it. The buffer of a map of scales has rows of 512-byte blocks, as
+    many as `columns` scales need.
+  - (C491) the buffer of `pipe.make_matrix_map` is a row-major matrix with dynamic columns, of the
+    elements of the map or of bytes of them, or has rows of 512-byte scale tiles.
+  - (C292) with a map of one of the layouts of (C290), `columns` are a multiple of 128 and the row
+    pitch is a multiple of 32 bytes.
+}]>;
+
+def : Pipe_Constraints<"Operations of any role", [{
+  - (C490) `pipe.matrix`: the source has dynamic rows and columns, and the element type and layout
+    of the result; `columns` is present when the columns of the result are dynamic, and `rows`
+    only when its rows are.
+  - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`,
+    `pipe.fragment_factors`, `pipe.store`, `pipe.store_fragment`, `pipe.load_scales`,
+    `pipe.store_few_scales`, `pipe.block_scales` or `pipe.lane_scale` accesses, it is a result of
+    `pipe.matrix`.
+  - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
+    second, 1, 2 or 4 columns; both have one element type of 32 bits.
+  - (C171) `pipe.join`: the counters are a buffer of i32 with 4 or 8 columns, one for each warp,
+    and `parts` is at least 2.
+  - (C419) `pipe.join`: the number of parts is a constant or a value, and not both. A value is the
+    number of CTAs that join, at least 2.
+  - (C172) `pipe.fetch`: the buffer has two dimensions of the vector's element type, and its
+    columns are a multiple of the vector's elements.
+  - (C260) `pipe.join_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
+    type, and `columns` are a multiple of 8 that divides their columns.
+  - (C261) `pipe.join_fragment`: the cluster has at least two CTAs along m.
+  - (C520) `pipe.join_lanes`: the accumulator has 128 rows, or 256 of a pair.
+  - (C521) `pipe.join_lanes`: the cluster has at least two CTAs along m, or two pairs where the
+    accumulator belongs to a pair.
+  - (C522) `pipe.join_lanes`: the vector has a multiple of 4 elements, at most 128, and as many
+    vectors as CTAs, or pairs, join have all columns of a warpgroup.
+  - (C144) `pipe.load_factors`: the buffer has two dimensions of the vector's element type; `rows`
+    is present when its rows are dynamic.
+}]>;
+
+def : Pipe_Constraints<"Tile operations", [{
+  - (C109) `pipe.load`: the tile, or each of its panels, has the shape, element type and layout of
+    the map's box. With `multicast`, this holds for the part that one CTA loads.
+  - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a
+    constant, so that they are known before the roles begin, and the box has at least one row.
+  - (C473) `pipe.load`: a map with a tail, and only that, comes with rows. They are those of a
+    `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
+  - (C424) `pipe.load` of a tile of layout halves_128x4: the map has boxes of one block of scales,
+    128x4, and at most two CTAs load the tile, a half each.
+  - (C110) `pipe.load`, `pipe.load_scales`: the op returns a tile, or fills one of a channel that
+    it signals.
+  - (C111) `pipe.load_scales`: source and tile have one element type; a tile of several row blocks
+    needs a source with static rows, so that its last block is known. The tile has whole row
+    blocks.
+  - (C112) `pipe.load_scales`: `blocks` is given where the source's static blocks of columns are
+    not a multiple of the tile's.
+  - (C129) `pipe.load_scales` with `in_bounds`: the source's rows are static, and its row blocks a
+    multiple of the tile's.
+  - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
+    and comes with a first column.
+  - (C114) `pipe.mma`: A has 128 rows, B as many as the accumulator has columns. In a pair, each
+    CTA has half of the rows of B, and of a pair with 128 rows 64 rows of A.
+  - (C115) `pipe.mma`: A and B are f4E2M1FN with equal K, a multiple of 64, unless (C291) holds.
+  - (C291) `pipe.mma` with an operand of 6 or 8 bits (kind mxf8f6f4): both are f8E4M3FN, f8E5M2,
+    f6E2M3FN or f6E3M2FN of layout swizzle_128B_b6x16_p32, or f4E2M1FN of layout
+    swizzle_128B_b4x16_p64. K is equal, a multiple of 128, and scales are f8E8M0FNU.
+  - (C311) `pipe.mma` with `k96`: the accumulator has 256 rows of a pair, A and B are f4E2M1FN of
+    layout swizzle_128B with a K that is a multiple of 768, and `b_scales` has as many rows as the
+    accumulator has columns, in whole blocks of 128.
+  - (C486) `part` of `pipe.mma` is with `k96`: it names instructions that the tile has, and begins
+    with a block of four scales.
+  - (C116) `pipe.mma`: all scales have one element type, one scale column per 16 elements (or per
+    32 with scales of f8E8M0FNU), and enough rows.
+  - (C440) `pipe.mma`: where a pair has 128 rows, and only there, the scales of B have layout
+    halves_128x4. They have a row for each column of the accumulator and are read from the first
+    on.
+  - (C117) `pipe.read`: the vector has 1, 2, 4, .. 128 elements of the accumulator's type, and
+    this number divides the accumulator's columns, or half of them where a pair has 128 rows.
+  - (C118) `pipe.store`: the vector has 1, 2, 4, .. elements of the buffer's type, at least 16
+    bytes of f4E2M1FN, or the 4 columns of a tiled_128x4 block; `rows` is given where the buffer's
+    rows are dynamic.
+  - (C200) `pipe.store` with `transposed`: elements have 8, 16 or 32 bits, and the buffer is
+    linear.
+  - (C211) `pipe.fold_amax`: the destination is a scalar f32.
+  - (C212) `pipe.transpose`: the vector has 32 elements, one for each thread of a warp.
+  - (C213) `pipe.store_column`: the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits,
+    of the element type of the buffer, which has two dimensions and static columns; dynamic rows
+    are those of a `pipe.matrix`.
+  - (C125) `pipe.mma_blockwise`: A is bf16 or f16, swizzled, with a multiple of 16 rows and 128
+    columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
+    accumulator has the columns of all slices.
+  - (C160) `pipe.stage`: the tile is returned or filled. It has 128 rows for each warpgroup of the
+    role, one or two, and as many columns as the vector has elements, of the same type, and its
+    rows are as wide as its swizzle.
+  - (C161) `pipe.store_tile`: the tile has the shape, element type and layout of the map's box.
+  - (C441) `pipe.store_tile` with `halves`: it is a positive multiple of 16 bytes, and the tile
+    has twice the rows of the box.
+  - (C126) `pipe.hadamard_matrix`: the tile is 16x16 of bf16 with layout swizzle_32B, returned or
+    filled; signs have 16 bits.
+  - (C127) `pipe.quantize_blocks`: the values are whole blocks of the recipe's format, with as
+    many codes and one scale per block. There is an amax exactly for recipes with a tensor scale.
+    Random words come with row, column and matrix, and need a recipe with one candidate scale.
+}]>;
+
+def : Pipe_Constraints<"Products in registers", [{
+  - (C180) `pipe.convert_tile` and the operand A of `pipe.mma_converted`: the data are f4E2M1FN
+    with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with layout
+    swizzle_128B. They are one panel wide. Their scales have layout tiled_128x4, one column per
+    block and enough rows. The converted tile has the shape of the data, the 16-bit type that goes
+    with the scales, and layout swizzle_128B; it is returned or filled.
+  - (C352) `pipe.clear_rows`: the destination is a linear buffer of rank 2 with static columns,
+    whose elements have whole bytes.
+  - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
+    or more, or with four columns; the report is a buffer of 8 x i64.
+  - (C181) `pipe.mma_converted`: the accumulator is an f32 fragment of wgmma with 64 rows. A has
+    64 rows for each warpgroup of the role. B has the accumulator's columns, the K of A, a type
+    that converted A can have (with scales of f8E4M3FN f16 or bf16), and layout swizzle_128B.
+  - (C313) `pipe.fragment`: the elements are f32.
+  - (C182) `pipe.read_fragment`: the first column and the number of columns, two for each element
+    of the vector, are multiples of 8 within the fragment. The fragment has 64 rows.
+  - (C183) `pipe.fragment_factors`: the buffer has two dimensions of the vector's element type;
+    `rows` is present when its rows are dynamic. The vector has a multiple of 4 elements.
+  - (C184) `pipe.store_fragment`: the vector has a multiple of 4 elements of the buffer's type,
+    which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
+  - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it, and
+    not those warps alone that are the last to join. The vector has a multiple of 8 elements of 16
+    bits, of a buffer with a multiple of 8 columns.
+  - (C190) `pipe.load_rows`: source and tile are linear, of one element type of whole bytes, with
+    rows of equal size.
+  - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
+    role has two warpgroups. Weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704
+    (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. It
+    is bf16, or with nvfp4 f16, and has layout swizzle_128B.
+  - (C320) `pipe.mma_prepacked`: beside rows of 8704 bytes, B is f8E4M3FN and has 128 elements of
+    K for each of them.
+  - (C604) `pipe.mma_prepacked`: `without_powers` goes with rows of 8704 bytes.
+  - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
+    multiple of 4 elements.
+  - (C318) `pipe.hold_weights` and `pipe.mma_held`: the role has two warpgroups. Weights are i8
+    and linear, one row of 8704 bytes, and held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
+    accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with
+    layout swizzle_128B.
+  - (C325) `pipe.stage_fragment`: the tile is returned or filled. It has 64 rows for each
+    warpgroup of the role and two columns for each element of the vector, of the same type, and
+    its rows are as wide as its swizzle.
+  - (C192) `pipe.leave_fragment` and `pipe.fetch_fragment`: the buffer is f32 with two dimensions.
+    The vector has a multiple of 4 elements, which for all threads of the role fit in a row from
+    `column` on, a multiple of 4.
+}]>;
+
+def : Pipe_Constraints<"Products in the registers of warps", [{
+  - (C250) `pipe.mma_sync`: the accumulator is a fragment of mma_sync with 16 rows or a multiple
+    of 32, and a multiple of 32 columns.
+  - (C251) `pipe.mma_sync`: A and B have elements of 4, 6 or 8 bits (f4E2M1FN, f6E2M3FN, f6E3M2FN,
+    f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes and the swizzle of that width.
+    Their rows are multiples of the fragment's rows and columns, and the role has a warp for each
+    fragment of the tile.
+  - (C252) `pipe.mma_sync`: the scales have layout tiled_128x4 and one element type, f8E4M3FN with
+    a column for each 16 elements or f8E8M0FNU with one for each 32, which operands have where one
+    is of 6 or 8 bits, and enough rows.
+  - (C469) `pipe.mma_sync`: an A without scales, which are 1, has elements of f8E4M3FN and no row
+    of scales, beside a B of f4E2M1FN with scales of f8E8M0FNU.
+  - (C253) `pipe.warp_place`: the accumulator is a fragment of mma_sync. The tile consists of
+    whole fragments, and the role has a warp for each of them.
+  - (C254) `pipe.read_warp_fragment`: the row is a multiple of 16, the first column and the number
+    of columns, two for each element of the vector, are multiples of 8, all within a fragment of
+    mma_sync.
+}]>;
+
+def : Pipe_Constraints<"Rows of the fragments of all warps", [{
+  - (C570) `pipe.fragment_amax`: the vector has a multiple of 4 elements.
+  - (C571) `pipe.gather_rows`: the role has whole warpgroups, from a multiple of 4 warps on. The
+    vectors have one type, with a multiple of 16 elements. The segment has 32 or 64 elements of
+    their type, as many as all of them together.
+  - (C581) transposed, `pipe.gather_rows` has one vector of 4, 8, 16, 32 or 64 elements of the
+    type of the segment, which has 32 or 64.
+  - (C573) `pipe.store_few_scales`: the vector has 1 or 2 elements of the type of the buffer,
+    which has layout tiled_128x4; `rows` is present when the buffer's rows are dynamic.
+}]>;
+
+def : Pipe_Constraints<"Products promoted to fp32", [{
+  - (C220) `pipe.mma_fragment`: the sums are an f32 fragment of wgmma with 64 rows. A and B are
+    f8E4M3FN with rows of 128 bytes and layout swizzle_128B. A has 64 rows for each warpgroup of
+    the role, from `row` on, which is a multiple of 64; B has a row for each column of the sums.
+  - (C221) `pipe.block_scales`: both buffers have two dimensions of f32 and as many columns, one
+    for each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
+    dynamic. `columns` are a multiple of 8 up to 256. The vector has two elements, and one for
+    each block of 128 columns that a tile of `columns` columns can reach into.
+  - (C324) `pipe.tile_scales`: both tiles are of f32 without a swizzle and have as many columns,
+    one for each block of k. A has 64 rows for each warpgroup of the role, from `row` on, which is
+    a multiple of 64. The vector has two elements, and one for each row of `b`.
+  - (C341) `pipe.tile_powers`: the tile is of f32 without a swizzle and has at least 64 columns
+    for each warpgroup of the role. The vector has three elements.
+  - (C222) `pipe.promote`: the sums are an f32 fragment of wgmma with 64 rows, and the scales are
+    as many as in (C221) for its columns.
+}]>;
+
+def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
+  - (C373) `pipe.mma_dense`: A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B.
+    A has 128 rows. B has a row for each column of the accumulator, or for half of them where that
+    belongs to a pair, with 256 rows. The accumulator has sums, no scales, in a multiple of 16
+    columns.
+  - (C374) `pipe.lane_column`: a fragment is of lanes. An accumulator in tensor memory has 128
+    rows, or 256 of a pair, and columns that the warpgroups of the role divide.
+  - (C375) `pipe.lane_scale`: both buffers have two dimensions of f32 and as many columns, one for
+    each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
+    dynamic. `columns` divide 128.
+  - (C376) `pipe.lane_tile_scale`: both tiles are of f32 without a swizzle and have as many
+    columns, one for each block of k. A has 128 rows. B has one row, or one for each warpgroup of
+    the role.
+  - (C377) `pipe.promote_lanes`: the accumulator is a fragment of lanes. The sums have its columns
+    for each warpgroup of the role.
+  - (C378) `pipe.read_lanes`: the accumulator is a fragment of lanes, and has all columns of the
+    vector.
+}]>;
+
+def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
+  - (C467) `pipe.convert_lanes`: the source is f4E2M1FN with 128 rows, else as (C180) has it with
+    its scales. The tile has the shape of the source and elements of bf16, or of f16 with scales
+    of f8E4M3FN. It is returned or filled.
+  - (C499) `pipe.unpack_lanes`: the source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352
+    (mxfp4). The tile has 128 rows and 64 elements of K for each of them, of bf16, or with nvfp4
+    of f16. It is returned or filled. Its role has one warpgroup, or several in turn.
+  - (C468) `pipe.mma_lanes`: A is an operand in tensor memory (C466). B has its elements and its
+    K, and layout swizzle_128B. The accumulator has 128 rows of no pair, and a column for each row
+    of B.
+}]>;
+
+def : Pipe_Constraints<"Roles and channels", [{
+  - (C119) a `#pipe.role` has a name, at least one warp and at least one engine, each engine once.
+    Its warps are among 64, which is more than a CTA has on any target. A role without `threads`
+    and `convert`, and one that drives `tma`, `scale_copy` or `work_queue`, has one warp; one that
+    drives `tensor` and `scale_copy` and nothing else may have two (why). Its registers are 0 or a
+    multiple of 8 from 24 to 256. A `pipe.role` is in the body of a `gpu.func`. A role whose
+    threads access tensor memory has four warps, of which the first is a multiple of four, or
+    eight where they all do so by `pipe.promote_lanes`, `pipe.read` or `pipe.join_lanes`, or eight
+    or sixteen by `pipe.convert_lanes` or `pipe.unpack_lanes`.
+  - (C497) a role `in_turn` drives `convert` and nothing else, and has several whole warpgroups.
+    Each of them has a stage of its own, so that a side of a channel has 128 arrivals.
+  - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined
+    form these carry numbers of stages and nothing else, and the depth of each of its channels is
+    a multiple of its warpgroups: a wait for a phase needs that its warpgroup has seen the phase
+    before.
+  - (C120) the role around an op drives the engine of the op.
+  - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp or an engine.
+  - (C143) where a role asks for registers, the four warps of each of its warpgroups exist and ask
+    for the same number.
+  - (C121) depth, payload and barriers of a channel are given together, with one aligned place per
+    tile.
+  - (C122) tma fills shared memory, tensor fills tensor memory, and threads fill either; tma
+    consumes nothing. Where a role runs on all of its threads, they complete what its engines fill
+    and use.
+  - (C163) `bulk_store` is the one consumer of its channel, with one arrival, and threads fill the
+    shared memory that it copies.
+  - (C162) a role that executes `pipe.store_tile` drives no `threads`, and takes the tile from a
+    channel. One thread issues the copies, so that it can wait until they have read the tile.
+  - (C123) a channel op names an iteration exactly when the channel has a depth.
+  - (C124) `pipe.expect_tx` belongs to a channel that tma fills.
+  - (C159) a channel has one aligned `stride` per tile. It is smaller than the tile only where two
+    stages of one tile in tensor memory overlap, in less than half of the tile.
+  - (C157) `pipe.partial_release` is for a channel whose stages overlap. It stands once between
+    the wait and the release of a stage. What follows it reads only columns that no other stage
+    has: of stage 0 those before the stride, of stage 1 those that stage 0 does not have. It reads
+    them at places that are constants, that are counted by a loop with constant bounds, or that
+    follow from the lowest bit of a counter of turns. The loop over work carries such a counter
+    from 0 on and adds 1, and the role takes one stage of the channel in each turn. That loop is
+    directly in the role: in a loop around it the counter would begin anew where the stages go on.
+  - (C138) the distance of `pipe.await_release` is at least 1 and less than the depth of its
+    channel.
+  - (C156) `pipe.max_stages` and `pipe.max_accumulators` of a `gpu.func`, which bound the depth
+    that `pipe-pipeline` chooses, are positive numbers of type i64.
+}]>;
+
+def : Pipe_Constraints<"Clusters and pairs", [{
+  - (C147) a cluster has at least one CTA along m and n, one along z, and no more than the target
+    runs: sixteen with tcgen05 or wgmma, and eight elsewhere. The grid that the kernel or one of
+    its launches names is a multiple of it.
+  - (C148) tiles of a pair need a target with pairs and a cluster with an even number of CTAs
+    along m. All tensor memory of such a kernel belongs to pairs, because PTX allows one
+    `cta_group` in a kernel.
+  - (C149) a role that drives the tensor cores of pairs runs on the leader only. It therefore
+    drives `tensor` and `scale_copy` and no other engine.
+  - (C150) the accumulator and the scales of a `pipe.mma` all belong to a pair, or none of them
+    does.
+  - (C151) `pipe.load` with `multicast`: the cluster has several CTAs in this direction, or
+    several pairs along m with `multicast pairs`, and each loads a part of the tile that is
+    aligned as a tile is, or as many blocks of scales, side by side.
+  - (C445) `pipe.fallback_cluster` divides the cluster along m and along n.
+  - (C446) the kernel has pairs, and `pipe.fallback_cluster` an even number of CTAs along m, so
+    that the CTAs of a pair are in one cluster.
+  - (C447) the kernel requests no work while it runs, because what a request takes over has a size
+    that nothing says, and joins no fragments or lanes, because the CTAs of a join are one
+    cluster.
+  - (C448) the target has preferred clusters.
+}]>;
+
+def : Pipe_Constraints<"Work", [{
+  - (C145) `pipe.for_each_work` yields as many values as it carries.
+  - (C146) in `#pipe.static_persistent`, only the raster `panels` has a width, 1 to 2^31 - 1.
+  - (C300) in `#pipe.cluster_launch`, only the raster `panels` has a width, 1 to 2^31 - 1. Its
+    depth is 1 to 8 responses.
+  - (C301) `pipe.request_work` without an iteration is directly in a `pipe.for_each_work` whose
+    schedule shares out work while the kernel runs, and alone there.
+  - (C302) `pipe.next_work` is in a `pipe.role`.
+}]>;
+
+def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
+  - (C130) a tile that a role uses comes from an acquire or wait of this role, or the role made
+    it.
+  - (C131) a stage is taken and handed over in one basic block, once each and in this order; the uses of
+    its tiles and its loads are in between.
+  - (C132) a channel has one producer role and a consumer role for each consumer that it lists.
+    They differ, and they complete their ends as the channel says: with its engine and its number
+    of arrivals. What the tensor core of a pair uses has no other consumer.
+  - (C133) the loops around all ends have the same bounds, and the branches have the same
+    conditions, so that as many stages are consumed as produced.
+  - (C134) the iteration counts the stages that the role has handed over: it starts at 0, is
+    carried by every loop around, and advances by one with each commit or release. So it is not a
+    constant, and it continues from one output tile to the next.
+  - (C135) a stage filled by tma announces its bytes once, before its loads, and announces exactly
+    the bytes that the loads complete.
+  - (C136) no role waits forever. The verifier runs the channel ops of all roles, with every loop
+    one iteration longer than the deepest channel, and they must finish. What a role does depends
+    only on the stages that it has passed, so one run represents every schedule.
+  - (C137) a set of scale columns is filled again only when the MMAs that read it are complete:
+    PTX does not order a `tcgen05.cp` after a `tcgen05.mma`. There are two ways to satisfy the
+    rule. Each stage of the channel that the scales come from may have its own set; a role that
+    holds a stage again knows that its release is complete. Otherwise a `pipe.await_release` comes
+    before the copy, and its distance is at most the number of sets. In both cases the MMAs that
+    read a set come before the release of its stage. Copies of stages that a role takes one after
+    the other in one basic block may have the same sets, in turns.
+  - (C303) where the schedule of a kernel asks for work while it runs, every role has at most one
+    `pipe.for_each_work`, directly in it, and all have one schedule. There is one
+    `pipe.request_work`.
+  - (C152) the coordinates of a load with `multicast` do not depend on the place of the CTA in
+    this direction, so that the CTAs load parts of one tile. With `multicast pairs` they may
+    depend on the place of the CTA in its pair, which is that along m modulo 2.
+  - (C153) a channel has the scope `cluster` exactly when several CTAs share its barriers: a load
+    multicasts into it, or the tensor core of a pair fills or uses its stages.
+  - (C154) what the tensor core of a pair uses is loaded through tensor maps, whose copies can
+    signal the barrier of the leader. Bulk copies cannot.
+  - (C155) loops and branches around the ends of a channel of scope `cluster` do not depend on the
+    place of the CTA, so that all CTAs pass the same number of stages. Where no load multicasts
+    into it, they may depend on the place of a pair: half of that along m, or a smaller part.
+  - (C591) stages that loads with `multicast pairs` fill feed the tensor core of a pair, which
+    needs what either of its CTAs has.
+  - (C449) in a kernel with `pipe.fallback_cluster`, stages that loads with `multicast` fill feed
+    the tensor core of a pair, whose commit reaches as many CTAs as its mask has bits. Threads
+    would arrive at a number of CTAs that the code says.
+}]>;
+
+def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
+  - (C140) tiles, barriers and the tensor memory slot have disjoint places within
+    `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage. Where a warp of
+    its own copies scales out of the stages, they are three, and one more for all stages. The
+    target has that much shared memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
+  - (C262) `pipe.join_fragment` and `pipe.join_lanes` have a place, a multiple of 16. What it
+    receives and its barriers are one of the places of C140.
+  - (C334) the staged `pipe.store_fragment` of a kernel have one place, a multiple of 1024, which
+    is one of the places of C140. They have one role and one size, because each warpgroup of the
+    role has its part of the place.
+  - (C572) the `pipe.gather_rows` of a kernel have one place, a multiple of 1024, which is one of
+    the places of C140. They have one role, whose barriers order them, and one size.
+  - (C141) tensor memory tiles have disjoint columns, except the two stages of one channel that
+    overlap, within `pipe.tmem_columns`: 0 without such tiles, else a power of two from 32 to the
+    number of columns of the target, which the CTAs of an SM share in the same way.
+  - (C304) where the schedule asks for work, the target has cluster launch control. The attribute
+    `pipe.work_ring` has a multiple of 16 and the number of responses of the schedule. The
+    responses and their barriers lie there, and (C140) holds for them.
+}]>;
+
+#endif // FP4_DIALECT_PIPE_IR_PIPECONSTRAINTS_TD

@@ -1,0 +1,187 @@
+"""python.md from docstrings, and c.md from the headers of include/fp4-c."""
+import ast
+import inspect
+import re
+
+from . import markdown
+
+MODULES = ["", "torch", "checkpoints", "dist", "transformers", "compat.flashinfer", "compat.torchao", "compat.vllm", "sim"]
+
+
+#===--- Python ------------------------------------------------------------===#
+
+
+class Package:
+    """The modules of python/fp4, parsed and not imported: some need torch."""
+
+    def __init__(self, root):
+        self.root, self.trees = root / "python" / "fp4", {}
+
+    def tree(self, module):
+        if module not in self.trees:
+            path = self.root.joinpath(*module.split(".")) if module else self.root
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            self.trees[module] = ast.parse(file.read_text()) if file.is_file() else ast.Module([], [])
+        return self.trees[module]
+
+    def is_package(self, module):
+        return not module or self.root.joinpath(*module.split(".")).is_dir()
+
+    def public(self, module):
+        """The names of `__all__`, else of all that is defined without an underscore."""
+        for node in self.tree(module).body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+                return sorted(ast.literal_eval(node.value), key=str.lower)
+        return [node.name for node in self.tree(module).body
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")]
+
+    def find(self, module, name):
+        """The definition of a name, followed through imports; None where it is foreign."""
+        for node in ast.walk(self.tree(module)):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
+                return node
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                if getattr(target, "id", "") == name:
+                    return node
+            if isinstance(node, ast.ImportFrom) and node.level:
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        base = module.split(".") if module else []
+                        up = node.level - (1 if self.is_package(module) else 0)
+                        base = base[:len(base) - up] if up else base
+                        return self.find(".".join([*base, *(node.module.split(".") if node.module else [])]),
+                                         alias.name)
+        return None
+
+
+def signature(node, name):
+    arguments = ast.unparse(node.args)
+    arguments = re.sub(r"^self(, )?|^cls(, )?", "", arguments)
+    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    line = f"{name}({arguments}){result}"
+    if len(line) > 100:
+        pieces = [ast.unparse(a) for a in [node.args]][0]
+        pieces = re.sub(r"^self, |^cls, ", "", pieces)
+        line = f"{name}(\n    " + ",\n    ".join(split(pieces)) + f",\n){result}"
+    return f"```python\n{line}\n```"
+
+
+def split(arguments):
+    """The arguments of a signature, cut at the commas outside of brackets."""
+    depth, parts, last = 0, [""], ""
+    for letter in arguments:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def docstring(node):
+    """The docstring as Markdown: sections become lists, indented blocks become code."""
+    text = ast.get_docstring(node) or ""
+    out, inside = [], False
+    for line in text.splitlines():
+        if re.match(r"(Args|Returns|Raises|Attributes|Yields):", line):
+            inside = True
+            head, _, rest = line.partition(":")
+            out += ["", f"{head}:{rest}", ""]
+        elif inside and re.match(r"    (\*{0,2}\w[\w, *]*): ", line):
+            name, _, rest = line.strip().partition(": ")
+            out.append(f"- `{name}`: {rest}")
+        elif inside and line.startswith("    "):
+            out.append("  " + line.strip() if out and out[-1].startswith(("- ", "  ")) else line.strip())
+        else:
+            inside = inside and not line
+            out.append(line)
+    return markdown.rewrap(code("\n".join(out)))
+
+
+def code(text):
+    """Indented lines outside of lists, as fences."""
+    out, fence = [], False
+    for line in text.splitlines():
+        indented = line.startswith("    ") and not line.lstrip().startswith("- ")
+        if indented and not fence:
+            out.append("```")
+            fence = True
+        elif fence and line and not indented:
+            while out and not out[-1]:
+                out.pop()
+            out += ["```", ""]
+            fence = False
+        out.append(line[4:] if fence else line)
+    return "\n".join(out + ["```"] * fence)
+
+
+def entry(name, node):
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(ast.unparse(base) for base in node.bases)
+        parts = [f"### `{name}`", f"A class of `{bases}`." if bases else "", docstring(node)]
+        rows, described = [], re.search(r"^ *Attributes:", ast.get_docstring(node) or "", re.M)
+        for member in node.body:
+            if isinstance(member, ast.FunctionDef) and (member.name == "__init__" or not member.name.startswith("_")):
+                decorators = {ast.unparse(d) for d in member.decorator_list}
+                first = inspect.cleandoc(ast.get_docstring(member) or "").partition("\n\n")[0]
+                arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(member.args))
+                shown = member.name if "property" in decorators else f"{member.name}({arguments})"
+                if first or (member.name == "__init__" and arguments):
+                    rows.append((f"`{shown}`", first))
+            elif isinstance(member, ast.AnnAssign) and not described and not member.target.id.startswith("_"):
+                rows.append((f"`{ast.unparse(member)}`", ""))
+        return "\n\n".join([p for p in parts if p.strip()] + [markdown.table(["member", "does"], rows)]).strip()
+    if isinstance(node, ast.FunctionDef):
+        return "\n\n".join([f"### `{name}`", signature(node, name), docstring(node)]).strip()
+    return f"### `{name}`\n\n```python\n{ast.unparse(node)}\n```"
+
+
+def python(root):
+    package, body = Package(root), []
+    for module in MODULES:
+        title = "fp4" + (f".{module}" if module else "")
+        body.append(f"## {title}\n\n{docstring(package.tree(module))}".strip())
+        for name in package.public(module):
+            if (node := package.find(module, name)) is not None and not name.startswith("__"):
+                body.append(entry(f"{title}.{name}", node))
+    return markdown.page("Python", "the docstrings of python/fp4",
+                         "Every public name of the package, with its signature and docstring. "
+                         "[The guide](../guides/python.md) shows how they fit together.", *body)
+
+
+#===--- C -----------------------------------------------------------------===#
+
+DECLARATION = re.compile(
+    r"(?P<comment>/\*\*(?:(?!\*/).)*\*/)?\s*\n"
+    r"(?P<code>(?:typedef [^;{]*(?:\{.*?\n\})?[^;{]*;|(?:FP4_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)"
+    r"(?:\n(?:FP4_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)*|"
+    r"(?:(?:FP4|MLIR)_DECLARE_CAPI_\w+\([^)]*\);[^\n]*\n?)+)", re.S)
+
+
+def comment(text):
+    """The words of a comment without its stars."""
+    text = re.sub(r"^/\*[*=]?<?|\*+/$", "", text.strip())
+    return inspect.cleandoc("\n".join(re.sub(r"^ ?\*+ ?", "", line) for line in text.strip().splitlines()))
+
+
+def header(path):
+    text = path.read_text()
+    top = comment(re.match(r"/\*.*?\*/", text, re.S)[0])
+    top = re.sub(r"^.*-\*- C -\*-.*\n|\n\*?=*-+=*\**\s*$", "", top).strip()
+    top = code(re.sub(r"^  (?=\S)", "    ", top, flags=re.M))
+    parts = [f"## {path.name}", markdown.rewrap(top)]
+    for found in DECLARATION.finditer(text, text.index("*/")):
+        declared = re.sub(r"\b(FP4_EXPORT|MLIR_CAPI_EXPORTED) ", "", found["code"])
+        # An alignment that the macro made is one column block to the left now.
+        declared = re.sub(r"\n {12,}", "\n    ", declared)
+        words = comment(found["comment"]) if found["comment"] else ""
+        parts.append(f"```c\n{declared.strip()}\n```\n\n{markdown.rewrap(words) if words else ''}".strip())
+    return "\n\n".join(parts)
+
+
+def c(root):
+    files = sorted((root / "include/fp4-c").glob("*.h"))
+    return markdown.page("C", "the headers of include/fp4-c",
+                         "Every declaration of the C API, each with the comment of its header below. "
+                         "[The guide](../guides/c.md) shows a whole program.", *(header(file) for file in files))
