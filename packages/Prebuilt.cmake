@@ -1,4 +1,4 @@
-# A wheel of what a build tree has: `cmake --install` of one component (docs/Python.md).
+# A wheel of what a build tree has: `cmake --install` of one component (docs/guides/python.md).
 set(FP4_PREBUILT "" CACHE PATH "The build tree whose files are packaged")
 if(NOT EXISTS "${FP4_PREBUILT}/cmake_install.cmake")
   message(FATAL_ERROR "FP4_PREBUILT must name a build tree of fp4, but got '${FP4_PREBUILT}'\n"

@@ -5,8 +5,7 @@
 
 The documents lie beside the code that they are about and link to it. The script stages them in
 build/site-source, in the same folders, with the files that they link to; a link to a folder becomes its
-name. Descriptions of operations and passes are added where `ninja mlir-doc` wrote them (--build), and
-plots of all measurements in the documents (plot_benchmarks.py).
+name. Plots of all measurements in the documents are added (plot_benchmarks.py).
 """
 import argparse
 import importlib.util
@@ -47,16 +46,13 @@ def stage(name, source, staged):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="tree with the output of mlir-doc")
-    options = parser.parse_args()
+    parser.parse_args()
     if importlib.util.find_spec("mkdocs") is None:
         sys.exit("error: this Python has no mkdocs\nnote: pip install mkdocs")
     staged = ROOT / "build" / "site-source"
     shutil.rmtree(staged, ignore_errors=True)
     for name in tracked("*.md"):
         stage(name, ROOT / name, staged)
-    for page in sorted((options.build / "docs").glob("**/*.md")):
-        stage(f"generated/{page.name}", page, staged)
     plots = ROOT / "utils" / "plot_benchmarks.py"
     subprocess.run([sys.executable, plots, staged / "generated"], check=True)
     sys.exit(subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT).returncode)

@@ -3,7 +3,7 @@
 // Compiles mixed.mlir, in which linalg and fp4 stand in one function, and runs it: fp4 compiles the
 // islands of its operations for the GPU, upstream passes and ExecutionEngine compile the rest for
 // this machine, and the islands run on the best device there is. Every number is then checked.
-// docs/Embedding.md explains the steps.
+// docs/guides/embed.md explains the steps.
 //
 //===----------------------------------------------------------------------===//
 

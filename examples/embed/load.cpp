@@ -1,7 +1,7 @@
 //===- load.cpp - An emitted library in a program of one's own ------------===//
 //
 // Loads what fp4-runner --emit=so made of amax.mlir and calls its entry point, then its C interface
-// with buffers of the host: docs/Libraries.md.
+// with buffers of the host: docs/guides/libraries.md.
 //
 //===----------------------------------------------------------------------===//
 

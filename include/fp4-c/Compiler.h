@@ -1,7 +1,7 @@
 /*===- fp4-c/Compiler.h - From .mlir text to code, from C ---------------------*- C -*-===*
  *
  * The compile driver without MLIR types: text in, and IR, PTX, cubins, a library or a program in
- * this process out. docs/Pipelines.md explains the phases.
+ * this process out. docs/concepts/phases.md explains the phases.
  *
  *   fp4_compiler *compiler;
  *   fp4_error *error = fp4_compiler_create(NULL, &compiler);

@@ -2,8 +2,9 @@
  *
  * For programs that build MLIR through mlir-c: registration of the dialects and passes, and
  * constructors and getters of their attributes and types. Fp4Attrs.td, PipeTypes.td and
- * docs/Spec.md say what each means. The CMake target is FP4::FP4CDialects, a static library that
- * brings mlir-c and libMLIR.so along: link no other MLIR library, or there are two in the process.
+ * docs/reference/semantics.md say what each means. The CMake target is FP4::FP4CDialects, a static
+ * library that brings mlir-c and libMLIR.so along: link no other MLIR library, or there are two in
+ * the process.
  *
  *   MlirContext context = mlirContextCreate();
  *   mlirDialectHandleLoadDialect(mlirGetDialectHandle__fp4__(), context);
@@ -41,8 +42,9 @@ MLIR_CAPI_EXPORTED void fp4RegisterDialects(MlirDialectRegistry registry);
 /** Adds the upstream dialects that fp4 programs are written in and lowered to, with the
  * translations that the phases up to PTX need. */
 MLIR_CAPI_EXPORTED void fp4RegisterUpstreamDialects(MlirDialectRegistry registry);
-/** Registers every pass and pipeline of docs/Pipelines.md, so that mlirOpPassManagerAddPipeline
- *  knows "fp4-fuse" and the others. Once per process is enough; more often does no harm. */
+/** Registers every pass and pipeline of docs/concepts/phases.md, so that
+ *  mlirOpPassManagerAddPipeline knows "fp4-fuse" and the others. Once per process is enough; more often
+ *  does no harm. */
 MLIR_CAPI_EXPORTED void fp4RegisterPasses(void);
 
 /*===----------------------------------------------------------------------------------===*

@@ -81,7 +81,7 @@ typedef struct fp4_program fp4_program;
 /** Loads a library that was emitted (fp4-runner --emit=so, fp4_compiler_write_library). Its code
  *  stays in the process until the end. */
 FP4_EXPORT fp4_error *fp4_program_load(const char *path, fp4_program **program);
-/** JSON (docs/Libraries.md); lives as long as `program`. */
+/** JSON (docs/guides/libraries.md); lives as long as `program`. */
 FP4_EXPORT const char *fp4_program_get_manifest(const fp4_program *program);
 /** Null is allowed. Executables keep what they need of it. */
 FP4_EXPORT void fp4_program_destroy(fp4_program *program);
@@ -108,11 +108,11 @@ typedef enum fp4_element_type {
 
 typedef enum fp4_layout {
   FP4_LINEAR,      /**< row-major and dense, and prepacked weights of other layouts */
-  FP4_TILED_128X4, /**< block scales as tensor cores read them (docs/Spec.md) */
-  FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two (docs/Spec.md) */
+  FP4_TILED_128X4, /**< block scales as tensor cores read them (docs/reference/fp4-attributes.md) */
+  FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two */
 } fp4_layout;
 
-/** A buffer in device memory (docs/Libraries.md has its bytes). It is dense, except that an
+/** A buffer in device memory (docs/guides/libraries.md has its bytes). It is dense, except that an
  * argument with fp4.strided may have rows with strides of their own. */
 typedef struct fp4_tensor {
   uint64_t address; /**< a multiple of 16; of a result: 0 if the call shall allocate it */

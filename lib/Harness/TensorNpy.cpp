@@ -87,7 +87,7 @@ std::string noteOfShape(const Type &type, const std::string &name) {
   if (type.isDynamic())
     return "tiles do not say their sizes: give M, N and K with --shape, or those of '" + name +
            "' by the names of fp4.dims with --dim";
-  return "swizzle linear scales first: docs/Spec.md, the layout tiled_128x4";
+  return "swizzle linear scales first: docs/reference/fp4-attributes.md, the layout tiled_128x4";
 }
 
 /// Matches the file's shape with the buffer's, or the tensor's where each element has a byte, and

@@ -1,7 +1,7 @@
 //===- Targets.cpp - The rows of the table of targets ---------------------===//
 //
 // A new target is one row here and one in unittests/ISA/TargetModelTest.cpp
-// (docs/Rationale/AddingATarget.md). Every row says every fact: the compiler rejects a row that
+// (docs/guides/add-a-target.md). Every row says every fact: the compiler rejects a row that
 // leaves one out.
 //
 // Sources:

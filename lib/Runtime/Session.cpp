@@ -102,7 +102,8 @@ Status Session::tryProvided(uint32_t index, uint64_t bytes) const {
     return makeError(ErrorKind::Usage,
                      fmt::format("the buffer of result {} must have at least {} bytes, but got {}",
                                  index, bytes, buffer.bytes),
-                     "the manifest has the type of the result, and docs/Libraries.md its buffer");
+                     "the manifest has the type of the result, and docs/guides/libraries.md "
+                     "its buffer");
   if (buffer.address % 16)
     return makeError(ErrorKind::Usage,
                      fmt::format("the buffer of result {} must start at a multiple of 16 bytes, "

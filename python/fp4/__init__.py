@@ -3,7 +3,7 @@
     compiled = fp4.compile(pathlib.Path("examples/nvfp4_linear.mlir"))
     y = compiled(x, w, verify=True)      # numpy or torch; CPU tensors run in the simulator
 
-docs/Python.md shows each step.
+docs/guides/python.md shows each step.
 """
 
 from ._library import library as _load

@@ -7,7 +7,7 @@
     f.returns(y=f.blockscaled_matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"]))
     linear = fp4.compile(builder)
 
-Each method of a FunctionBuilder adds the operation of its name, which docs/Spec.md defines, and
+Each method of a FunctionBuilder adds the operation of its name (docs/reference/fp4-ops.md), and
 nothing else: no amax, no swizzle and no alpha that the program does not ask for. The types of
 results follow from the operands. Whatever else a program must keep, the compiler verifies; its
 diagnostics have the line of Python that added the operation.
@@ -67,7 +67,7 @@ class ScaledValue:
 
 @dataclasses.dataclass(frozen=True)
 class Hadamard:
-    """A random Hadamard transform of groups of `size` elements (docs/Spec.md, fp4.hadamard)."""
+    """A random Hadamard transform of groups of `size` elements (docs/reference/fp4-ops.md)."""
 
     size: int = 16
     sign_mask: int = 0xD7E8

@@ -20,7 +20,7 @@ from .errors import Error, UsageError
 from .manifest import Manifest
 from .program import Program
 
-#: The names that Compiled.ir knows, in order (docs/Pipelines.md).
+#: The names that Compiled.ir knows, in order (docs/concepts/phases.md).
 PHASES = ("parsed", "fused", "planned", "tiles", "roles", "pipelined", "nvvm", "ptx")
 
 
@@ -172,8 +172,8 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
     """Compiles a program to PTX.
 
     Args:
-        text: a program in the fp4 dialect (docs/Spec.md), or the path of one as pathlib.Path, or
-            an fp4.Builder.
+        text: a program in the fp4 dialect (docs/reference/semantics.md), or the path of one as
+            pathlib.Path, or an fp4.Builder.
         target: "sm_100a" and the other names of the target table. Quantizers also compile for
             "sm_90a".
         dims: sizes, in elements, of the dimensions that arguments name with fp4.dims.

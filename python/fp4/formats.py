@@ -1,4 +1,4 @@
-"""The block-scaled formats: facts of `#fp4.format` (docs/Spec.md)."""
+"""The block-scaled formats: facts of `#fp4.format` (docs/reference/fp4-attributes.md)."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "fp4._native",
-                          "Calls of programs without Python code (docs/Rationale/Python.md).",
+                          "Calls of programs without Python code (docs/rationale/python.md).",
                           -1,
                           functions,
                           nullptr,

@@ -60,7 +60,7 @@ class Calls(unittest.TestCase):
         same, s = compiled()(x, amax, function="tiled", verify=True)
         np.testing.assert_array_equal(q, same)
         self.assertEqual(s.shape, (2, 1, 512))
-        rows, blocks = np.mgrid[:130, :4]  # the layout of docs/Spec.md
+        rows, blocks = np.mgrid[:130, :4]  # the layout of docs/reference/fp4-attributes.md
         places = rows // 128 * 512 + rows % 32 * 16 + rows % 128 // 32 * 4 + blocks
         np.testing.assert_array_equal(s.reshape(-1).view(np.uint8)[places], linear.view(np.uint8))
 

@@ -1,4 +1,4 @@
-// Padding of tiled scales is zero (Spec.md), also that of the tiles of groups, whose type does not tell how many blocks
+// Padding of tiled scales is zero (docs/reference/semantics.md), also that of the tiles of groups, whose type does not tell how many blocks
 // a row has: 5 here, in two tiles. Block scales of the distribution "adversarial" are any bytes, such as NaN.
 // RUN: fp4-runner %s --function=groups --dist=adversarial --check=strict | FileCheck %s
 // RUN: fp4-runner %s --function=groups --dist=adversarial --seed=2 --check=strict | FileCheck %s

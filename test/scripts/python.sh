@@ -23,7 +23,7 @@ install_package() {
   "$env/bin/pip" install -q "$@" -C cmake.define.FP4_PREBUILT="$build"
 }
 
-# The two commands of docs/Python.md.
+# The two commands of docs/guides/python.md.
 make_environment() {
   rm -rf "$env"
   python3 -m venv "$env" && install_package "$root[test]" && cp "$root/pyproject.toml" "$env"

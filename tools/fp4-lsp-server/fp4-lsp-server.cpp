@@ -3,7 +3,7 @@
 // An editor that speaks the Language Server Protocol starts this program and gets the errors of the
 // verifiers while a file is written, the types of values under the cursor, and jumps from a use to
 // its definition. The extension of MLIR for VS Code takes it as its setting `mlir.server_path`
-// (docs/Tools.md).
+// (docs/guides/tools.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ mlir.server_path.
   --lit-test                        read messages that are separated by lines of // -----
 
   --help-all                        every option
-  docs/Tools.md says how to set up an editor.
+  docs/guides/tools.md says how to set up an editor.
 )";
 
 int main(int argc, char **argv) {

@@ -45,7 +45,7 @@ constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir f
   fp4-opt FILE --pass-pipeline='builtin.module(PASS{OPTION=VALUE},...)'
 
   --target=NAME                     GPU to compile for (default: the module's, else sm_100a)
-  --plan=PLAN                       plan for kernels of its family (docs/Rationale/Plans.md)
+  --plan=PLAN                       plan for kernels of its family (docs/concepts/plans.md)
   -o FILE                           write here instead of standard output
   --split-input-file                programs are separated by lines of // -----
   --verify-diagnostics              the errors must be those of the expected-error comments
@@ -58,7 +58,7 @@ constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir f
 
   --help-all                        every option, and every pass with its options
   --show-dialects                   the dialects that are linked in
-  docs/Pipelines.md describes the phases, docs/Tools.md the other tools.
+  docs/concepts/phases.md describes the phases, docs/guides/tools.md the other tools.
 )";
 
 /// kHelp with the names of the phases.

@@ -317,7 +317,7 @@ TEST(TensorNpy, TilesSayHowTheirSizesAreGiven) {
             "names of fp4.dims with --dim");
   tiled.shape = {4, 4};
   EXPECT_EQ(fromNpy(file, tiled, "s").error().note,
-            "swizzle linear scales first: docs/Spec.md, the layout tiled_128x4");
+            "swizzle linear scales first: docs/reference/fp4-attributes.md, the layout tiled_128x4");
 }
 
 TEST(TensorNpy, WrongTypesAndShapesNameBothSides) {

@@ -11,8 +11,9 @@ def page(title, source, intro, *sections):
 
 
 def wrap(text, first="", below=""):
-    """A paragraph of at most 100 columns. Code and links stay on one line."""
-    whole = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", lambda m: m[0].replace(" ", "\0"), " ".join(text.split()))
+    """A paragraph of at most 100 columns. Links and short code stay on one line."""
+    short = lambda m: m[0].replace(" ", "\0") if m[0][0] == "[" or len(m[0]) < 45 else m[0]
+    whole = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", short, " ".join(text.split()))
     return textwrap.fill(whole, 100, initial_indent=first, subsequent_indent=below, break_long_words=False,
                          break_on_hyphens=False).replace("\0", " ")
 

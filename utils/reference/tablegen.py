@@ -97,7 +97,7 @@ def rules(labels, dialect_name, name):
         return ""
     place = f"constraints.md#{markdown.anchor(constraints.heading('fp4', name))}" if dialect_name == "fp4" \
         else "constraints.md#kernels-of-pipe"
-    return markdown.wrap(f"Rules: [{', '.join(found)}]({place}).") + "\n"
+    return markdown.wrap(f"Rules: {', '.join(found)} ([constraints]({place})).") + "\n"
 
 
 def operations(root, name, title, more):

@@ -92,9 +92,9 @@ public:
   /// Does the same for text; diagnostics use `name` for it.
   Status loadText(const std::string &text, const std::string &name);
   /// Takes a copy of `module`, whose context must live as long as this Compiler: a program that a
-  /// host compiler built, or the islands that fp4-outline-islands made of one (docs/Embedding.md).
-  /// The dialects and interfaces that fp4 needs are added to the context. It is a Compile error if
-  /// the module does not verify.
+  /// host compiler built, or the islands that fp4-outline-islands made of one
+  /// (docs/guides/embed.md). The dialects and interfaces that fp4 needs are added to the context.
+  /// It is a Compile error if the module does not verify.
   Status loadModule(mlir::ModuleOp module);
 
   /// The names that arguments give their dimensions with fp4.dims.
@@ -135,7 +135,7 @@ public:
   std::string memoryMap() const;
   /// The kernels, after Phase::Ptx or Phase::Cubin and until the host code is lowered.
   std::vector<KernelCode> kernels() const;
-  /// The manifest (docs/Libraries.md), after Phase::Ptx or Phase::Cubin.
+  /// The manifest (docs/guides/libraries.md), after Phase::Ptx or Phase::Cubin.
   std::string manifest() const;
 
   /// Lowers the host code and compiles it into this process. The runtime functions it calls are

@@ -3,7 +3,7 @@
 // The facts that decide how a kernel is lowered: capacities, instruction families and rates of one
 // `sm_XX` target. Passes, the simulator and the tools read them here. No code compares versions of
 // architectures; code that needs to know something about a target adds a fact to the row.
-// The rows are in Targets.cpp. docs/Rationale/AddingATarget.md says how to add one.
+// The rows are in Targets.cpp. docs/guides/add-a-target.md says how to add one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

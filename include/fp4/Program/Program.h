@@ -46,8 +46,9 @@ private:
   Resolver resolver_;
 };
 
-/// A buffer in device memory (docs/Libraries.md). Elements and layout are those of `type`, which is
-/// static: its shape counts logical elements. A strided argument or result may have strides.
+/// A buffer in device memory (docs/guides/libraries.md). Elements and layout are those of `type`,
+/// which is static: its shape counts logical elements. A strided argument or result may have
+/// strides.
 struct Buffer {
   harness::Type type;
   rt::DevicePtr address = 0; ///< a multiple of 16

@@ -1,8 +1,8 @@
 //===- GroupRows.h - Rows of groups that only the device has --------------===//
 //
-// The offsets of a product of groups are numbers on the device (docs/Spec.md). The kernels check
-// them and leave a report; the reference on the host checks the same numbers. Both say it in the
-// same words.
+// The offsets of a product of groups are numbers on the device (docs/reference/semantics.md). The
+// kernels check them and leave a report; the reference on the host checks the same numbers. Both
+// say it in the same words.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,5 +1,5 @@
 """Reads and writes NVFP4 and MXFP4 weights of models: safetensors files as compressed-tensors,
-ModelOpt, gpt-oss and DeepSeek-V4 lay them out (docs/Python.md).
+ModelOpt, gpt-oss and DeepSeek-V4 lay them out (docs/guides/python.md).
 
     with fp4.checkpoints.open("model/") as checkpoint:
         weight = checkpoint.read("model.layers.0.mlp.down_proj")    # an fp4.torch.Scaled

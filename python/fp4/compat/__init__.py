@@ -1,4 +1,4 @@
-"""The functions of other packages, computed by fp4: flashinfer, vllm and torchao (docs/Python.md).
+"""The functions of flashinfer, vllm and torchao, computed by fp4 (docs/guides/python.md).
 
     from fp4.compat.flashinfer import mm_fp4, nvfp4_quantize    # instead of: from flashinfer
 

@@ -9,8 +9,8 @@
     torch.distributed.tensor.parallel.parallelize_module(mlp, mesh, plan)
 
 NCCL and gloo refuse 4-bit and 8-bit floating-point dtypes, so everything travels as uint8. Every
-function is collective: all ranks of the group must call it, in the same order. docs/Python.md has
-an example.
+function is collective: all ranks of the group must call it, in the same order.
+docs/guides/python.md has an example.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
-// The labels (C1), ... are those of docs/Spec.md.
+// The labels (C1), ... are those of Fp4Constraints.td.
 
 // prologue (C1)
 func.func @op(%x: tensor<8x64xbf16>) -> tensor<f32> {

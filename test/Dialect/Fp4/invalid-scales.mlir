@@ -1,5 +1,5 @@
 // RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
-// One case per constraint of docs/Spec.md. The first operation of a case is legal, the second differs
+// One case per constraint of Fp4Constraints.td. The first operation of a case is legal, the second differs
 // from it in what the constraint is about.
 
 // swizzle_scales (C1)

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Rows of the fragments of all warps (docs/Pipe.md). Every error has a twin above it that differs in one place
+// Rows of the fragments of all warps (PipeConstraints.td). Every error has a twin above it that differs in one place
 // and verifies.
 
 func.func @twin(%v: vector<16xbf16>, %i: i32) {

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
-// Every constraint of pairs with 128 rows (docs/Pipe.md), with a twin that holds it.
+// Every constraint of pairs with 128 rows (PipeConstraints.td), with a twin that holds it.
 
 func.func private @twin() -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 func.func private @narrow() -> (!pipe.shared<64x16xf8E4M3FN, halves_128x4>, !pipe.shared<192x16xf8E4M3FN, halves_128x4>)

@@ -1,4 +1,4 @@
-// Tables of tiles, and parts of a tile: one case per constraint of docs/Pipe.md, next to legal operations.
+// Tables of tiles, and parts of a tile: one case per constraint of PipeConstraints.td, next to legal operations.
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
 func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: !pipe.global<24x3xi32>, %i: i32) {

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
 // Instructions of K = 96. Every error has a twin above it that differs in one place and verifies. Labels refer
-// to docs/Pipe.md.
+// to PipeConstraints.td.
 
 !acc = !pipe.tmem<256x192xf32, pair>
 !wacc = !pipe.tmem<128x96xf32>

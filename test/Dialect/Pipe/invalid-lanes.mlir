@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Sums of lanes that are promoted to fp32 (docs/Pipe.md). Every error has a twin above it that differs in one
+// Sums of lanes that are promoted to fp32 (PipeConstraints.td). Every error has a twin above it that differs in one
 // place and verifies.
 
 func.func @twin(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
 // Operands of 8 bits, and of 4 bits beside them, which take a byte for each element in shared memory. Every
-// error has a twin above it that differs in one place and verifies. Labels refer to docs/Pipe.md.
+// error has a twin above it that differs in one place and verifies. Labels refer to PipeConstraints.td.
 
 func.func private @twin(!pipe.tensor_map<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>)
 // (C290)

@@ -1,4 +1,4 @@
-// Work that is requested while the kernel runs: one case per constraint of docs/Pipe.md, next to legal ones.
+// Work that is requested while the kernel runs: one case per constraint of PipeConstraints.td, next to legal ones.
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
 #twin = #pipe.cluster_launch<panels<8> depth 8>

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
 // Every error has a twin above it that differs in one place and verifies. Labels refer to
-// docs/Spec.md.
+// PipeConstraints.td.
 
 func.func private @twin(!pipe.tensor_map<256x256xf4E2M1FN, swizzle_128B>)
 // (C101)

@@ -1,6 +1,6 @@
 //===- DynamicProducts.cpp - Products of any N and K: verifiers -------------===//
 //
-// What a product whose N or K is dynamic goes with. The label (C8) is that of docs/Spec.md and
+// What a product whose N or K is dynamic goes with. The label (C8) is that of Fp4Constraints.td and
 // test/Dialect/Fp4/invalid-dynamic.mlir.
 //
 //===----------------------------------------------------------------------===//

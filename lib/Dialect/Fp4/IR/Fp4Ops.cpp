@@ -1,7 +1,7 @@
 //===- Fp4Ops.cpp - Products: verifiers, types, folds ----------------------===//
 //
 // QuantizeOps.cpp has the operations of the quantization family, ScaleOps.cpp those that move
-// scales and shards. The labels (C1), (C2), ... are those of docs/Spec.md and
+// scales and shards. The labels (C1), (C2), ... are those of Fp4Constraints.td and
 // test/Dialect/Fp4/invalid-*.mlir.
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- Fp8Products.cpp - FP8 with f32 scales: verifiers -------------------===//
 //
 // What format fp8_block128 asks of blockscaled_matmul in place of tiled 8-bit scales, and of quantize.
-// The labels (C50), .. are those of docs/Spec.md and test/Dialect/Fp4/invalid-fp8.mlir.
+// The labels (C50), .. are those of Fp4Constraints.td and test/Dialect/Fp4/invalid-fp8.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

@@ -1,6 +1,7 @@
 //===- PrepackOps.cpp - Prepacked weights: verifiers and types ------------===//
 //
-// The labels (C1), (C2), ... are those of docs/Spec.md and test/Dialect/Fp4/invalid-prepack.mlir.
+// The labels (C1), (C2), ... are those of Fp4Constraints.td and
+// test/Dialect/Fp4/invalid-prepack.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

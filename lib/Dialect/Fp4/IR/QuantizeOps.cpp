@@ -1,7 +1,7 @@
 //===- QuantizeOps.cpp - The quantization family: verifiers and types -----===//
 //
 // amax, hadamard, hadamard_amax, quantize, dequantize. The labels (C1), (C2), ... are those of
-// docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
+// Fp4Constraints.td and test/Dialect/Fp4/invalid-*.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

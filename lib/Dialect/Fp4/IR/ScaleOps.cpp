@@ -1,6 +1,6 @@
 //===- ScaleOps.cpp - Scales and shards: verifiers, types, folds ----------===//
 //
-// The labels (C1), (C2), ... are those of docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
+// The labels (C1), (C2), ... are those of Fp4Constraints.td and test/Dialect/Fp4/invalid-*.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

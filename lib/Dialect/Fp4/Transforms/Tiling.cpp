@@ -5,7 +5,7 @@
 //
 // Where an operation of these classes is tied to the whole by an attribute (a transform along the
 // columns, random numbers by place, square blocks, groups, tiled scales), tiling it is an error
-// that names the attribute. docs/Rationale/Embedding.md says why the other operations are not
+// that names the attribute. docs/guides/embed.md says why the other operations are not
 // tiled.
 //
 //===----------------------------------------------------------------------===//

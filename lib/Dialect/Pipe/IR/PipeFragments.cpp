@@ -1,7 +1,7 @@
 //===- PipeFragments.cpp - Products whose accumulator is in registers -----===//
 //
 // Verifiers of the ops that convert operands and that make, read and store fragments. Labels such
-// as (C180) refer to docs/Pipe.md.
+// as (C180) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- PipeHost.cpp - Ops that make kernel arguments ----------------------===//
 //
-// Labels such as (C107) refer to docs/Pipe.md.
+// Labels such as (C107) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

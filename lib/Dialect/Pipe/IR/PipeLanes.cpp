@@ -1,6 +1,6 @@
 //===- PipeLanes.cpp - Sums of lanes, promoted to fp32 --------------------===//
 //
-// Verifiers. Labels such as (C373) refer to docs/Pipe.md.
+// Verifiers. Labels such as (C373) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- PipeMatrices.cpp - Sizes and pitches of buffers --------------------===//
 //
 // Verifiers of what says where the rows of a buffer are: tensor maps on the host, and matrices
-// whose sizes a kernel gets as numbers. Labels such as (C108) refer to docs/Pipe.md.
+// whose sizes a kernel gets as numbers. Labels such as (C108) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- PipeMma.cpp - Matrix instructions on tiles in tensor memory --------===//
 //
-// Verifiers of pipe.mma and pipe.mma_blockwise. Labels such as (C114) refer to docs/Pipe.md.
+// Verifiers of pipe.mma and pipe.mma_blockwise. Labels such as (C114) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- PipeOps.cpp - Tile ops ---------------------------------------------===//
 //
 // Verifiers of the ops that move tiles and store what threads made of them. Labels such as (C114)
-// refer to docs/Pipe.md.
+// refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- PipePromotion.cpp - Products whose sums are promoted to fp32 -------===//
 //
-// Verifiers. Labels such as (C220) refer to docs/Pipe.md.
+// Verifiers. Labels such as (C220) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- PipeResults.cpp - What an epilogue derives from its elements -------===//
 //
-// Verifiers of the ops of PipeResultOps.td. Labels such as (C211) refer to docs/Pipe.md.
+// Verifiers of the ops of PipeResultOps.td. Labels such as (C211) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- PipeWarps.cpp - Products in the registers of warps -----------------===//
 //
-// Verifiers. Labels such as (C250) refer to docs/Pipe.md.
+// Verifiers. Labels such as (C250) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 

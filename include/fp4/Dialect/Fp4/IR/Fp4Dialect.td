@@ -19,7 +19,7 @@ def Fp4_Dialect : Dialect {
     the reference in lib/Numerics. Where libraries differ in the order of the fp32 operations, the
     `recipe` attribute names the order that holds.
   }];
-  // fp4.name and fp4.dims: see docs/Spec.md.
+  // fp4.name and fp4.dims: see docs/reference/semantics.md.
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   // Canonicalizations that absorb tensor.cast create it for the results.

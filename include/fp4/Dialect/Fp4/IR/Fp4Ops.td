@@ -1,6 +1,7 @@
 //===- Fp4Ops.td - The fp4 operations -------------------------------------===//
 //
-// docs/Spec.md lists the constraints (C1), .. of each operation; verifiers and tests have the labels.
+// Fp4Constraints.td lists the constraints (C1), .. of each operation; verifiers and tests have the
+// labels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_FP4_IR_FP4OPS_TD

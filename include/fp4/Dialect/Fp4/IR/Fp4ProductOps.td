@@ -26,7 +26,7 @@ def Fp4_BlockScaledMatmulOp
     `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
     M x N that of both. In a product of G groups, G x 1 x N has the row of each group. It yields the
     element of the result. Operations of arith and math have the meaning that they have in
-    linalg.generic (docs/Spec.md lists them).
+    linalg.generic (docs/reference/semantics.md lists them).
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
@@ -43,7 +43,7 @@ def Fp4_BlockScaledMatmulOp
     K is cut where lhs has at most so many rows, and is one range where it has more.
 
     With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
-    equal parts of all slices of 256 elements of K that the first tiles have (docs/Spec.md says which).
+    equal parts of all slices of 256 elements of K that the first tiles have (docs/reference/semantics.md says which).
     A tile that several workers have parts of is the sum of theirs in fp32, in the order of K. So W
     thread blocks, or pairs of them, take equally long where the number of tiles does not divide by W.
 
@@ -89,12 +89,12 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of products of any N and K (docs/Spec.md) | row-major |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of products of any N and K (docs/reference/semantics.md) | row-major |
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
     | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it; of G groups, G * N/128 | #fp4.weight_layout |
     | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
-    | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
+    | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G, or beside a lhs without scales M x 1 | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N; of groups also G x 1 x N or G x 1 x 1 | row-major |
     | offsets    | i64          | G + 1 | row-major |

@@ -2,7 +2,7 @@
 //
 // What fp4-plan-kernels decides for an operation, and what a lowering obeys. `#fp4.plan` carries
 // it. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by which
-// plans are parsed, printed, completed and verified (docs/Rationale/Plans.md).
+// plans are parsed, printed, completed and verified (docs/concepts/plans.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- Islands.h - fp4 inside of the programs of other compilers ----------===//
 //
 // What fp4-outline-islands consists of: which operations go to the fp4 compiler together, and how
-// the tensors that only fp4 knows look to everybody else. docs/Embedding.md is the way of a host
+// the tensors that only fp4 knows look to everybody else. docs/guides/embed.md is the way of a host
 // compiler through it.
 //
 //===----------------------------------------------------------------------===//
