@@ -3,7 +3,8 @@ import re
 
 from . import markdown
 
-FILES = {"fp4": "include/fp4/Dialect/Fp4/IR/Fp4Constraints.td", "pipe": "include/fp4/Dialect/Pipe/IR/PipeConstraints.td"}
+FILES = {"fp4": "include/fp4/Dialect/Fp4/IR/Fp4Constraints.td",
+         "pipe": "include/fp4/Dialect/Pipe/IR/PipeConstraints.td"}
 RECORD = re.compile(r'^def : \w+_Constraints<"([^"]*)", \[\{\n(.*?)^\}\]>;', re.S | re.M)
 RULE = re.compile(r"^  - \((C\d+)\) (.*?)(?=^  - |\Z)", re.S | re.M)
 
