@@ -57,14 +57,12 @@ class Package:
 
 
 def signature(node, name):
-    arguments = ast.unparse(node.args)
-    arguments = re.sub(r"^self(, )?|^cls(, )?", "", arguments)
+    """The fence with the signature; an argument a line where it is long."""
+    arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(node.args))
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({arguments}){result}"
     if len(line) > 100:
-        pieces = [ast.unparse(a) for a in [node.args]][0]
-        pieces = re.sub(r"^self, |^cls, ", "", pieces)
-        line = f"{name}(\n    " + ",\n    ".join(split(pieces)) + f",\n){result}"
+        line = f"{name}(\n    " + ",\n    ".join(split(arguments)) + f",\n){result}"
     return f"```python\n{line}\n```"
 
 
@@ -81,21 +79,23 @@ def split(arguments):
 
 
 def docstring(node):
-    """The docstring as Markdown: sections become lists, indented blocks become code."""
-    text = ast.get_docstring(node) or ""
-    out, inside = [], False
-    for line in text.splitlines():
+    """The docstring as Markdown: sections become lists, indented blocks and columns become code."""
+    out, inside, columns = [], "", False
+    for line in (ast.get_docstring(node) or "").splitlines():
+        columns = bool(inside) and line.startswith("      ") and (
+            columns or not out[-1] and re.search(r"\S {2,}\S", line) is not None)
         if re.match(r"(Args|Returns|Raises|Attributes|Yields):", line):
-            inside = True
-            head, _, rest = line.partition(":")
-            out += ["", f"{head}:{rest}", ""]
-        elif inside and re.match(r"    (\*{0,2}\w[\w, *]*): ", line):
+            inside, _, rest = line.partition(":")
+            out += ["", f"{inside}:{rest}", ""]
+        elif columns:
+            out.append(line[2:] if line.startswith("      ") else line)
+        elif inside in ("Args", "Raises", "Attributes") and re.match(r"    (\*{0,2}\w[\w, *]*): ", line):
             name, _, rest = line.strip().partition(": ")
             out.append(f"- `{name}`: {rest}")
         elif inside and line.startswith("    "):
             out.append("  " + line.strip() if out and out[-1].startswith(("- ", "  ")) else line.strip())
         else:
-            inside = inside and not line
+            inside = "" if line else inside
             out.append(line)
     return markdown.rewrap(code("\n".join(out)))
 
@@ -117,22 +117,31 @@ def code(text):
     return "\n".join(out + ["```"] * fence)
 
 
+def members(name, node):
+    """The table of the members of a class, and an entry for each whose docstring has more than a paragraph."""
+    rows, entries = [], []
+    described = re.search(r"^ *Attributes:", ast.get_docstring(node) or "", re.M)
+    for member in node.body:
+        if isinstance(member, ast.AnnAssign) and not described and not member.target.id.startswith("_"):
+            rows.append((f"`{ast.unparse(member)}`", ""))
+        if not isinstance(member, ast.FunctionDef) or member.name.startswith("_") and member.name != "__init__":
+            continue
+        first, _, rest = inspect.cleandoc(ast.get_docstring(member) or "").partition("\n\n")
+        arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(member.args))
+        is_property = "property" in {ast.unparse(decorator) for decorator in member.decorator_list}
+        if rest:
+            full = f"{name}.{member.name}"
+            entries.append("\n\n".join([f"#### `{full}`", signature(member, full), docstring(member)]))
+        elif first or member.name == "__init__" and arguments:
+            rows.append((f"`{member.name}`" if is_property else f"`{member.name}({arguments})`", first))
+    return [markdown.table(["member", "does"], rows), *entries]
+
+
 def entry(name, node):
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(base) for base in node.bases)
-        parts = [f"### `{name}`", f"A class of `{bases}`." if bases else "", docstring(node)]
-        rows, described = [], re.search(r"^ *Attributes:", ast.get_docstring(node) or "", re.M)
-        for member in node.body:
-            if isinstance(member, ast.FunctionDef) and (member.name == "__init__" or not member.name.startswith("_")):
-                decorators = {ast.unparse(d) for d in member.decorator_list}
-                first = inspect.cleandoc(ast.get_docstring(member) or "").partition("\n\n")[0]
-                arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(member.args))
-                shown = member.name if "property" in decorators else f"{member.name}({arguments})"
-                if first or (member.name == "__init__" and arguments):
-                    rows.append((f"`{shown}`", first))
-            elif isinstance(member, ast.AnnAssign) and not described and not member.target.id.startswith("_"):
-                rows.append((f"`{ast.unparse(member)}`", ""))
-        return "\n\n".join([p for p in parts if p.strip()] + [markdown.table(["member", "does"], rows)]).strip()
+        parts = [f"### `{name}`", f"A class of `{bases}`." if bases else "", docstring(node), *members(name, node)]
+        return "\n\n".join(part for part in parts if part.strip()).strip()
     if isinstance(node, ast.FunctionDef):
         return "\n\n".join([f"### `{name}`", signature(node, name), docstring(node)]).strip()
     return f"### `{name}`\n\n```python\n{ast.unparse(node)}\n```"
