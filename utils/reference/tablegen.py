@@ -17,7 +17,7 @@ SILENT = ("ConditionallySpeculatable", "NoMemoryEffect", "MemoryEffect", "InferT
 
 
 def run(root, text, *options):
-    """What mlir-tblgen writes of a file with this text."""
+    """The output of mlir-tblgen for a file with this text."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "All.td"
         file.write_text(text)
