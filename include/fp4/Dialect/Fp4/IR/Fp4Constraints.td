@@ -18,8 +18,8 @@ class Fp4_Constraints<string about, string text> {
 def : Fp4_Constraints<"operation", [{
   - (C1) An attribute without the prefix of a dialect is one of the operation. A misspelled one
     would leave the operation with a default.
-  - (C200) A matrix, or a tensor of prepacked weights, has extents of at most 2^40. Its sizes can
-    then be added and multiplied.
+  - (C200) A matrix, or a tensor of prepacked weights, has extents of at most 2^40. Sizes can then
+    be added and multiplied.
 }]>;
 
 def : Fp4_Constraints<"scale_layout", [{
@@ -51,19 +51,20 @@ def : Fp4_Constraints<"target", [{
 def : Fp4_Constraints<"plan", [{
   - (C1) A plan has fields of its family only, each once.
   - (C2) Numbers are positive, and words are those that the field has. `tile` has 3 numbers in
-    tile_product and 2 in tile_transform, `cluster` has 2, and `wave_cost` has 3.
+    tile_product and 2 in tile_transform, `cluster` and `fallback` have 2, and `wave_cost` has 3.
   - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
     `#fp4.plan`.
-  - (C461) `fp4.row_plans` is on a `fp4.blockscaled_matmul`. It is a list of plans of family
-    tile_product that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
-  - (C495) `fp4.size_plans` is on a `fp4.blockscaled_matmul`. It is a list of plans of family
-    tile_product. They, and the `fp4.plan` beside them, have `wave_cost`.
+  - (C461) `fp4.row_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
+    family tile_product that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
+  - (C495) `fp4.size_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
+    family tile_product. The plans and the `fp4.plan` beside them have `wave_cost`.
   - (C506) Plans of `fp4.size_plans` may have `depth_unit`. No other plan has it.
 }]>;
 
 def : Fp4_Constraints<"prologue", [{
-  - (C1) It is a unit attribute on an elementwise linalg.generic that gives one matrix of f32,
-    bf16 or f16 with static columns, and has an operand with an element for each of the result.
+  - (C1) the attribute is a unit attribute on an elementwise linalg.generic that gives one matrix
+    of f32, bf16 or f16 with static columns, and has an operand with an element for each of the
+    result.
 }]>;
 
 def : Fp4_Constraints<"epilogue", [{
@@ -134,9 +135,9 @@ def : Fp4_Constraints<"quantize", [{
     (transposed) input, and a scale result of the format's scale type with one column per block,
     row-major or in layout `tiled_128x4`; with groups or offsets, the tiled layout is a list of
     tiles.
-  - (C9) `columnwise_amax` has the type of `amax`, or with `per_row` is a `tensor<Kxf32>`. It is
-    present only together with `amax` and for `outputs` both; without it `amax` holds for both
-    orientations.
+  - (C9) `columnwise_amax` has the type of `amax`, or with `per_row` is a `tensor<Kxf32>`.
+    `columnwise_amax` is present only together with `amax` and for `outputs` both; without it
+    `amax` holds for both orientations.
   - (C10) stochastic rounding is not available for recipes that can only round to nearest:
     adaptive recipes, recipes with their own `ties` or sign of zero, and recipes with elements of
     more than 4 bits.
@@ -232,24 +233,25 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C6) `lhs_scales` is M x K/block and `rhs_scales` is N x K/block.
   - (C7) `alpha` is a scalar, M x 1 with a factor for each row of the result, or 1 x N (N > 1)
     with one for each column.
-  - (C8) N and K are static beside groups, ranges of K and `arithmetic`.
+  - (C8) N and K are static beside groups, `split_k` and `arithmetic`.
   - (C9) `result` has elements of type bf16, f16, f32 or f8E4M3FN.
   - (C323) a result of f8E4M3FN is the only one.
   - (C10) `result` is M x N.
   - (C11) the elements of weights beside floats (C17) have 4 bits.
-  - (C12) a body takes an f32, a second one of a dual product, and one number of each epilogue
-    input. It yields a number of the result's type, f32, bf16 or f16, or of f8E4M3FN an f32 that
-    the product rounds or what `arith.truncf` gives, and consists of the operations above.
-  - (C13) epilogue inputs have a body. They are f32, bf16 or f16, and scalars, M x 1, 1 x N or M x
-    N. In a product of G groups G x 1 x N has a row for each group, such as the bias of an expert,
-    and G x 1 x 1 a number.
+  - (C12) an epilogue region takes an f32, a second one of a dual product, and one number of each
+    epilogue input. The region yields a number of the result's type, f32, bf16 or f16, or of
+    f8E4M3FN an f32 that the product rounds or what `arith.truncf` gives, and consists of the
+    elementwise operations of semantics.md.
+  - (C13) epilogue inputs come with an epilogue region. Inputs are f32, bf16 or f16, and scalars,
+    M x 1, 1 x N or M x N. In a product of G groups G x 1 x N has a row for each group, such as
+    the bias of an expert, and G x 1 x 1 a number.
   - (C14) `split_k` is from 1 to 32, at most the number of slices of 256 elements in K, and 1 in a
     product of groups.
   - (C462) `split_rows` is positive, and beside `split_k`.
   - (C420) `stream_k` goes with static rows, and with operands that both have tiled scales, or
-    with prepacked weights and a `lhs` of bf16 or f16 or `arithmetic` fast_accumulation. It goes
-    with no groups, no `rhs2`, no `split_k` of more than 1 and no other `arithmetic` than that of
-    the tensor core.
+    with prepacked weights and a `lhs` of bf16 or f16 or `arithmetic` fast_accumulation.
+    `stream_k` goes with no groups, no `rhs2`, no `split_k` of more than 1 and no other
+    `arithmetic` than that of the tensor core.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
     kernels with tiles of that size, of which an error names those that there are.
@@ -267,16 +269,16 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C353) `expected_rows` goes with `offsets`, and is from 1 to the rows of `lhs`, or to 2^31 - 1
     where these are dynamic.
   - (C460) `unspecified_rows` goes with `offsets`.
-  - (C30) `arithmetic` fma needs 1 to 8 static rows of `lhs`, or of each group of equal size. It
-    goes with neither `split_k` nor `offsets`.
-  - (C312) `arithmetic` tensor_core_k96 needs operands of nvfp4 or mxfp4 that both have scales. It
-    goes with neither `split_k` nor `rhs2`.
+  - (C30) `arithmetic` fma needs 1 to 8 static rows of `lhs`, or of each group of equal size.
+    `arithmetic` fma goes with neither `split_k` nor `offsets`.
+  - (C312) `arithmetic` tensor_core_k96 needs operands of nvfp4 or mxfp4 that both have scales.
+    `arithmetic` tensor_core_k96 goes with neither `split_k` nor `rhs2`.
   - (C40) `rhs2` and `rhs2_scales` come together and have the types of `rhs` and `rhs_scales`;
     prepacked weights have no `rhs2_scales`. Then `alpha2` is present exactly if `alpha` is, and
     has its type; there are no steps of `epilogue`.
-  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need a body, no `arithmetic` fma, no
-    `stream_k` and a `split_k` of at most 1. `with_amax` and columnwise outputs need no groups and
-    no offsets. `quantize_outputs` comes with `quantize_recipe`.
+  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need an epilogue region, no `arithmetic` fma,
+    no `stream_k` and a `split_k` of at most 1. `with_amax` and columnwise outputs need no groups
+    and no offsets. `quantize_outputs` comes with `quantize_recipe`.
   - (C42) `quantize_recipe` has elements of 4 bits. `quantize_amax` is a scalar, present exactly
     if the recipe has a tensor scale. For rowwise outputs N is dynamic or a multiple of the block,
     and for columnwise outputs M is static and a multiple of the block.

@@ -24,12 +24,12 @@ def : Pipe_Constraints<"Types", [{
   - (C103) tiles of layout `tiled_128x4` are multiples of 128 rows and 4 columns of f8E4M3FN or
     f8E8M0FNU, which are whole 512-byte blocks, or have 64 rows and take the bytes of 128.
   - (C423) tiles of layout `halves_128x4` have 64, 128, 192 or 256 rows and else what (C103) says.
-    They are in shared memory, or in the tensor memory of a pair.
+    The tiles are in shared memory, or in the tensor memory of a pair.
   - (C104) an accumulator has 128 rows of f32 and a legal N of the block-scaled instruction, 8 to
     256 in steps of 8. The accumulator of a pair of CTAs has 256 or 128 rows, and 16 to 256
     columns in steps of 16.
   - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns,
-    two of which share a column of tensor memory. It belongs to no pair.
+    two of which share a column of tensor memory. The operand belongs to no pair.
   - (C105) a `!pipe.tmem` tile fits in the 512 columns of tensor memory.
   - (C158) a `!pipe.fragment` has elements of f32, or of `wgmma` f8E4M3FN, and a shape that its
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
@@ -91,7 +91,7 @@ def : Pipe_Constraints<"Tile operations", [{
     the map's box. With `multicast`, this holds for the part that one CTA loads.
   - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a
     constant, so that they are known before the roles begin, and the box has at least one row.
-  - (C473) `pipe.load`: a map with a tail, and only that, comes with rows. They are those of a
+  - (C473) `pipe.load`: a map with a tail, and only that, comes with rows. The rows are those of a
     `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
   - (C424) `pipe.load` of a tile of layout halves_128x4: the map has boxes of one block of scales,
     128x4, and at most two CTAs load the tile, a half each.
@@ -120,8 +120,8 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C116) `pipe.mma`: all scales have one element type, one scale column per 16 elements (or per
     32 with scales of f8E8M0FNU), and enough rows.
   - (C440) `pipe.mma`: where a pair has 128 rows, and only there, the scales of B have layout
-    halves_128x4. They have a row for each column of the accumulator and are read from the first
-    on.
+    halves_128x4. The scales have a row for each column of the accumulator and are read from the
+    first on.
   - (C117) `pipe.read`: the vector has 1, 2, 4, .. 128 elements of the accumulator's type, and
     this number divides the accumulator's columns, or half of them where a pair has 128 rows.
   - (C118) `pipe.store`: the vector has 1, 2, 4, .. elements of the buffer's type, at least 16
@@ -137,9 +137,9 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C125) `pipe.mma_blockwise`: A is bf16 or f16, swizzled, with a multiple of 16 rows and 128
     columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
     accumulator has the columns of all slices.
-  - (C160) `pipe.stage`: the tile is returned or filled. It has 128 rows for each warpgroup of the
-    role, one or two, and as many columns as the vector has elements, of the same type, and its
-    rows are as wide as its swizzle.
+  - (C160) `pipe.stage`: the tile is returned or filled. The tile has 128 rows for each warpgroup
+    of the role, one or two, and as many columns as the vector has elements, of the same type, and
+    its rows are as wide as its swizzle.
   - (C161) `pipe.store_tile`: the tile has the shape, element type and layout of the map's box.
   - (C441) `pipe.store_tile` with `halves`: it is a positive multiple of 16 bytes, and the tile
     has twice the rows of the box.
@@ -153,7 +153,7 @@ def : Pipe_Constraints<"Tile operations", [{
 def : Pipe_Constraints<"Products in registers", [{
   - (C180) `pipe.convert_tile` and the operand A of `pipe.mma_converted`: the data are f4E2M1FN
     with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with layout
-    swizzle_128B. They are one panel wide. Their scales have layout tiled_128x4, one column per
+    swizzle_128B. Data are one panel wide. The scales have layout tiled_128x4, one column per
     block and enough rows. The converted tile has the shape of the data, the 16-bit type that goes
     with the scales, and layout swizzle_128B; it is returned or filled.
   - (C352) `pipe.clear_rows`: the destination is a linear buffer of rank 2 with static columns,
@@ -177,7 +177,7 @@ def : Pipe_Constraints<"Products in registers", [{
     rows of equal size.
   - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
     role has two warpgroups. Weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704
-    (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. It
+    (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. B
     is bf16, or with nvfp4 f16, and has layout swizzle_128B.
   - (C320) `pipe.mma_prepacked`: beside rows of 8704 bytes, B is f8E4M3FN and has 128 elements of
     K for each of them.
@@ -188,7 +188,7 @@ def : Pipe_Constraints<"Products in registers", [{
     and linear, one row of 8704 bytes, and held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
     accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with
     layout swizzle_128B.
-  - (C325) `pipe.stage_fragment`: the tile is returned or filled. It has 64 rows for each
+  - (C325) `pipe.stage_fragment`: the tile is returned or filled. The tile has 64 rows for each
     warpgroup of the role and two columns for each element of the vector, of the same type, and
     its rows are as wide as its swizzle.
   - (C192) `pipe.leave_fragment` and `pipe.fetch_fragment`: the buffer is f32 with two dimensions.
@@ -265,10 +265,10 @@ def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
   - (C467) `pipe.convert_lanes`: the source is f4E2M1FN with 128 rows, else as (C180) has it with
     its scales. The tile has the shape of the source and elements of bf16, or of f16 with scales
-    of f8E4M3FN. It is returned or filled.
+    of f8E4M3FN. The tile is returned or filled.
   - (C499) `pipe.unpack_lanes`: the source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352
     (mxfp4). The tile has 128 rows and 64 elements of K for each of them, of bf16, or with nvfp4
-    of f16. It is returned or filled. Its role has one warpgroup, or several in turn.
+    of f16. The tile is returned or filled. The role has one warpgroup, or several in turn.
   - (C468) `pipe.mma_lanes`: A is an operand in tensor memory (C466). B has its elements and its
     K, and layout swizzle_128B. The accumulator has 128 rows of no pair, and a column for each row
     of B.
@@ -276,9 +276,9 @@ def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
 
 def : Pipe_Constraints<"Roles and channels", [{
   - (C119) a `#pipe.role` has a name, at least one warp and at least one engine, each engine once.
-    Its warps are among 64, which is more than a CTA has on any target. A role without `threads`
+    The warps are among 64, which is more than a CTA has on any target. A role without `threads`
     and `convert`, and one that drives `tma`, `scale_copy` or `work_queue`, has one warp; one that
-    drives `tensor` and `scale_copy` and nothing else may have two (why). Its registers are 0 or a
+    drives `tensor` and `scale_copy` and nothing else may have two. The registers are 0 or a
     multiple of 8 from 24 to 256. A `pipe.role` is in the body of a `gpu.func`. A role whose
     threads access tensor memory has four warps, of which the first is a multiple of four, or
     eight where they all do so by `pipe.promote_lanes`, `pipe.read` or `pipe.join_lanes`, or eight
@@ -296,23 +296,24 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C121) depth, payload and barriers of a channel are given together, with one aligned place per
     tile.
   - (C122) tma fills shared memory, tensor fills tensor memory, and threads fill either; tma
-    consumes nothing. Where a role runs on all of its threads, they complete what its engines fill
-    and use.
+    consumes nothing. The threads of a role that runs on all of them complete what its engines
+    fill and use.
   - (C163) `bulk_store` is the one consumer of its channel, with one arrival, and threads fill the
     shared memory that it copies.
   - (C162) a role that executes `pipe.store_tile` drives no `threads`, and takes the tile from a
     channel. One thread issues the copies, so that it can wait until they have read the tile.
   - (C123) a channel op names an iteration exactly when the channel has a depth.
   - (C124) `pipe.expect_tx` belongs to a channel that tma fills.
-  - (C159) a channel has one aligned `stride` per tile. It is smaller than the tile only where two
-    stages of one tile in tensor memory overlap, in less than half of the tile.
-  - (C157) `pipe.partial_release` is for a channel whose stages overlap. It stands once between
-    the wait and the release of a stage. What follows it reads only columns that no other stage
-    has: of stage 0 those before the stride, of stage 1 those that stage 0 does not have. It reads
-    them at places that are constants, that are counted by a loop with constant bounds, or that
-    follow from the lowest bit of a counter of turns. The loop over work carries such a counter
-    from 0 on and adds 1, and the role takes one stage of the channel in each turn. That loop is
-    directly in the role: in a loop around it the counter would begin anew where the stages go on.
+  - (C159) a channel has one aligned `stride` per tile. The stride is smaller than the tile only
+    where two stages of one tile in tensor memory overlap, in less than half of the tile.
+  - (C157) `pipe.partial_release` is for a channel whose stages overlap. The operation stands once
+    between the wait and the release of a stage. The code behind it reads only columns that no
+    other stage has: of stage 0 those before the stride, of stage 1 those that stage 0 does not
+    have. Reads are at places that are constants, that are counted by a loop with constant bounds,
+    or that follow from the lowest bit of a counter of turns. The loop over work carries such a
+    counter from 0 on and adds 1, and the role takes one stage of the channel in each turn. The
+    loop is directly in the role: in a loop around it the counter would begin anew where the
+    stages go on.
   - (C138) the distance of `pipe.await_release` is at least 1 and less than the depth of its
     channel.
   - (C156) `pipe.max_stages` and `pipe.max_accumulators` of a `gpu.func`, which bound the depth
@@ -326,7 +327,7 @@ def : Pipe_Constraints<"Clusters and pairs", [{
   - (C148) tiles of a pair need a target with pairs and a cluster with an even number of CTAs
     along m. All tensor memory of such a kernel belongs to pairs, because PTX allows one
     `cta_group` in a kernel.
-  - (C149) a role that drives the tensor cores of pairs runs on the leader only. It therefore
+  - (C149) a role that drives the tensor cores of pairs runs on the leader only, and
     drives `tensor` and `scale_copy` and no other engine.
   - (C150) the accumulator and the scales of a `pipe.mma` all belong to a pair, or none of them
     does.
@@ -345,7 +346,7 @@ def : Pipe_Constraints<"Clusters and pairs", [{
 def : Pipe_Constraints<"Work", [{
   - (C145) `pipe.for_each_work` yields as many values as it carries.
   - (C146) in `#pipe.static_persistent`, only the raster `panels` has a width, 1 to 2^31 - 1.
-  - (C300) in `#pipe.cluster_launch`, only the raster `panels` has a width, 1 to 2^31 - 1. Its
+  - (C300) in `#pipe.cluster_launch`, only the raster `panels` has a width, 1 to 2^31 - 1. The
     depth is 1 to 8 responses.
   - (C301) `pipe.request_work` without an iteration is directly in a `pipe.for_each_work` whose
     schedule shares out work while the kernel runs, and alone there.
@@ -355,11 +356,11 @@ def : Pipe_Constraints<"Work", [{
 def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
   - (C130) a tile that a role uses comes from an acquire or wait of this role, or the role made
     it.
-  - (C131) a stage is taken and handed over in one basic block, once each and in this order; the uses of
-    its tiles and its loads are in between.
+  - (C131) a stage is taken and handed over in one basic block, once each and in this order; the
+    uses of its tiles and its loads are in between.
   - (C132) a channel has one producer role and a consumer role for each consumer that it lists.
-    They differ, and they complete their ends as the channel says: with its engine and its number
-    of arrivals. What the tensor core of a pair uses has no other consumer.
+    The roles differ, and complete their ends as the channel says: with its engine and its number
+    of arrivals. A stage that the tensor core of a pair uses has no other consumer.
   - (C133) the loops around all ends have the same bounds, and the branches have the same
     conditions, so that as many stages are consumed as produced.
   - (C134) the iteration counts the stages that the role has handed over: it starts at 0, is
@@ -368,8 +369,8 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
   - (C135) a stage filled by tma announces its bytes once, before its loads, and announces exactly
     the bytes that the loads complete.
   - (C136) no role waits forever. The verifier runs the channel ops of all roles, with every loop
-    one iteration longer than the deepest channel, and they must finish. What a role does depends
-    only on the stages that it has passed, so one run represents every schedule.
+    one iteration longer than the deepest channel, and they must finish. A role depends only on
+    the stages that it has passed, so one run represents every schedule.
   - (C137) a set of scale columns is filled again only when the MMAs that read it are complete:
     PTX does not order a `tcgen05.cp` after a `tcgen05.mma`. There are two ways to satisfy the
     rule. Each stage of the channel that the scales come from may have its own set; a role that
@@ -388,8 +389,9 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
   - (C154) what the tensor core of a pair uses is loaded through tensor maps, whose copies can
     signal the barrier of the leader. Bulk copies cannot.
   - (C155) loops and branches around the ends of a channel of scope `cluster` do not depend on the
-    place of the CTA, so that all CTAs pass the same number of stages. Where no load multicasts
-    into it, they may depend on the place of a pair: half of that along m, or a smaller part.
+    place of the CTA, so that all CTAs pass the same number of stages. Loops and branches around a
+    channel without multicasts may depend on the place of a pair: half of that along m, or a
+    smaller part.
   - (C591) stages that loads with `multicast pairs` fill feed the tensor core of a pair, which
     needs what either of its CTAs has.
   - (C449) in a kernel with `pipe.fallback_cluster`, stages that loads with `multicast` fill feed
@@ -399,16 +401,16 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
 
 def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
   - (C140) tiles, barriers and the tensor memory slot have disjoint places within
-    `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage. Where a warp of
-    its own copies scales out of the stages, they are three, and one more for all stages. The
+    `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage. Barriers of
+    stages whose scales a warp of its own copies are three, and one more for all stages. The
     target has that much shared memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
-  - (C262) `pipe.join_fragment` and `pipe.join_lanes` have a place, a multiple of 16. What it
-    receives and its barriers are one of the places of C140.
+  - (C262) `pipe.join_fragment` and `pipe.join_lanes` have a place, a multiple of 16. The data
+    that it receives and its barriers are one of the places of C140.
   - (C334) the staged `pipe.store_fragment` of a kernel have one place, a multiple of 1024, which
-    is one of the places of C140. They have one role and one size, because each warpgroup of the
-    role has its part of the place.
+    is one of the places of C140. The stores have one role and one size, because each warpgroup of
+    the role has its part of the place.
   - (C572) the `pipe.gather_rows` of a kernel have one place, a multiple of 1024, which is one of
-    the places of C140. They have one role, whose barriers order them, and one size.
+    the places of C140. The operations have one role, whose barriers order them, and one size.
   - (C141) tensor memory tiles have disjoint columns, except the two stages of one channel that
     overlap, within `pipe.tmem_columns`: 0 without such tiles, else a power of two from 32 to the
     number of columns of the target, which the CTAs of an SM share in the same way.
