@@ -3,6 +3,8 @@
 # so is found. result_tables.sh has the wrong results and tables beside the right ones.
 # Documents, comments, diagrams and generated pages describe this tree, functions and files are short, and what is not
 # so is found.
+# Documents, comments, diagrams and generated pages describe this tree, functions and files are short,
+# and a page, a diagram or a file that breaks this is found.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
