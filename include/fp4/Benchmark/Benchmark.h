@@ -55,8 +55,8 @@ struct BenchmarkReport {
     double ofCopy() const;
     double ofTwin() const;
   };
-  /// How close an entry comes to the roof: to that of memory, or to that of products at the clock
-  /// of the specification and at the largest that was measured. 0 where it is not known.
+  /// Share of the roof that an entry reaches: the roof of memory, and the roof of GEMMs at the
+  /// clock of the specification and at the largest measured clock. 0 where the share is unknown.
   struct OfRoof {
     double memory = 0, products = 0, productsAtClock = 0;
   };

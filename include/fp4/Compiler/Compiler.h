@@ -1,9 +1,9 @@
 //===- Compiler.h - From .mlir text to an executable program --------------===//
 //
-// The compile driver of fp4-runner and of embedding programs. It parses a program or takes a module
-// of another compiler, runs the named phases, returns what each produced (IR, PTX, cubins, a
-// manifest), and turns the host code into a function in this process or a shared library. It needs
-// no MLIR header.
+// The compile driver of fp4-runner and of embedding programs. The driver parses a program or takes
+// a module of another compiler, runs the named phases, returns what each produced (IR, PTX, cubins,
+// a manifest), and turns the host code into a function in this process or a shared library. The
+// header needs no MLIR header.
 //
 //   fp4::Compiler compiler(options);
 //   FP4_TRY(compiler.loadFile("gemm.mlir"));
@@ -34,7 +34,7 @@ class ModuleOp;
 
 namespace fp4 {
 
-/// What the passes are told, and what is this driver's own.
+/// Options of the passes, and the options of this driver.
 struct CompilerOptions : PhaseOptions {
   // For programs that are text; the context of a module has its own.
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
@@ -86,15 +86,15 @@ public:
   Compiler(const Compiler &) = delete;
   Compiler &operator=(const Compiler &) = delete;
 
-  /// Parses and verifies a program, once per Compiler; "-" is standard input. It is a Usage error
-  /// if the file cannot be read, and a Compile error if it is not a valid program.
+  /// Parses and verifies a program, once per Compiler; "-" is standard input. An unreadable file is
+  /// a Usage error, and an invalid program is a Compile error.
   Status loadFile(const std::string &path);
   /// Does the same for text; diagnostics use `name` for it.
   Status loadText(const std::string &text, const std::string &name);
   /// Takes a copy of `module`, whose context must live as long as this Compiler: a program that a
-  /// host compiler built, or the islands that fp4-outline-islands made of one
-  /// (docs/guides/embed.md). The dialects and interfaces that fp4 needs are added to the context.
-  /// It is a Compile error if the module does not verify.
+  /// host compiler built, or the islands that fp4-outline-islands made of one (docs/Embedding.md).
+  /// The dialects and interfaces that fp4 needs are added to the context. A module that does not
+  /// verify is a Compile error.
   Status loadModule(mlir::ModuleOp module);
 
   /// The names that arguments give their dimensions with fp4.dims.
@@ -104,7 +104,7 @@ public:
 
   /// Success if the ptxas that Phase::Cubin would run exists and knows the target.
   Status checkAssembler() const;
-  /// Whether the options or $FP4_PTXAS name a ptxas. If so, a missing ptxas is an error.
+  /// Returns true when the options or $FP4_PTXAS name a ptxas. A missing ptxas is then an error.
   bool namesAssembler() const;
 
   /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
@@ -116,13 +116,13 @@ public:
   /// At the same time, the legal plans that are one decision away from that of kernel `index` of
   /// plans().
   std::vector<PlanChange> planChanges(size_t index) const;
-  /// At the same time, gives that kernel another plan. What is no plan is a Compile error.
+  /// At the same time, gives that kernel another plan. Text that is no plan is a Compile error.
   Status setPlan(size_t index, const std::string &plan);
 
   /// The program as it is now.
   std::string ir() const;
-  /// The program as it is now. Its lines came from those of `file`: the name it was loaded under, or
-  /// that of anchorListing.
+  /// The program as it is now. The lines refer to `file`: the name under which the program was
+  /// loaded, or the name given to anchorListing.
   Listing listing(const std::string &file) const;
   /// From here on, lines come from the text that listing() returns now, under the name `file`.
   Status anchorListing(const std::string &file);

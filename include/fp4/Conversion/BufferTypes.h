@@ -20,8 +20,9 @@
 // see userBufferType. Padding bytes of tiled scales are zero.
 //
 // The rows R may be dynamic. Columns are dynamic where they are the rows of another tensor, as in
-// the transposed outputs of a quantization. Their f4E2M1FN buffer is a view of K/2 bytes of each
-// row of P bytes: memref<R x K/2 x i8, strided<[P, 1]>>, here and at function boundaries.
+// the transposed outputs of a quantization. The f4E2M1FN buffer of a matrix with dynamic columns is
+// a view of K/2 bytes of each row of P bytes: memref<R x K/2 x i8, strided<[P, 1]>>, here and at
+// function boundaries.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

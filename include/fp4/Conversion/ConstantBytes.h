@@ -17,7 +17,7 @@
 
 namespace fp4 {
 
-/// Whether `value` is a tensor with a buffer whose elements are known.
+/// Returns true when `value` is a tensor with a buffer whose elements are known.
 bool hasConstantBytes(mlir::ElementsAttr value);
 /// Does the same, and emits a diagnostic that says why not.
 mlir::LogicalResult

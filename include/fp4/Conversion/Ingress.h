@@ -1,12 +1,13 @@
 //===- Ingress.h - Block-scaled products of other dialects ----------------===//
 //
-// What the conversions from tosa, linalg and stablehlo have in common. Each recognizes a product of
-// its dialect and describes it as a ScaledProduct; convertProduct makes of it what fp4 has:
+// The common part of the conversions from tosa, linalg and stablehlo. Each conversion recognizes a
+// GEMM of its dialect and describes it as a ScaledProduct; convertProduct builds the fp4
+// operations:
 //
 //   2 x fp4.swizzle_scales, fp4.blockscaled_matmul, and reshapes that move no data
 //
-// The conversions are strict. What looks like a block-scaled operation and is none that fp4 has is
-// reported at its place, with the reason and a remedy, and the pass fails.
+// The conversions are strict. An operation that looks block-scaled but that fp4 lacks is reported
+// at its place with the reason and a remedy, and the pass fails.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,8 @@
 //===- OperandNames.h - How errors of a program name its operands ---------===//
 //
-// What the host checks when a program runs has no operation to be reported at: the name of the
-// operand and the place of its operation in the source are part of the text.
+// Names of operands in messages. A check that the host makes when a program runs has no operation
+// at which to report: the name of the operand and the place of its operation in the source are part
+// of the text.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

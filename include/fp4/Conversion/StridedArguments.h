@@ -29,7 +29,7 @@ namespace fp4 {
 /// fp4rt_alloc_result of it.
 inline constexpr llvm::StringLiteral kResultAttr = "fp4.result";
 
-/// Whether `value` is an argument with fp4.strided.
+/// Returns true when `value` is an argument with fp4.strided.
 bool isStridedArgument(mlir::Value value);
 
 /// The strided argument whose rows are those of the matrix `tensor`: itself, or a batch of matrices

@@ -6,7 +6,7 @@
 namespace fp4::harness {
 
 /// Opens a library that fp4-runner --emit=so wrote and reads its manifest. The library stays loaded
-/// until the process ends. It is bound to this process' runtime (fp4_bind).
+/// until the process ends. Opening binds the library to this process' runtime (fp4_bind).
 Expected<Runner> openLibrary(const std::string &path);
 
 } // namespace fp4::harness

@@ -39,7 +39,8 @@ struct QuantizeCommand {
 /// Adds the subcommands quantize and dequantize. `command` must outlive the parse.
 void addQuantizeCommands(CLI::App &app, QuantizeCommand &command);
 
-/// The output of the command: a few lines, or one JSON object. Its files are then written.
+/// The output of the command: a few lines, or one JSON object. The files of the command are then
+/// written.
 Expected<std::string> runQuantizeCommand(const QuantizeCommand &command);
 
 } // namespace fp4::harness

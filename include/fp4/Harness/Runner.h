@@ -2,7 +2,8 @@
 //
 // The common part of fp4-run and fp4-runner: from a manifest and the address of an entry function
 // to a verified result and a report. The caller brings the code (dlopen of an emitted library, or a
-// JIT); this file has inputs, device, session, reference, verdict and files. It needs no LLVM.
+// JIT); this file has inputs, device, session, reference, verdict and files. Neither part needs
+// LLVM.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,7 +32,7 @@ namespace fp4::harness {
 /// Finds the entry function of a manifest symbol.
 using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
 
-/// What runs of one function with the same inputs share: Runner::prepare makes it.
+/// State that runs of one function with the same inputs share: Runner::prepare makes it.
 struct Prepared;
 
 /// The user's options; addRunOptions fills them from a command line.
@@ -133,12 +134,12 @@ private:
 /// --no-verify, --benchmark, --json and --threads. `options` must outlive the parse.
 void addRunOptions(CLI::App &app, RunOptions &options);
 
-/// Prints to stdout and returns the exit code. It is not 0 if stdout accepts no more output; stderr
-/// then says so of `what`.
+/// Prints to stdout and returns the exit code. The code is not 0 if stdout accepts no more output;
+/// a line on stderr then names `what`.
 int print(const std::string &text, const char *what);
 
 /// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
-/// docs/reference/diagnostics.md. Both tools end with this call after they have a runner.
+/// docs/Diagnostics.md. The two tools end with this call after they have a runner.
 int runAndReport(const Runner &runner, const RunOptions &options);
 
 } // namespace fp4::harness

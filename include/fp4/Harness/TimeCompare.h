@@ -57,7 +57,7 @@ std::string launchName(const std::string &module, const std::string &function);
 /// Launches are matched by name, or by order where both programs have as many.
 TimeComparison compareTimes(const TimedProgram &before, const TimedProgram &now);
 
-/// The predictions in a file that --time --json wrote. What is no such file is a Usage error.
+/// Reads the predictions in a file that --time --json wrote. Any other file is a Usage error.
 Expected<TimedProgram> readTimes(const std::string &path);
 
 } // namespace fp4::harness

@@ -1,7 +1,7 @@
 //===- BufferShape.h - The shape of a tensor in memory --------------------===//
 //
-// What a logical tensor becomes in device memory: the buffer types of the compiler, the global
-// types of kernels and the types of manifests ask here.
+// The form of a logical tensor in device memory. The buffer types of the compiler, the global types
+// of kernels and the types of manifests come from here.
 //
 //   tensor                            buffer                             bytes per row
 //   R x K of elements of 8 to 64 bits R x K of them                      K * sizeof(element)

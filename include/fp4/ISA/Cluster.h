@@ -18,8 +18,8 @@
 
 namespace fp4::hw {
 
-/// Fails unless one launch may have clusters of two sizes on `target`. That came with cluster
-/// launch control, in compute capability 10.0.
+/// Fails unless one launch may have clusters of two sizes on `target`. Compute capability 10.0
+/// brought such launches, with cluster launch control.
 inline Status requirePreferredClusters(const TargetModel &target) {
   return requireFeature(target, &TargetModel::hasClusterLaunchControl,
                         "clusters of a preferred size");
@@ -32,7 +32,7 @@ enum class ClusterDirection : uint8_t { M, N, Pairs };
 /// The most blocks that the 16 bits of a mask can name.
 inline constexpr uint32_t maxClusterBlocks = 16;
 
-/// Those of them that lead pairs.
+/// Mask of the CTAs with even ranks, which lead pairs.
 inline constexpr uint32_t evenBlocks = 0x5555;
 
 struct ClusterShape {
@@ -62,7 +62,7 @@ template <typename Int> constexpr Int pairLeader(Int rank) { return rank - rank 
 /// The block `rank` alone.
 template <typename Int> constexpr Int maskOfBlock(Int rank) { return 1u << rank; }
 
-/// Both blocks of the pair of `rank`.
+/// Mask of the two CTAs of the pair of `rank`.
 template <typename Int> constexpr Int maskOfPair(Int rank) { return 3u << pairLeader(rank); }
 
 /// The blocks that differ from `rank` in their place along `direction` only, and itself. Along n

@@ -7,9 +7,9 @@
 
 namespace fp4::hw {
 
-/// The most blocks of a cluster that `target` runs. More than maxClusterSize are not portable: a
+/// The most CTAs of a cluster that `target` runs. More than maxClusterSize are not portable: a
 /// launch asks for them (cudaFuncAttributeNonPortableClusterSizeAllowed), and a GPC has fewer
-/// places for them. They were seen on Hopper and on datacenter Blackwell.
+/// places for them. Hopper and datacenter Blackwell run such clusters.
 constexpr uint32_t mostClusterBlocks(const TargetModel &target) {
   return target.hasWgmma || target.hasTcgen05 ? maxClusterBlocks : target.maxClusterSize;
 }

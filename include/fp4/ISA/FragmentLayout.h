@@ -37,7 +37,7 @@ constexpr uint32_t fragmentThreads(FragmentKind kind) {
 /// Columns of a tile.
 inline constexpr uint32_t fragmentTileColumns = 8;
 
-/// Where an element is: a thread of the warpgroup or warp, and the number of the element there.
+/// Place of an element: a thread of the warpgroup or warp, and the number of the element there.
 struct FragmentPlace {
   uint32_t thread = 0, element = 0;
   constexpr bool operator==(const FragmentPlace &) const = default;
@@ -63,17 +63,17 @@ constexpr uint32_t fragmentElements(FragmentKind kind, uint32_t rows, uint32_t c
 /// share 32 bits of packed codes.
 inline constexpr uint32_t convertedTileK = 128, convertedInstructionK = 16, codesPerWord = 8;
 
-/// The element of such a tile that is the n-th of an instruction. Of A, a thread has all the elements
-/// of a quarter of a row. The even codes of a word of each quarter go into one instruction, the odd
-/// ones into the next, so that no code leaves its thread. The order within an instruction does not
-/// matter to its sum.
+/// The element of such a tile that is the n-th of an instruction. A thread has all the elements of
+/// a quarter of a row of A. The even codes of a word of each quarter go into one instruction, the
+/// odd ones into the next, so that no code leaves its thread. The order within an instruction does
+/// not matter to its sum.
 constexpr uint32_t convertedElementOf(uint32_t instruction, uint32_t n) {
   return n / 4 * (convertedTileK / 4) + instruction / 2 * codesPerWord + n % 4 * 2 + instruction % 2;
 }
 
-/// Whether instructions of `kind` make an accumulator of rows x columns. The columns are those of
-/// one instruction of wgmma, 8 to 256, and of any number of mma.sync. Those of lanes are 16, 32, 64 or
-/// 128, of one block of scales.
+/// Checks that instructions of `kind` make an accumulator of rows x columns. The columns are those
+/// of one instruction of wgmma, 8 to 256, and of any number of mma.sync. Fragments of TMEM lanes
+/// have 16, 32, 64 or 128 columns, of one scale block.
 Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns);
 
 } // namespace fp4::hw

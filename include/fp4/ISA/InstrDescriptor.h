@@ -55,7 +55,7 @@ struct MmaVariant {
 Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
                         MmaVariant variant = {});
 
-/// Whether `kind` accepts `vector` with scales of `type` (PTX ISA, scale_vec table).
+/// Returns true when `kind` accepts `vector` with scales of `type` (PTX ISA, scale_vec table).
 bool isLegalScaleVector(MmaKind kind, ScaleType type, ScaleVector vector);
 
 struct InstrDesc {

@@ -12,7 +12,7 @@
 
 namespace fp4::hw {
 
-/// How a number is known.
+/// Origin of a number.
 enum class Mark : uint8_t {
   Documented, ///< the vendor publishes it
   Measured,   ///< somebody measured this quantity alone
@@ -28,7 +28,7 @@ struct Rate {
   constexpr operator double() const { return value; }
 };
 
-/// What the tiles of a block-scaled product on tcgen05 cost.
+/// Cost of the tiles of a block-scaled GEMM on tcgen05.
 struct ProductRates {
   Rate flopsPerCycle;           ///< of dense fp4, of one multiprocessor
   Rate sharedBytesPerCycle;     ///< operands that the tensor core reads from shared memory

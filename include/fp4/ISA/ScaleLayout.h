@@ -9,9 +9,10 @@
 // tensor memory puts scale (row, b) into lane row%32 (and +32, +64, +96), column row%128/32,
 // byte b%4, which is where tcgen05.mma looks for it.
 //
-// These are the only places where the layout is spelled. The functions that kernels need too are
-// templates over the integer: uint64_t on the host; in a kernel Int32 (KernelArithmetic), whose
-// operators emit the arithmetic. A `Count` is a plain integer, or an Int32 where it is dynamic.
+// The functions below are the only places where the layout is spelled. The functions that kernels
+// need too are templates over the integer: uint64_t on the host; in a kernel Int32
+// (KernelArithmetic), whose operators emit the arithmetic. A `Count` is a plain integer, or an
+// Int32 where it is dynamic.
 //
 // Sources: PTX ISA, "Scale factor layout" (tcgen05.mma block scaling); CUTLASS
 // detail/sm100_blockscaled_layout.hpp; torchao to_blocked; cuBLASLt's block scaling documentation.
@@ -67,7 +68,7 @@ inline constexpr uint64_t scaleUnitBytes = 16, scaleUnitRowStep = 32;
 template <typename Int> struct ScaleUnit {
   Int row, blockColumn;
 };
-/// Where the scales of the 16 bytes with number `unit` of a buffer are; `columns` as above.
+/// Place of the scales of the 16 bytes with number `unit` of a buffer; `columns` as above.
 template <typename Int, typename Count> constexpr ScaleUnit<Int> scaleUnit(Int unit, Count columns) {
   Int tile = unit / scaleUnitRowStep;
   return {tile / columns * scaleBlockRows + unit % scaleUnitRowStep, tile % columns};
@@ -95,7 +96,7 @@ constexpr uint64_t tiled8x4Bytes(uint64_t rows, uint64_t numBlocks) {
 }
 
 /// TransformerEngine's layout before the swizzle: row-major, rows of a multiple of 4 scales, a
-/// multiple of 128 rows. It takes as many bytes as tiled 128x4.
+/// multiple of 128 rows. The layout takes as many bytes as tiled 128x4.
 constexpr uint64_t padded128x4Offset(uint64_t row, uint64_t block, uint64_t numBlocks) {
   return row * ((numBlocks + 3) / 4 * 4) + block;
 }
@@ -116,17 +117,17 @@ struct ScaleCell {
   bool operator==(const ScaleCell &) const = default;
 };
 
-/// Which matrix the scales belong to and how the MMA spreads over CTAs.
+/// The matrix to which the scales belong, and the spread of the MMA over CTAs.
 enum class ScaleOperand : uint8_t {
   Rows, ///< SFA of 128 rows per CTA (cta_group 1, or cta_group 2 with M 256); SFB of the same
   RowsPairM128,   ///< SFA of cta_group 2 with M 128: 64 rows per CTA, two columns
   ColumnsPairM128 ///< SFB of cta_group 2 with M 128: N halves in lanes 0-63 and 64-127
 };
 
-/// Where the MMA reads scale `block` (0 .. scale_vec-1) of `row` (local row of A, or column index n
-/// of B). `id` is the instruction descriptor's scale id. The four lane quadrants hold copies;
-/// `quadrant` selects one. `n` is the N of the MMA (used only by ColumnsPairM128, where quadrants 0
-/// and 1 are the copies 0 and 1 of the half that holds the row).
+/// Returns the place where the MMA reads scale `block` (0 .. scale_vec-1) of `row` (local row of A,
+/// or column index n of B). `id` is the instruction descriptor's scale id. The four lane quadrants
+/// hold copies; `quadrant` selects one. `n` is the N of the MMA (used only by ColumnsPairM128,
+/// where quadrants 0 and 1 are the copies 0 and 1 of the half that holds the row).
 ScaleCell scaleCell(unsigned row, unsigned block, unsigned id, unsigned quadrant,
                     ScaleOperand operand = ScaleOperand::Rows, unsigned n = 0);
 
@@ -159,8 +160,8 @@ constexpr ScaleStep scaleStep(ScaleVector vector, unsigned step) {
   return {step / steps, step % steps * static_cast<unsigned>(vector)};
 }
 
-/// The same of steps of K = 96, of 6 or 3 scales: they may begin in one block and end in the next, which
-/// is as many columns further as the rows of the operand have (scaleTileColumn).
+/// Scales of a step of K = 96, 6 or 3 of them. They may begin in one block of four scales and end
+/// in the next, which is as many columns further as the rows of the operand have (scaleTileColumn).
 constexpr unsigned k96Scales(ScaleVector vector) { return vector == ScaleVector::X4 ? 6 : 3; }
 constexpr ScaleStep k96ScaleStep(ScaleVector vector, unsigned step) {
   const unsigned first = step * k96Scales(vector);

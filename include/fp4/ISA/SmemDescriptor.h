@@ -25,7 +25,8 @@ namespace fp4::hw {
 
 /// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16).
 inline constexpr uint32_t mmaRowBytes = 32;
-/// The same of an MMA of K = 96, and elements of K in three panels of 128 bytes, which are whole slices.
+/// Bytes of K in a row of an MMA of K = 96, and elements of K in three panels of 128 bytes, which
+/// are whole slices.
 inline constexpr uint32_t mmaK96RowBytes = 48, mmaK96TileK = 768;
 
 /// The start-address field of a descriptor for a shared address. A template, so that kernels emit it
@@ -51,7 +52,7 @@ struct SmemDescriptor {
   /// Fails on a wrong constant field, a swizzle code that does not exist, or reserved bits.
   static Expected<SmemDescriptor> decode(uint64_t bits);
 
-  /// The same for wgmma. encodeWgmma expects neither lboAbsolute nor B128Atom32.
+  /// Encodes a descriptor for wgmma. Expects neither lboAbsolute nor B128Atom32.
   uint64_t encodeWgmma() const;
   static Expected<SmemDescriptor> decodeWgmma(uint64_t bits);
 
@@ -103,7 +104,7 @@ struct SmemDescriptor {
 };
 
 /// The base offset field of a tile whose swizzle pattern starts at `patternStart`: 0 when aligned
-/// to swizzleRepeatBytes. What the hardware does with a non-zero value is not established, so the
+/// to swizzleRepeatBytes. The effect of a non-zero value on the hardware is not established, so the
 /// compiler always aligns.
 uint8_t baseOffsetFor(SwizzleMode mode, uint32_t patternStart);
 

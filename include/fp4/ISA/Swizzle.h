@@ -24,9 +24,9 @@ namespace fp4::hw {
 
 enum class SwizzleMode : uint8_t { None, B32, B64, B128, B128Atom32 };
 
-/// Where the byte with linear (unswizzled) shared address `byteAddress` is stored. A template, so
-/// that kernels emit it (Int32 of KernelArithmetic), there also for an offset in a tile that starts
-/// where the pattern does.
+/// Returns where the byte with linear (unswizzled) shared address `byteAddress` is stored. A
+/// template, so that kernels emit it (Int32 of KernelArithmetic), there also for an offset in a
+/// tile that starts where the pattern does.
 template <typename Int> constexpr Int swizzle(SwizzleMode mode, Int byteAddress) {
   switch (mode) {
   case SwizzleMode::None:

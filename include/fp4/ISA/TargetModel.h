@@ -76,7 +76,8 @@ Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::st
 /// Fails as requireFeature does unless block-scaled products have kernels on `target`: tcgen05
 /// multiplies fp4, wgmma what fp4 is converted to.
 Status requireProducts(const TargetModel &target);
-/// The same of products whose elements have no conversion: of 8 bits, or of 4 and 8.
+/// Fails unless `target` multiplies block-scaled operands as they are: elements of 8 bits, or of 4
+/// and 8.
 Status requireBlockScaled(const TargetModel &target);
 
 } // namespace fp4::hw

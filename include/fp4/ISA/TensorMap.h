@@ -48,7 +48,7 @@ enum class TensorMapInterleave : uint32_t { None = 0, B16 = 1, B32 = 2 };
 enum class TensorMapOobFill : uint32_t { Zeros = 0, NanRequestZeroFma = 1 };
 enum class TensorMapL2Promotion : uint32_t { None = 0, B64 = 1, B128 = 2, B256 = 3 };
 
-/// What tensormap.replace edits.
+/// Fields that tensormap.replace edits.
 enum class TensorMapField : uint8_t {
   GlobalAddress,
   Rank,

@@ -1,8 +1,8 @@
 //===- TmemLayout.h - Tensor memory: addresses, accumulators, transfers ---===//
 //
-// Tensor memory of one CTA is 128 lanes (rows) of 512 columns of 32 bits. This file says where the
-// elements of an accumulator lie, which cell each register of a tcgen05.ld/st names, and what a
-// tcgen05.cp writes.
+// Tensor memory of one CTA has 128 TMEM lanes (rows) of 512 columns of 32 bits. The functions here
+// say where the elements of an accumulator lie, which cell each register of a tcgen05.ld/st names,
+// and what a tcgen05.cp writes.
 //
 // Sources: PTX ISA, "Tensor memory" (addressing, data path organization, ld/st shapes, cp);
 // CUTLASS cute/atom/mma_traits_sm100_frag.hpp and copy_traits_sm100.hpp.
@@ -61,14 +61,14 @@ unsigned accumulatorRows(AccumulatorLayout layout);
 /// Columns an accumulator of N columns takes: N, N / 2 for B and E, N / 4 for G.
 unsigned accumulatorColumns(AccumulatorLayout layout, unsigned n);
 
-/// Where element (row, col) of an M x n accumulator lies. For C and F the result takes lanes 0..15
-/// of each 32; add 16 where the accumulator's address does.
+/// Returns the place of element (row, col) of an M x n accumulator. For C and F the result takes
+/// TMEM lanes 0..15 of each 32; add 16 where the accumulator's address does.
 AccumulatorCell accumulatorCell(AccumulatorLayout layout, unsigned row, unsigned col, unsigned n);
 
 /// Lane of row `row` (of one CTA's part) of an A in tensor memory, or of its sparsity metadata,
 /// relative to its address. Each part of the data path reads its own copy: see operandCopies.
 uint32_t operandLane(AccumulatorLayout layout, unsigned row, unsigned copy);
-/// How many copies such an operand must have: 2 for B and E, 4 for G, else 1.
+/// Number of copies that such an operand must have: 2 for B and E, 4 for G, else 1.
 unsigned operandCopies(AccumulatorLayout layout);
 
 /// Sparsity metadata of elements of 16 and 32 bits: bits of row `row` are spread over two lanes,

@@ -1,7 +1,7 @@
 //===- WarpOperands.h - What the lanes of a warp have of its operands -----===//
 //
 // mma.sync.m16n8k64 of fp4 multiplies 16 rows of A with 8 columns of B, which are rows of a K-major
-// B. Of each row, an instruction takes 32 bytes. Register i of lane l holds
+// B. An instruction takes 32 bytes of each row. Register i of lane l holds
 //
 //   A   row l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3
 //   B   row l / 4,             bytes 4 (l % 4) + 16 i .. + 3
@@ -9,9 +9,10 @@
 // ldmatrix.x4 fills four such registers: lanes 8 j .. 8 j + 7 name the 8 rows of 16 bytes that become
 // register j of all lanes. One of them gives all of A, or B of 16 rows, which are two instructions.
 //
-// Beside elements of 6 or 8 bits, which take a byte each, an instruction has 32 elements of 4 bits. These are
-// two to a byte in memory: a register of ldmatrix has eight of one row, which become two registers of
-// bytes. So the elements of either operand take another order of k, in which register i of a row has
+// Beside elements of 6 or 8 bits, which take a byte each, an instruction has 32 elements of 4 bits.
+// Elements of 4 bits are two to a byte in memory: a register of ldmatrix has eight of one row,
+// which become two registers of bytes. The elements of either operand therefore take another order
+// of k, in which register i of a row has
 //
 //   elements 8 (l % 4) + i, + 2 + i, + 4 + i, + 6 + i
 //
@@ -21,8 +22,8 @@
 // those of lane 4 n + t, where t is the "thread id" of the instruction. With every t used, a register
 // has the scales of 32 rows, of two instructions along A or of four along B.
 //
-// These are the only places where the order of lanes is spelled; FragmentLayout.h has that of D. They
-// are templates, so that kernels emit them (Int32 of KernelArithmetic).
+// The functions below are the only places where the order of lanes is spelled; FragmentLayout.h has
+// the order of D. They are templates, so that kernels emit them (Int32 of KernelArithmetic).
 //
 // Sources: PTX ISA, "Matrix Fragments for mma.m16n8k64", "Block Scaling for mma.sync" and "ldmatrix".
 //
@@ -42,7 +43,7 @@ inline constexpr uint32_t warpScaleRows = 32;
 /// Elements of K in a tile where elements have 8 bits, or become as wide.
 inline constexpr uint32_t warpByteTileK = 128;
 
-/// What a lane names for ldmatrix.x4: the first of 16 bytes of a row.
+/// The line that a lane names for ldmatrix.x4: the first of 16 bytes of a row.
 template <typename Int> struct MatrixLine {
   Int row, byte;
 };
@@ -64,10 +65,10 @@ template <typename Int> constexpr MatrixLine<Int> matrixLineOfCodes(Int lane) {
 template <typename Int> constexpr MatrixLine<Int> lineBesideCodes(Int lane) {
   return {lane / 4, lane % 4 * 8};
 }
-/// What takes elements 0, 2, 4, 6, or 1, 3, 5, 7, from eight bytes, as a selector of prmt.
+/// Selector of prmt that takes elements 0, 2, 4, 6, or 1, 3, 5, 7, from eight bytes.
 constexpr uint32_t besideCodes(unsigned i) { return i ? 0x7531 : 0x6420; }
-/// The same of eight elements of 4 bits in a word, into bits 5 to 2 of bytes, where instructions have
-/// E2M1: a shift, to the left where it is positive, and a mask.
+/// Shift (to the left where positive) and mask that take half of the eight 4-bit elements of a word
+/// into bits 5 to 2 of bytes, where instructions have E2M1.
 constexpr int codeShift(unsigned i) { return i ? -2 : 2; }
 inline constexpr uint32_t codeMask = 0x3C3C3C3C;
 

@@ -7,23 +7,24 @@
 //   row      i            i + 8        i                i + 8
 //   columns  2 c, + 1     2 c, + 1     2 c + 8, + 9     2 c + 8, + 9
 //
-// A tile of `#fp4.weight_layout<wgmma>` has 128 rows and 64 columns. It begins with the codes: of
-// the first 64 rows and of the second, of each of 128 threads, a word for each 16 columns, four in
-// all. Then come the scales: of each row i the 64 / block of row i and those of row i + 8.
+// A tile of `#fp4.weight_layout<wgmma>` has 128 rows and 64 columns. The tile begins with the
+// codes: for the first 64 rows and then for the second, each of 128 threads has a word for each 16
+// columns, four in all. The scales follow: for each row i the 64 / block scales of row i and then
+// those of row i + 8.
 //
 // A pair of codes becomes a pair of bf16 in its register by a rotation of its word to the left and
 // a mask: sign, exponent and fraction of a code stand in bits 15 and 8 to 6 of a bf16. The bits of
 // four such pairs do not fit beside each other in a word: with three pairs in their places, bits
-// are left of which one more rotation brings three quarters. So the words of two instructions share
-// what is left, x of the first and y of the second:
+// are left of which one more rotation brings three quarters. The words of two instructions
+// therefore share what is left, x of the first and y of the second:
 //
 //   pair     0     1              2               3
 //   x        x     rotl(x, 6)     rotl(x, 12)     rotl(x, 2) ^ rotl(y, 4)
 //   y        y     rotl(y, 6)     rotl(y, 10)     bytes 1 and 3 of rotl(y, 4) as bytes 0 and 2, and
 //                                                 bytes 0 and 2 of rotl(x, 2) as bytes 1 and 3
 //
-// each under the same mask. These are seven shifts, rotations and permutations for eight pairs.
-// `weightParts` says where the bits of each pair stand, and `weightMixes` makes those cancel that
+// each under the same mask. The eight pairs take seven shifts, rotations and permutations.
+// `weightParts` gives the place of the bits of each pair, and `weightMixes` cancels the bits that
 // stand in the way of others in the exclusive or.
 //
 // Four scales are in a word: of nvfp4 those of a row, of mxfp4 the two of row i and the two of row
@@ -32,17 +33,18 @@
 // two are after a rotation by 8. A word of mxfp4 is rotated by 7, which brings bytes into the
 // exponent.
 //
-// Tiles for activations of e4m3 are those of mxfp4 alone. They have 128 rows and 128 columns, whose
-// blocks of one row share a power of two, and their weights become e4m3. For every 32 columns,
-// thread 32 w + 4 i + c has eight elements of each of its two rows, the columns 4 c to 4 c + 3 and
-// those 16 behind. These are a word, nibble n with the magnitude of element n in its lower three
-// bits. The signs of elements 0 to 3 are the upper bits of nibbles 1, 3, 5 and 7, and those of
-// elements 4 to 7 the upper bits of nibbles 0, 2, 4 and 6. The tile begins with the words: of 64
-// rows each, of the first 64 columns and then of the others, of each thread, four: by 32 columns,
-// and of these by row. Then comes a word for each row, of row i and of row i + 8 in turn: nibble j
-// of it is the exponent of block j, from 0 to 11, plus 5, bits 30 to 23 are the exponent of the
-// power of two with a bias of 127, and bit 22 says that the row is NaN there. A weight is code *
-// 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal e4m3, or zero.
+// Tiles for activations of e4m3 are those of mxfp4 alone. Each has 128 rows and 128 columns, the
+// scale blocks of one row share a power of two, and their weights become e4m3. For every 32
+// columns, thread 32 w + 4 i + c has eight elements of each of its two rows, the columns 4 c to 4 c
+// + 3 and those 16 behind. The eight elements are a word, nibble n with the magnitude of element n
+// in its lower three bits. The signs of elements 0 to 3 are the upper bits of nibbles 1, 3, 5 and
+// 7, and those of elements 4 to 7 the upper bits of nibbles 0, 2, 4 and 6. The tile begins with the
+// words: of 64 rows each, of the first 64 columns and then of the others, of each thread, four: by
+// 32 columns, and of these by row. Then comes a word for each row, of row i and of row i + 8 in
+// turn: nibble j of it is the exponent of block j, from 0 to 11, plus 5, bits 30 to 23 are the
+// exponent of the power of two with a bias of 127, and bit 22 says that the row is NaN there. A
+// weight is code * 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal e4m3,
+// or zero.
 //
 // Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
@@ -69,9 +71,9 @@ constexpr int64_t weightTileBytes(int64_t block) {
   return weightCodeBytes + weightScaleBytes(block);
 }
 
-/// How word 0 or 1 of two is moved for its pairs: rotated to the left. Where nothing that the mask
-/// takes goes around, a shift brings it as well, and the pipe that multiplies integers can take
-/// that, while the other has the masks.
+/// A rotation to the left of word 0 or 1 of two, for its pairs. A shift serves as well if no bit
+/// that the mask takes goes around; the pipe that multiplies integers can execute the shift, while
+/// the other pipe has the masks.
 struct WeightMove {
   unsigned by;
   bool goesAround;
@@ -87,7 +89,7 @@ struct WeightPart {
   unsigned word, rotation;
   uint32_t mask;
 };
-/// Of the pairs of word 0 and of word 1, where their bits are once the words are no longer mixed.
+/// Places of the bits of the pairs of word 0 and of word 1, once the words are no longer mixed.
 inline constexpr std::array<std::array<std::array<WeightPart, 2>, 4>, 2> weightParts = {
     {{{{{{0, 0, 0x81C081C0}, {}}},
        {{{0, 6, 0x81C081C0}, {}}},
@@ -97,9 +99,9 @@ inline constexpr std::array<std::array<std::array<WeightPart, 2>, 4>, 2> weightP
        {{{1, 6, 0x81C081C0}, {}}},
        {{{1, 10, 0x81C081C0}, {}}},
        {{{0, 10, 0x81008100}, {1, 28, 0x00C000C0}}}}}}};
-/// What both words go through at last: `word` ^= shift(the other, by) & mask, where `by` is to the
-/// right, or to the left where it is negative. Neither changes what the other reads, so each is its
-/// own inverse.
+/// Last step for both words: `word` ^= shift(the other, by) & mask, where `by` is to the right, or
+/// to the left where it is negative. A step does not change what the other step reads, so each is
+/// its own inverse.
 struct WeightMix {
   unsigned word;
   int by;
@@ -127,7 +129,7 @@ template <typename Int> constexpr Int powersThatAreNotSmall(Int word) {
   return (word - weightFours) & weightUpperBits;
 }
 
-/// Where the eight codes of one thread and 16 columns are, within a tile.
+/// Place within a tile of the eight codes of one thread and 16 columns.
 struct WeightWord {
   unsigned byte;   ///< of the word
   unsigned row;    ///< of pairs 0 and 2; that of 1 and 3 is 8 below
@@ -140,7 +142,7 @@ constexpr WeightWord weightWord(unsigned index) {
   return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4, step * 16 + thread % 4 * 2};
 }
 
-/// Where the scales of `row` begin within a tile.
+/// Byte at which the scales of `row` begin within a tile.
 constexpr unsigned weightScaleByte(unsigned row, unsigned block) {
   const unsigned perRow = unsigned(weightTileColumns) / block;
   const unsigned pair = row / 16 * 8 + row % 8, lower = row / 8 % 2;
@@ -161,8 +163,8 @@ constexpr int64_t weightColumnsOf(int64_t tileBytes) {
   return tileBytes == byteTileBytes ? byteTileColumns : weightTileColumns;
 }
 
-/// What is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of codes
-/// are normal numbers of e4m3 between 2^-6 and 384.
+/// Bias that is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of
+/// codes are normal numbers of e4m3 between 2^-6 and 384.
 inline constexpr int byteExponentBias = 5, byteMostExponent = 11;
 /// Bits of the word of a row: the power of two, and NaN.
 inline constexpr uint32_t bytePowerMask = 0x7FC00000, byteNaN = 0x7FC00000;
@@ -171,7 +173,7 @@ inline constexpr uint32_t bytePowerMask = 0x7FC00000, byteNaN = 0x7FC00000;
 inline constexpr uint32_t byteMagnitudes[] = {0x14100800, 0x24201C18};
 inline constexpr uint32_t byteExponentSteps[] = {0x08080800, 0x08080808};
 
-/// Where the eight codes of one thread, row and 32 columns are, within a tile.
+/// Place within a tile of the eight codes of one thread, row and 32 columns.
 struct ByteWord {
   unsigned byte; ///< of the word
   unsigned row;
@@ -184,7 +186,7 @@ constexpr ByteWord byteWord(unsigned index) {
   return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4 + lower * 8,
           step * 32 + thread % 4 * 4};
 }
-/// Where the word of `row` is within a tile.
+/// Byte of the word of `row` within a tile.
 constexpr unsigned byteRowWord(unsigned row) {
   return unsigned(byteCodeBytes) + (row / 16 * 16 + row % 8 * 2 + row / 8 % 2) * 4;
 }

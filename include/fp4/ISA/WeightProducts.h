@@ -19,7 +19,7 @@ enum class Weights : uint8_t {
   Prepacked
 }; ///< codes with tiled scales; fp4.prepack's tiles
 
-/// How the tensor core gets the operands of a pair.
+/// Ways in which the tensor core gets the operands of a pair.
 enum class WeightRoute : uint8_t {
   Registers,  ///< weights become 16-bit floats or e4m3 in registers: operand A of wgmma or mma.sync
   UnitScales, ///< both as they are, to kind mxf8f6f4, with scales of one beside the activations
@@ -36,7 +36,7 @@ struct WeightProduct {
 /// The rows of the table.
 std::span<const WeightProduct> weightProducts();
 
-/// How `target` multiplies such a pair. The error names the targets that do.
+/// Returns the way in which `target` multiplies such a pair. The error names the targets that do.
 Expected<WeightRoute> requireWeightProduct(const TargetModel &target, Activation activation,
                                            Weights weights);
 

@@ -29,7 +29,7 @@ struct ZeroColumnMask {
   /// Fails on reserved bits.
   static Expected<ZeroColumnMask> decode(uint64_t bits);
 
-  /// Of a product of M rows: one, two or four sub-masks share the N columns.
+  /// Columns that are zero in a GEMM of M rows: one, two or four sub-masks share the N columns.
   std::vector<bool> zeroColumns(unsigned m, unsigned n) const;
 };
 

@@ -83,24 +83,24 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
 
 //===--- Whole matrices --------------------------------------------------===//
 
-/// What multiplies.
+/// Units that multiply.
 enum class TensorCore : uint8_t {
   BlockScaled, ///< tcgen05.mma kind::mxf4 and mxf4nvf4, mma.sync block_scale: K = 64, fp4 operands
   Converted,   ///< wgmma on operands that were converted to 16-bit floats: K = 16
   None         ///< threads, with exact sums of blocks and fused multiply-adds (FmaGemm.cpp)
 };
 
-/// Of TensorCore::None: K is cut into chunks. Lane l adds the blocks of the chunks l, l + lanes, ..
-/// in fp32: lane = fma(4 * sum * (scale of A / 4), scale of B, lane), where 4 * sum is exact. Then
-/// lanes are added in pairs: lane l and l + 16, then l + 8, 4, 2 and 1.
+/// With TensorCore::None, K is cut into chunks. Lane l adds the blocks of the chunks l, l + lanes,
+/// .. in fp32: lane = fma(4 * sum * (scale of A / 4), scale of B, lane), where 4 * sum is exact.
+/// Then lanes are added in pairs: lane l and l + 16, then l + 8, 4, 2 and 1.
 inline constexpr unsigned fmaLanes = 32, fmaChunk = 32;
 
-/// How a product is computed on `target`.
+/// Returns the unit that computes a GEMM on `target`.
 TensorCore tensorCoreOf(const hw::TargetModel &target);
 
-/// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of
-/// value * scale * 2^-7, for MXFP4 the bf16 of value * scale * 2^-4. Both are exact for every code and
-/// scale. For MXFP8 it is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
+/// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of value * scale *
+/// 2^-7, for MXFP4 the bf16 of value * scale * 2^-4. The two are exact for every code and scale.
+/// The factor of MXFP8 is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
 /// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
 /// The same in the type of the other operand, f16 (not of OCP MX) or bf16, where that has no
@@ -113,8 +113,9 @@ constexpr int convertedExponent(BlockFormat format) {
 }
 
 /// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
-/// more than 4 bits, at `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense). Of
-/// fp8_block128 a row has `depth` bytes, and ceil(depth / 128) scales of 4 bytes, which 128 rows of B share.
+/// more than 4 bits, at `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0:
+/// dense). A row of fp8_block128 has `depth` bytes, and ceil(depth / 128) scales of 4 bytes, which
+/// 128 rows of B share.
 struct GemmOperand {
   const uint8_t *data = nullptr;
   const uint8_t *scales = nullptr;
@@ -124,7 +125,7 @@ struct GemmOperand {
 
 struct GemmProblem {
   BlockFormat format = BlockFormat::NVFP4;
-  /// Of B, where that has another; both are formats of OCP MX.
+  /// Format of B if it differs from A's; both are formats of OCP MX.
   std::optional<BlockFormat> rhsFormat = std::nullopt;
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
@@ -143,25 +144,26 @@ struct GemmProblem {
   /// and K = 64 or 32 only.
   std::optional<StreamK> streamK = std::nullopt;
   TensorCore core = TensorCore::BlockScaled;
-  /// Of TensorCore::BlockScaled and elements of 4 bits: an instruction has K = 96. Without ranges of K.
+  /// Instructions have K = 96, for TensorCore::BlockScaled and elements of 4 bits. Excludes
+  /// split-K.
   bool k96 = false;
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
-  /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. They turn
-  /// -0, which a sum below the smallest number becomes, into +0. 0: up to the last instruction that
-  /// has elements of K, or of TensorCore::Converted to a multiple of 128.
+  /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. Such zeros
+  /// turn -0, which a sum below the smallest number becomes, into +0. 0: up to the last instruction
+  /// that has elements of K, or for TensorCore::Converted to a multiple of 128.
   uint64_t filledK = 0;
-  /// Of fp8_block128: rows of B that share a scale. 1 for weights that were prepacked for e4m3
+  /// Rows of B that share a scale of fp8_block128. 1 for weights that were prepacked for e4m3
   /// (ByteWeights.h), whose scales are powers of two; then A may have no scales, which are 1.
   uint64_t rowsPerScaleB = 128;
-  /// Of such weights, whose rows have one power of two each: the sums of a range of K stay in the
-  /// accumulator of the tensor core, and the power multiplies the sum of all ranges.
+  /// Sums of a split-K part stay in the accumulator of the tensor core, and the power of two of a
+  /// row multiplies the sum of all parts. For such weights whose rows have one power of two each.
   bool accumulatesFast = false;
 };
 
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }
-/// Of TensorCore::Converted: the power of two that the sums have too much.
+/// Exponent of the power of two by which the sums of TensorCore::Converted are too large.
 constexpr int convertedExponent(const GemmProblem &p) {
   return (p.floatA ? 0 : convertedExponent(p.format)) + convertedExponent(formatOfB(p));
 }
@@ -194,7 +196,8 @@ struct GemmReference {
   std::vector<Overflow> mayOverflow;
 };
 Expected<GemmReference> gemmReference(const GemmProblem &problem);
-/// What an element may be if its sum, or what steps made of it, may have become infinite.
+/// Returns the values that an element may take if its sum, or a result of the steps, may have
+/// become infinite.
 Overflow overflowOf(const EpilogueProgram &epilogue, bool mayBeInfinite);
 
 /// fp32(1 / (6 a * 6 b)) for operands whose largest scales are a and b (Recipe::e4m3Max).
@@ -202,8 +205,9 @@ float alphaFactor(float e4m3MaxA = 448.f, float e4m3MaxB = 448.f);
 /// alpha of an NVFP4 product as TransformerEngine's kernel computes it:
 /// (amaxA * amaxB) * factor.
 float matmulAlpha(float amaxA, float amaxB, float factor = alphaFactor());
-/// alpha of operands quantized by recipes that have a tensor scale and one AlphaRule. Of several
-/// amaxes of one operand, those of its rows, there is one alpha for each; the other has one.
+/// alpha of operands quantized by recipes that have a tensor scale and one AlphaRule. Several
+/// amaxes of one operand, one for each of its rows, give one alpha each; the other operand has one
+/// amax.
 std::vector<float> matmulAlpha(const Recipe &a, std::span<const float> amaxA, const Recipe &b,
                                std::span<const float> amaxB);
 

@@ -6,7 +6,7 @@
 // A row of a tile has four blocks of 32 codes. With s the largest scale byte of its blocks that are
 // not zero, its power of two is 2^(p - 127) with p = max(s - 6, 1), and block j has the exponent
 // e_j = s_j - p, which is at most 6. A weight is code * 2^e_j * 2^(p - 127), where code * 2^e_j is
-// a normal e4m3 or zero if e_j >= -5. So the conversion is exact where scales are at most 2^11
+// a normal e4m3 or zero if e_j >= -5. The conversion is thus exact where scales are at most 2^11
 // apart.
 //
 // The row is NaN in a tile where a block that is not zero has e_j < -5, and where a scale is NaN. A
@@ -23,7 +23,7 @@
 
 namespace fp4::numerics {
 
-/// What has a power of two: the row of each tile, or each row of weights.
+/// The rows that have a power of two: the row of each tile, or each row of weights.
 enum class PowersOf { Tiles, Rows };
 
 /// Rows of `columns / 2` bytes of codes and of `columns / 32` scales to tiles. Fails unless `rows`
@@ -37,8 +37,7 @@ Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
 Expected<UnpackedWeights> unpackByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
                                             uint64_t columns);
 
-/// What the tensor core multiplies: rows of `columns` e4m3, and rows of `columns / 128` powers of
-/// two.
+/// Operand of the tensor core: rows of `columns` e4m3, and rows of `columns / 128` powers of two.
 struct ByteWeights {
   std::vector<uint8_t> elements;
   std::vector<float> powers;

@@ -1,8 +1,8 @@
 //===- Compare.h - Results against references -----------------------------===//
 //
 // Compares bit by bit (one value of every type is one bit pattern; if asked, any NaN equals any
-// NaN), or within a bound per element. Both comparisons report the count, the first mismatches with
-// their indices, and the largest distance in units in the last place.
+// NaN), or within a bound per element. The two comparisons report the count, the first mismatches
+// with their indices, and the largest distance in units in the last place.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace fp4::numerics {
 
-/// What besides a value within its bound is right.
+/// Results that are right besides a value within its bound.
 enum Overflow : uint8_t {
   CannotOverflow,
   MayBeInfinite, ///< infinity, what the type has in its place, and NaN
@@ -57,7 +57,7 @@ uint64_t ulpDistance(FloatType type, float a, float b);
 /// equal: a missing or surplus element counts as a mismatch.
 CompareReport compareBits(std::span<const float> got, std::span<const float> expected,
                           const CompareOptions &options);
-/// The same for bytes (codes, scales): ulps are the difference of the byte values.
+/// Compares bytes (codes, scales): ulps are the difference of the byte values.
 CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t> expected,
                            const CompareOptions &options);
 /// |got - expected| <= bound, element by element. NaN matches only NaN, and infinity only itself.

@@ -58,7 +58,7 @@ uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsi
 uint32_t integerElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
                         bool saturate, uint32_t c);
 
-/// The same of 64 products of 4-bit elements, the low half of a byte first.
+/// Adds 64 products of 4-bit elements to c, the low half of a byte first.
 uint32_t nibbleElement(const uint8_t *a, const uint8_t *b, bool aSigned, bool bSigned,
                        bool saturate, uint32_t c);
 /// c + the number of bits of 32 bytes that are 1 in a AND b, or a XOR b. Wraps.

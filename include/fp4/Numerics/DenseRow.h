@@ -116,7 +116,7 @@ struct DenseRowMethod {
 };
 std::span<const DenseRowMethod> denseRowMethods();
 
-/// The same of one dense row.
+/// Computes one dense row.
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
               std::span<uint32_t> d, const DenseRowOptions &options);
 

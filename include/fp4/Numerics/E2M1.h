@@ -27,8 +27,8 @@ constexpr float decodeE2M1(uint8_t code) { return e2m1Values[code & 15]; }
 /// their sign, NaN gives +6 (7).
 uint8_t encodeE2M1(float x);
 
-/// Which byte of the 32 random bits serves which operand of cvt.rs.satfinite.e2m1x4 {a,b,e,f}.
-/// [uncertain] PTX only says which half serves which pair; the hardware's order comes from probes
+/// Assignment of the bytes of the 32 random bits to the operands of cvt.rs.satfinite.e2m1x4
+/// {a,b,e,f}. [uncertain] PTX only assigns halves to pairs; the hardware's order comes from probes
 /// of B300. No test of the compiler may depend on it.
 enum class StochasticMapping : uint8_t {
   Hardware,         ///< a: rev(bits 15:8), b: bits 31:24, e: rev(bits 7:0), f: bits 23:16

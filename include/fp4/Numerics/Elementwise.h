@@ -1,9 +1,9 @@
 //===- Elementwise.h - Elementwise functions, bit by bit ------------------===//
 //
-// What the body of an elementwise operation computes: a straight-line program in SSA form on
-// floating-point numbers. The compiler writes the body of a linalg.generic, or one arith or math
-// operation on tensors, as such a program into the manifest, and the reference evaluates it.
-// Kernels emit the same steps from the operations themselves (ElementwiseEmitter.h).
+// The program of an elementwise operation: straight-line code in SSA form on floating-point
+// numbers. The compiler writes the body of a linalg.generic, or one arith or math operation on
+// tensors, as such a program into the manifest, and the reference evaluates it. Kernels emit the
+// same steps from the operations themselves (ElementwiseEmitter.h).
 //
 // Numbers are held in fp32. An instruction of type bf16 or f16 rounds its result to that type,
 // once: sums, products and quotients of 16-bit numbers round as if computed in their own type,
@@ -68,7 +68,7 @@ enum class ElementOp : uint8_t {
   GreaterEqual,
   LessGreater,
   Ordered,
-  // These are 1 where an operand is NaN.
+  // Results are 1 where an operand is NaN.
   NotEqual,
   LessOrUnordered,
   LessEqualOrUnordered,

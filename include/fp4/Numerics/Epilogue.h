@@ -54,7 +54,7 @@ public:
   float apply(float sum, float alpha) const;
   /// The same in fp64, with the error of every step.
   BoundedValue bound(BoundedValue sum, float alpha) const;
-  /// Whether a value within these bounds may have become infinite.
+  /// Returns true when a value within these bounds may have become infinite.
   bool mayOverflow(const BoundedValue &element, float alpha) const;
 
 private:

@@ -32,7 +32,7 @@ namespace elements {
 #include "fp4/Numerics/Formats.def"
 } // namespace elements
 
-/// What scales are stored as.
+/// Storage format of scales.
 enum class ScaleFormat : uint8_t { F8E4M3FN, F8E8M0FNU, F32 };
 
 struct FormatFacts {

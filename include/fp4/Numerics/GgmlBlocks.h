@@ -22,8 +22,8 @@ constexpr uint64_t ggmlElements(BlockFormat format) {
 }
 constexpr uint64_t ggmlBytes(BlockFormat format) { return format == BlockFormat::NVFP4 ? 36 : 17; }
 
-/// Converts the rows of `side`, of format nvfp4 or mxfp4, to ggml's layout, and back. Both fail if
-/// rows are not whole blocks or the number of bytes does not match.
+/// Converts the rows of `side`, of format nvfp4 or mxfp4, to ggml's layout, and back. The two
+/// functions fail if rows are not whole blocks or the number of bytes does not match.
 Expected<std::vector<uint8_t>> toGgmlBlocks(BlockFormat format, const QuantizedSide &side);
 Expected<QuantizedSide> fromGgmlBlocks(BlockFormat format, std::span<const uint8_t> bytes,
                                        uint64_t rows, uint64_t columns);

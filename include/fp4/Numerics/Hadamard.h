@@ -10,9 +10,9 @@
 //              whose scaled sum does not: as on a tensor core, whose matrix has the scale in it.
 //              x / n is exact for bf16. The order of the strides is part of
 //              the contract, because fp32 inputs round differently in either order (bf16 inputs do
-//              not, but for the last rounding). What a kernel does in registers.
-//   ExactSum   the sum exact, scaled, rounded once to fp32. What a tensor core with bf16 operands
-//              gives, unless exponents in a block spread so far that its accumulator cuts. Computed
+//              not, but for the last rounding). Kernels transform so in registers.
+//   ExactSum   the sum exact, scaled, rounded once to fp32. A tensor core with bf16 operands
+//              gives it, unless exponents in a block spread so far that its accumulator cuts. Computed
 //              as a butterfly in fp64, which is exact for bf16 values of a block of 16 whose
 //              exponents differ by up to 41.
 //
@@ -57,8 +57,8 @@ struct HadamardAmax {
   float before = 0.f, after = 0.f;
 };
 
-/// Both amaxes of a row-major matrix; the transform runs along the rows, or, `columnwise`, down the
-/// columns, which is along the rows of the transposed matrix. Fails as hadamardRows does.
+/// Computes both amaxes of a row-major matrix; the transform runs along the rows, or, `columnwise`,
+/// down the columns, which is along the rows of the transposed matrix. Fails as hadamardRows does.
 Expected<HadamardAmax> hadamardAmax(std::span<const float> values, uint64_t rows, uint64_t columns,
                                     bool columnwise, const HadamardOptions &options = {},
                                     NanPolicy policy = NanPolicy::Drop);

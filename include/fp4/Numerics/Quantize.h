@@ -56,8 +56,8 @@ Expected<std::vector<float>> dequantizeRows(const Recipe &recipe, std::span<cons
 
 //===--- Scale layout ----------------------------------------------------===//
 
-/// rows x blocks linear scales to the tiled_128x4 layout of lib/ISA, padding zero, and back.
-/// Both fail where the size of `scales` does not match.
+/// rows x blocks linear scales to the tiled_128x4 layout of lib/ISA, padding zero, and back. The
+/// two functions fail where the size of `scales` does not match.
 Expected<std::vector<uint8_t>> swizzleScales(std::span<const uint8_t> scales, uint64_t rows,
                                              uint64_t blocks);
 Expected<std::vector<uint8_t>> unswizzleScales(std::span<const uint8_t> tiled, uint64_t rows,

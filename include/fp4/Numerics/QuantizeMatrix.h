@@ -35,7 +35,7 @@ namespace fp4::numerics {
 /// A row-major matrix of rows x columns, transposed.
 std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
-/// How one output is made.
+/// Options of one output.
 struct SideOptions {
   std::optional<HadamardOptions> hadamard = {};      ///< along the blocks, before amax; else none
   std::optional<float> amax = {};                    ///< nvfp4: replaces that of the values

@@ -60,18 +60,19 @@ const Recipe *lookupRecipe(std::string_view name);
 /// Does the same as lookupRecipe; the error lists the names.
 Expected<const Recipe *> requireRecipe(std::string_view name);
 
-/// Whether a tensor stage reads an amax (or a supplied scale): NVFP4, except one-level recipes.
+/// Returns true when a tensor stage reads an amax (or a supplied scale): NVFP4, except one-level
+/// recipes.
 constexpr bool hasTensorScale(const Recipe &recipe) {
   return hasE4M3Scales(recipe.format) && recipe.global != GlobalRule::One;
 }
 
-/// Whether the caller gives the tensor's encode or decode scale in place of an amax.
+/// Returns true when the caller gives the tensor's encode or decode scale in place of an amax.
 constexpr bool isSupplied(const Recipe &recipe) {
   return recipe.global == GlobalRule::Supplied || recipe.global == GlobalRule::SuppliedDecode;
 }
 
-/// Whether elements can be rounded stochastically. They cannot if a recipe defines how halfway
-/// values are rounded, compares rounding errors, or has elements of more than 4 bits.
+/// Returns true when elements cannot be rounded stochastically: a recipe defines how halfway values
+/// are rounded, compares rounding errors, or has elements of more than 4 bits.
 constexpr bool roundsToNearestOnly(const Recipe &recipe) {
   return recipe.adaptive != Adaptive::Off || recipe.ties != Ties::Even ||
          recipe.negativeZero == NegativeZero::Never || !isPacked(recipe.format);
@@ -98,7 +99,7 @@ struct DecisionText {
 };
 std::span<const DecisionText> decisionTexts();
 
-/// Whether all decisions of their format are equal, whatever the names.
+/// Returns true when all decisions of their format are equal, whatever the names.
 bool operator==(const Recipe &left, const Recipe &right);
 /// One decision of a recipe from its text. Fails on a decision the recipe's format does not have.
 Status setDecision(Recipe &recipe, std::string_view name, std::string_view value);

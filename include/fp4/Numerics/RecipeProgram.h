@@ -116,7 +116,8 @@ struct RecipeProgram {
 
   /// Values of Stretch. Later ones are taken where their error is strictly smaller.
   std::vector<float> candidates = {1.f};
-  /// How errors of a block combine, in element order, starting from 0: sum, or largest.
+  /// Reduction of the errors of a block, in element order, starting from 0: the largest, else the
+  /// sum.
   bool errorIsLargest = false;
 
   /// First and one past the last instruction of a stage.

@@ -41,7 +41,8 @@ uint64_t scaleMatrixBytes(ScaleLayout layout, uint64_t rows, uint64_t blocks);
 /// Offset of a scale in it.
 uint64_t scaleOffset(ScaleLayout layout, uint64_t row, uint64_t block, uint64_t blocks);
 
-/// Converts linear scales to `layout`, with zero padding, and back. Both fail on a wrong size.
+/// Converts linear scales to `layout`, with zero padding, and back. The two functions fail on a
+/// wrong size.
 Expected<std::vector<uint8_t>> layOutScales(std::span<const uint8_t> linear, uint64_t rows,
                                             uint64_t blocks, ScaleLayout layout);
 Expected<std::vector<uint8_t>> readScales(std::span<const uint8_t> bytes, uint64_t rows,

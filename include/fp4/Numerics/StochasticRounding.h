@@ -1,7 +1,7 @@
 //===- StochasticRounding.h - Random bits of every element ----------------===//
 //
-// Stochastic rounding to E2M1 uses 8 random bits per element. They come from Philox4x32-10, keyed
-// by the seed. The mapping says which counter serves which element.
+// Stochastic rounding to E2M1 uses 8 random bits per element. The bits come from Philox4x32-10,
+// keyed by the seed. The mapping says which counter serves which element.
 //
 // PhiloxMapping::Element (the default) depends on nothing but the element's place in the output
 // matrix, so every kernel, tiling and machine gives the same codes. With R rows and K columns of

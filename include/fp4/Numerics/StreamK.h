@@ -1,10 +1,11 @@
 //===- StreamK.h - Which ranges of K have sums of their own, by tile ------===//
 //
-// With attribute `stream_k` = [W, m, n] a result is cut into tiles of m x n elements. Of T tiles,
-// the first are shared out: all where T is at most W, none where W divides T, else W and those that
-// would begin a further wave. W workers have equal parts of all slices of K of the shared tiles,
-// one after the other, so that a worker has the end of one tile and the beginning of another. Tiles
-// are counted along m first. Kernels and models take the ranges from here.
+// With attribute `stream_k` = [W, m, n] a result is cut into tiles of m x n elements. The first of
+// the T tiles are shared out: all if T is at most W, none if W divides T, else W tiles and the
+// tiles that would begin a further wave. W workers have equal parts of all slices of K of the
+// shared tiles, one after the other, so that a worker may have the end of one tile and the
+// beginning of another. Tiles are counted along m first. Kernels and models take the ranges from
+// here.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

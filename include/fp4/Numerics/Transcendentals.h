@@ -1,10 +1,10 @@
 //===- Transcendentals.h - exp, log, pow, tanh and erf in fp32 operations -===//
 //
 // Activations need functions that no target has as an exact instruction, and that differ between
-// targets where they are approximated. These are programs of correctly rounded fp32 operations, so
-// that a kernel, its reference and the simulator agree on every bit. They are templates over the
-// kind of number: lib/Numerics evaluates them with floats (Elementwise.cpp), and kernels emit them
-// on vectors (Float32 of KernelArithmetic).
+// targets where they are approximated. The functions here are programs of correctly rounded fp32
+// operations, so that a kernel, its reference and the simulator agree on every bit. The programs
+// are templates over the kind of number: lib/Numerics evaluates them with floats (Elementwise.cpp),
+// and kernels emit them on vectors (Float32 of KernelArithmetic).
 //
 // A kind of number F has +, -, * and /, and found by its arguments
 //
@@ -154,7 +154,7 @@ template <typename F> F logarithmOfTwo(F x) {
   return logarithmOrLimit(parts.e + fma(parts.f, like(x, log2eHigh), low), x);
 }
 
-/// The logarithm of 1 + x. What the sum has lost comes back as its first-order term.
+/// The logarithm of 1 + x. The bits that the sum lost come back as a first-order term.
 template <typename F> F logarithmOfOnePlus(F x) {
   F one = like(x, 1.f), sum = x + one;
   F lost = x - (sum - one);
@@ -194,8 +194,8 @@ template <typename F> struct ExactSum {
   ExactSum(F x, F y) : high(x + y), low(y - (high - x)) {}
 };
 
-/// erfc(a) of a from 1/2 on: t p(t) e^(-a^2) with t = 1 / (1 + a). What the factors lose is kept, as
-/// the result has their relative errors. Keeps subnormal results.
+/// erfc(a) of a from 1/2 on: t p(t) e^(-a^2) with t = 1 / (1 + a). The rounding errors of the
+/// factors are kept, as the result has their relative errors. Keeps subnormal results.
 template <typename F> F complementFarFromZero(F a) {
   constexpr float middle = 0x1.9ap-2f; // p is of t - middle
   constexpr float first = 0x1.9bbd18p-1f;
@@ -260,7 +260,7 @@ private:
   }
 };
 
-/// How far a magnitude is above an integer or below it; no number for infinity.
+/// Distance of a magnitude from the integer below or above it; no number for infinity.
 template <typename F> F distanceToInteger(F a) {
   F integer = selectLess(a, like(a, 0x1p+23f), (a + like(a, 0x1p+23f)) - like(a, 0x1p+23f), a);
   return magnitude(a - integer);

@@ -2,8 +2,8 @@
 //
 // Programs as those of Transcendentals.h. The angle of a sine is reduced exactly, however large it
 // is: 2 / pi is a table of bits, of which 96 from the place that the exponent says are multiplied
-// by the significand in integers. What wraps are whole turns. For that I has also, of unsigned
-// numbers,
+// by the significand in integers. Whole turns wrap around. The integer type I therefore also has,
+// for unsigned numbers,
 //
 //   I * I                                        the low word of the product
 //   highProduct(I, I)                            its high word

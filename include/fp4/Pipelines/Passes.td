@@ -63,8 +63,9 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
 def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
   let summary = "Say once which GPU the module is compiled for";
   let description = [{
-    **Why.** Capacities, instructions and rates of the target decide in many passes. They read the
-    target from the module, so that no two of them can disagree and the order of passes is free.
+    **Why.** Capacities, instructions and rates of the target decide in many passes. Every pass
+    reads the target from the module, so that no two of them can disagree and the order of passes is
+    free.
 
     **What holds afterwards.** The module has the attribute `fp4.target`. A module that has one keeps
     it; asking for another is an error.

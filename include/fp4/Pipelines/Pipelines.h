@@ -36,16 +36,16 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, planned, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
-/// Which kernels begin while the one before them ends: none, those that gain by it (quantizers
-/// behind their amax, products of prepacked weights, and with wgmma of FP8 with f32 scales), or
-/// all.
+/// Kernels that begin while the kernel before them ends (PDL): none, the kernels that gain by it
+/// (quantizers behind their amax, GEMMs of prepacked weights, and with wgmma those of FP8 with f32
+/// scales), or all.
 enum class LaunchOverlap : uint8_t { None, Chosen, All };
 
-/// Of "none", "chosen" or "all".
+/// Parses "none", "chosen" or "all".
 std::optional<LaunchOverlap> parseLaunchOverlap(std::string_view text);
 
-/// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
-/// Pipelines.cpp.
+/// Options of all phases. Drivers pass the struct whole: a new option is a member here and its use
+/// in Pipelines.cpp.
 struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one

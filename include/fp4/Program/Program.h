@@ -22,7 +22,7 @@
 
 namespace fp4 {
 
-/// Host code and manifest, independent of a device. It stays loaded until the process ends.
+/// Host code and manifest, independent of a device. The code stays loaded until the process ends.
 class Program {
 public:
   /// The address of a symbol of the host code.
@@ -66,12 +66,12 @@ using Memory = rt::ResultBuffer;
 
 class LoadedProgram;
 
-/// What all calls with arguments of certain static types have in common. It never changes.
+/// Facts that all calls with arguments of certain static types share. A plan never changes.
 struct CallPlan {
   std::vector<harness::Type> arguments, results;
   std::vector<uint64_t> argumentBytes, resultBytes; ///< Type::bufferBytes, or those of strided rows
-  /// Descriptors (fp4/Reference/Descriptor.h), one after the other, without addresses. Those of
-  /// results are of dense buffers.
+  /// Descriptors (fp4/Reference/Descriptor.h), one after the other, without addresses. Descriptors
+  /// of results are of dense buffers.
   std::vector<uint64_t> argumentWords, resultWords;
   std::vector<size_t> argumentOffsets, resultOffsets; ///< where each begins
 };
@@ -125,7 +125,7 @@ public:
   rt::ModuleCache &cache() { return cache_; }
 
   /// The function `name`, resolved at the first call; an empty name is that of the only function.
-  /// It lives as long as this.
+  /// The function lives as long as this object.
   Expected<LoadedFunction *> function(std::string_view name);
 
   /// The static types of the results for arguments of these types. Usage errors name the argument

@@ -19,7 +19,7 @@ constexpr size_t kAllocated = 0, kAligned = 1, kOffset = 2, kSizes = 3;
 
 size_t descriptorWords(const Type &type);
 
-/// Of a dense buffer of static `type` at `address`.
+/// Makes the descriptor of a dense buffer of static `type` at `address`.
 std::vector<uint64_t> makeDescriptor(const Type &type, uint64_t address);
 
 /// Logical elements from one index of each dimension to the next; none: those of a dense buffer.

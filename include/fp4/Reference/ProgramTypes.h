@@ -38,9 +38,9 @@ bool isGroupedProduct(const ProgramOp &op);
 /// it has none.
 std::string offsetsOf(const ProgramOp &op);
 
-/// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
-/// operand, from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that
-/// is the same for all, a number that no dimension has.
+/// Dimensions of the result that index each operand of an elementwise operation ("linalg.generic"),
+/// from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that is the
+/// same for all, a number that no dimension has.
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op);
 
 } // namespace fp4::harness

@@ -42,9 +42,9 @@ using DevicePtr = uint64_t;
 /// A loaded module, valid until its device is destroyed.
 using ModuleId = uint32_t;
 
-/// A stream in the driver's own form (CUstream, cudaStream_t); 0 is the default stream. It belongs
-/// to the primary context of the device. A simulator has done its work when a call returns, and
-/// ignores it.
+/// A stream in the driver's own form (CUstream, cudaStream_t); 0 is the default stream. The stream
+/// belongs to the primary context of the device. A simulator has done its work when a call returns,
+/// and ignores it.
 using StreamHandle = uint64_t;
 
 /// Names an order of work: two kernels of one order never run at the same time.
@@ -95,10 +95,9 @@ struct TensorMapRequest {
   std::span<const int32_t> lower = {}, upper = {}; ///< corners
   std::span<const uint32_t> elementStrides = {};   ///< empty: 1
 
-  /// What a miss of the L2 cache fetches. Where lines are as wide as the widest swizzle, a kernel
-  /// asks for the next 128 bytes of each row a k tile later, so a miss fetches 256: on an H100 that
-  /// runs at the clock of others, FP8 in groups of 8192 rows takes up to 12 % less
-  /// (notebook/Fp8Products.md).
+  /// Bytes that a miss of the L2 cache fetches. With lines as wide as the widest swizzle, a kernel
+  /// asks for the next 128 bytes of each row one k tile later, so a miss fetches 256
+  /// (docs/Performance/Fp8Products.md has the gain).
   hw::TensorMapL2Promotion promotion() const {
     bool isWidest = swizzle == int32_t(hw::SwizzleMode::B128);
     return isWidest ? hw::TensorMapL2Promotion::B256 : hw::TensorMapL2Promotion::B128;
@@ -197,15 +196,15 @@ public:
   virtual Expected<DevicePtr> allocateShared(uint64_t bytes) { return allocateZeroed(bytes); }
   virtual Status freeShared(DevicePtr address) { return free(address); }
   /// Reads or writes memory of allocateShared without waiting for any work, in words of 64 bits
-  /// from the first on. What a kernel wrote before a word that it released is there when that word
-  /// is.
+  /// from the first on. The writes of a kernel before a word that it released are visible when that
+  /// word is.
   virtual Status readShared(std::span<std::byte> to, DevicePtr from) {
     return copyToHost(to, from);
   }
   virtual Status writeShared(DevicePtr to, std::span<const std::byte> from) {
     return copyToDevice(to, from);
   }
-  /// What kernels found wrong with their input.
+  /// Faults that kernels found in their input.
   GroupReports &groupReports() { return groupReports_; }
 
   /// The order of what is issued to `stream` now.
@@ -254,8 +253,8 @@ public:
   /// The instruments of a simulator (fp4/Sim/Instruments.h), with what they found in all launches
   /// so far. Null on hardware.
   virtual const sim::Instruments *instruments() const { return nullptr; }
-  /// How often the hazard checker of a simulator found something, and the reports of what it found
-  /// after there were `count`. Other threads may launch meanwhile.
+  /// Number of findings of a simulator's hazard checker, and the reports of findings after the
+  /// first `count`. Other threads may launch meanwhile.
   virtual uint64_t hazardCount() const { return 0; }
   virtual std::vector<std::string> hazardsSince(uint64_t count) const { return {}; }
   /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its

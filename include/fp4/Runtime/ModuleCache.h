@@ -16,7 +16,7 @@ namespace fp4::rt {
 
 class ModuleCache {
 public:
-  /// The code that a device gets instead of a program's own. It lives as long as the cache.
+  /// The code that a device gets instead of a program's own. The code lives as long as the cache.
   using Exchange = std::function<fp4rt_module(const fp4rt_module &)>;
 
   /// `device` must outlive the cache. Without an `exchange` it gets each module as it is.

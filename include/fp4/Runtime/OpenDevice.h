@@ -16,7 +16,7 @@ struct DeviceOptions : sim::SimulationOptions {
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs
 /// options.target, else the simulator). Unknown names are Usage errors, absent GPUs Device errors.
-/// Where "auto" passed a GPU over, `note` says why.
+/// `note` says why "auto" passed a GPU over.
 Expected<std::unique_ptr<Device>>
 openDevice(std::string_view selector, const DeviceOptions &options, std::string *note = nullptr);
 

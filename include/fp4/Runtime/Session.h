@@ -37,7 +37,7 @@ struct RecordedOp {
   std::optional<size_t> launch; ///< index into Session::launches()
 };
 
-/// Where the buffers are with which other programs call compiled functions (fp4rt_call).
+/// Memory of the buffers with which other programs call compiled functions (fp4rt_call).
 enum class CallerMemory { Device, Host };
 
 /// The device memory of a caller. Temporary memory is freed when the host code has issued its last
@@ -53,9 +53,9 @@ public:
 /// Memory for one result of an entry function.
 struct ResultBuffer {
   DevicePtr address = 0; ///< a multiple of 16; 0: the session allocates the result
-  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/guides/libraries.md)
-  /// Of a strided result, bytes from one row to the next, a multiple of 16; 0: rows without gaps,
-  /// or with those up to the next multiple of 16 bytes.
+  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/Libraries.md)
+  /// Bytes from one row of a strided result to the next, a multiple of 16; 0: rows without gaps, or
+  /// with gaps up to the next multiple of 16 bytes.
   uint64_t pitch = 0;
 };
 

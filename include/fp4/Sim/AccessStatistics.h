@@ -29,7 +29,7 @@ struct AccessCount {
   std::string text() const;
 };
 
-/// How many instructions waste accesses, and the worst of them, one line each.
+/// Text with the number of instructions that waste accesses, and the worst of them, one line each.
 std::string textOf(const std::vector<AccessCount> &wasteful);
 
 class AccessStatistics final : public Observer {
@@ -37,7 +37,7 @@ public:
   void onLaunch(const LaunchEvent &event) override;
   void onMemory(const MemoryEvent &event) override;
 
-  /// Of all launches: the instructions that cost more than the least, the worst first.
+  /// Instructions of all launches that cost more than the least, the worst first.
   std::vector<AccessCount> wasteful() const;
 
 private:

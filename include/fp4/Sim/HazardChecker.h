@@ -77,8 +77,8 @@ public:
 
   /// The reports of all launches since construction or clear().
   const std::vector<HazardReport> &reports() const;
-  /// How often something was found in all launches, also where a report told it before or there was
-  /// no room for one. A launch is clean if it leaves the number as it was.
+  /// Number of findings in all launches, counting those that a report told before or that found no
+  /// room for one. A launch is clean if it leaves the number as it was.
   uint64_t found() const;
   void clear();
   /// Pages of 4096 bytes of which it keeps what launches did that nobody waited for: at most those

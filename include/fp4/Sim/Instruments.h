@@ -23,18 +23,18 @@ namespace fp4::sim {
 /// Without instruments; a wrong value is a Usage error that names the option.
 Expected<SimOptions> settingsOf(const SimulationOptions &options);
 
-/// The hazard checker, the counters and the timeline that were asked for. It outlives the
+/// The hazard checker, the counters and the timeline that were asked for. The object outlives the
 /// simulator.
 class Instruments {
 public:
-  /// Puts the instruments into `settings`, and the rules that go with the checker's mode. Where
-  /// none is asked for nothing observes, which is faster.
+  /// Puts the instruments into `settings`, and the rules that go with the checker's mode. Without
+  /// instruments nothing observes, which is faster.
   static Expected<std::unique_ptr<Instruments>> create(const SimulationOptions &options,
                                                        SimOptions &settings);
 
-  /// What the checker found in all launches so far.
+  /// Findings of the checker in all launches so far.
   std::vector<HazardReport> hazards() const;
-  /// How often it found something (HazardChecker::found).
+  /// Number of findings of the checker (HazardChecker::found).
   uint64_t hazardCount() const;
   void clearHazards();
   bool counts() const { return statistics != nullptr; }

@@ -1,8 +1,7 @@
 //===- KernelTime.h - The predicted time of a launch, and why -------------===//
 //
-// What the policy `timed` says of a launch. Every number is a prediction from the rates of
-// fp4/ISA/TimingRates.def; docs/concepts/time-model.md has the model and how far it is from
-// measurements.
+// The prediction of the policy `timed` for a launch. Every number is a prediction from the rates of
+// fp4/ISA/TimingRates.def; docs/Time.md has the model and how far it is from measurements.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +14,7 @@
 
 namespace fp4::sim {
 
-/// What a warp does at a time. All but Issue are waits.
+/// Activity of a warp at a time. All but Issue are waits.
 enum class Activity : uint8_t {
   Issue,      ///< instructions leave
   Arithmetic, ///< for the result of an instruction
@@ -40,7 +39,7 @@ struct RoleTime {
   std::array<double, kActivities> share{}; ///< of the warps' lifetime
 };
 
-/// How much of the time a resource is busy, of 1.
+/// Share of the time in which a resource is busy, of 1.
 struct ResourceTime {
   std::string name;
   double busy = 0;

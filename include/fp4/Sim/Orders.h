@@ -16,7 +16,7 @@
 
 namespace fp4::sim {
 
-/// What the orders of one launch came to.
+/// Result of the orders of one launch.
 struct OrderReport {
   std::string kernel;
   uint64_t orders = 0;    ///< that ran to their end
@@ -41,7 +41,7 @@ struct OrderOptions {
   uint64_t most = 0;  ///< orders of one launch that run, those left early too; 0: no limit
   bool reduce = true; ///< false: every order of the steps, for tests that compare
   std::string replay; ///< runs this one order of the launches whose kernel it names
-  /// How often a checker has found something so far; an order in which it finds more has failed.
+  /// Number of findings of a checker so far; an order in which it finds more has failed.
   std::function<uint64_t()> hazards;
   std::function<void(OrderReport)> report; ///< receives that of every launch
   /// Receives how many orders of a launch have ended, of `most` of them; both are equal at its end.

@@ -14,7 +14,7 @@
 
 namespace fp4::sim {
 
-/// Where the machine instructions of a kernel come from.
+/// Source of the machine instructions of a kernel.
 enum class InstructionMix : uint8_t {
   Ptx,   ///< estimated from the text
   Cubin, ///< counted in what ptxas makes of it; without ptxas and nvdisasm no prediction
@@ -31,8 +31,8 @@ struct Predictor {
   /// saves time (docs/concepts/time-model.md, "Large grids"); 0: never.
   uint64_t sampleAfter = kSampleAfter;
   InstructionMix mix = InstructionMix::Ptx;
-  /// Clock of the multiprocessors; 0: that of the target's table of rates. What L2 and device memory
-  /// deliver in a second, and how long device memory takes behind L2, do not change with it.
+  /// Clock of the SMs; 0: that of the target's table of rates. The bandwidth of L2 and device
+  /// memory in a second, and the latency of device memory behind L2, do not change with this clock.
   double gigahertz = 0;
   /// The product whose memory the prediction is for (fp4/ISA/GpuModel.h); empty: the one that the
   /// target's table of rates was measured on.
@@ -43,7 +43,7 @@ struct Predictor {
 
   void operator()(KernelTime time) const { receive(std::move(time), ""); }
 
-  /// What `options` ask for.
+  /// Returns the predictor that `options` ask for.
   static Predictor of(const SimOptions &options) {
     const Predictor *own = options.predicted.target<Predictor>();
     return own ? *own : Predictor();

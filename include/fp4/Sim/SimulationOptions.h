@@ -18,7 +18,8 @@ struct HazardReport;
 struct SimulationOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
   std::string policy = "eager";   ///< eager | lazy | random | delay | timed | exhaustive
-  /// Of launches with a preferred cluster size: mixed | preferred | fallback (ClusterSizes).
+  /// Cluster sizes of launches with a preferred cluster size: mixed | preferred | fallback
+  /// (ClusterSizes).
   std::string clusters = "mixed";
   bool time = false;              ///< policy timed, and what it predicts is reported
   bool timesOnly = false;         ///< with time: Predictor::timesOnly
@@ -31,8 +32,8 @@ struct SimulationOptions {
   /// ... an order that a report named, or the name of a file that holds it: it alone runs.
   std::string replay;
   /// The hazard checker: off | default | strict; empty: default, where a simulator runs the
-  /// program. What a program may do follows from it: with off as with default what practice relies
-  /// on, with strict the letter of the PTX text.
+  /// program. The rules of a program follow from the mode: with off and default they are those on
+  /// which practice relies, with strict the letter of the PTX text.
   std::string check;
   bool statistics = false;                ///< count bank conflicts and uncoalesced accesses
   std::string timeline;                   ///< file for a trace (Timeline.h); empty: none

@@ -52,8 +52,8 @@ enum class Judgement : uint8_t {
             ///< phase parity the lowest bit counts
 };
 
-/// Which blocks of a launch with a preferred cluster size get clusters of that size. Hardware
-/// promises neither size.
+/// Choice of the CTAs that get clusters of the preferred size, in a launch that prefers one.
+/// Hardware promises neither size.
 enum class ClusterSizes : uint8_t {
   Mixed,     ///< some, by the seed; with CompletionPolicy::Timed all
   Preferred, ///< all
@@ -97,8 +97,8 @@ struct LaunchConfig {
   std::array<uint32_t, 3> block{1, 1, 1};   ///< in threads
   std::array<uint32_t, 3> cluster{0, 0, 0}; ///< in CTAs; zeros: as the kernel requires, else 1
   uint32_t dynamicSharedBytes = 0;
-  /// Of a cooperative launch: zeroed device memory through which the grid synchronizes
-  /// (cooperative_groups::grid_group). All its CTAs then run at once.
+  /// Zeroed device memory through which the grid of a cooperative launch synchronizes
+  /// (cooperative_groups::grid_group). All CTAs of such a launch run at once.
   uint64_t gridWorkspace = 0;
   /// The launches beside which it may run. The hazard checker reports what does not wait for them.
   Dependence dependence{};

@@ -6,7 +6,7 @@
 
 namespace fp4::sim {
 
-/// What was issued.
+/// Kinds of asynchronous work.
 enum class TicketKind : uint8_t {
   Tma,        ///< cp.async.bulk.tensor, cp.reduce.async.bulk.tensor
   Bulk,       ///< cp.async.bulk, cp.reduce.async.bulk, st.async, red.async
@@ -32,7 +32,8 @@ enum class Engine : uint8_t {
   WorkQueue, ///< the scheduler of clusters
 };
 std::string_view stringify(Engine engine); ///< "tma", "bulk_store", "tensor", ...
-/// Of most: a copy to global memory is of Engine::BulkStore, an st.async of Engine::Threads.
+/// Returns the engine of most tickets of `kind`: a copy to global memory belongs to
+/// Engine::BulkStore, an st.async to Engine::Threads.
 Engine engineOf(TicketKind kind);
 
 } // namespace fp4::sim

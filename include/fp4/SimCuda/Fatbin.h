@@ -1,7 +1,7 @@
 //===- Fatbin.h - The PTX that nvcc embedded in a program -----------------===//
 //
 // A fat binary is a container of entries, one per architecture and kind: PTX text or machine code.
-// nvcc compresses the text with zstd (LZ4 in older toolkits). The simulator runs only PTX. Of
+// nvcc compresses the text with zstd (LZ4 in older toolkits). The simulator runs only PTX. Among
 // several texts it takes the one that fits the chip best.
 //
 //===----------------------------------------------------------------------===//
@@ -39,8 +39,8 @@ Expected<std::vector<std::vector<FatbinEntry>>> readFatbins(std::span<const std:
 /// "sm_100a" of "\n.target sm_100a, texmode_independent\n"; empty when there is no such line.
 std::string targetOf(std::string_view ptx);
 
-/// Whether PTX for `target` may run on `chip` ("sm_100a"): "sm_90" on every later chip, "sm_100f"
-/// on its family, "sm_100a" on that chip alone.
+/// Returns true when PTX for `target` may run on `chip` ("sm_100a"): "sm_90" on every later chip,
+/// "sm_100f" on its family, "sm_100a" on that chip alone.
 bool runsOn(std::string_view target, std::string_view chip);
 
 /// The text that a driver for `chip` would compile: the most specific of those that run there. The

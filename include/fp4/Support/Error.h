@@ -46,8 +46,8 @@ std::string format(const Error &error);
 
 } // namespace fp4
 
-// How an error goes on to the caller. FP4_TRY is for what has no value, FP4_ASSIGN for what has
-// one.
+// Macros that pass an error on to the caller. FP4_TRY is for expressions without a value,
+// FP4_ASSIGN for expressions with one.
 
 /// Returns the error of a Status or Expected expression from the current function.
 #define FP4_TRY(expr)                                                                              \

@@ -8,7 +8,7 @@
 
 namespace fp4 {
 
-/// What became of one piece of work.
+/// Result of one piece of work.
 struct ForkedResult {
   std::string text; ///< the result
   enum class End : uint8_t { Finished, Crashed, TimedOut } end = End::Finished;
@@ -19,10 +19,11 @@ struct ForkedResult {
 using Finish = std::function<void(const std::string &text)>;
 
 /// Calls `work` for each number below `items` in a process of its own, a copy of this one without
-/// output, of which at most `processes` run at a time. What it gives to `finish`, from however deep
-/// inside, is its result, and nothing of it runs after that. One that takes longer than `limit` is
-/// killed. `done` is called here for each, as they end. None outlives this process. No other thread
-/// may run meanwhile. An Error says that no process could be made; those that ran have ended then.
+/// output, of which at most `processes` run at a time. The value that work gives to `finish`, from
+/// however deep inside, is its result, and the work ends there. One that takes longer than `limit`
+/// is killed. `done` is called here for each, as they end. None outlives this process. No other
+/// thread may run meanwhile. An Error says that no process could be made; those that ran have ended
+/// then.
 Status forEachForked(size_t items, unsigned processes, std::chrono::milliseconds limit,
                      const std::function<void(size_t, const Finish &finish)> &work,
                      const std::function<void(size_t, ForkedResult)> &done);

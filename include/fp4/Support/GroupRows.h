@@ -1,8 +1,8 @@
 //===- GroupRows.h - Rows of groups that only the device has --------------===//
 //
-// The offsets of a product of groups are numbers on the device (docs/reference/semantics.md). The
-// kernels check them and leave a report; the reference on the host checks the same numbers. Both
-// say it in the same words.
+// The offsets of a grouped matmul are numbers on the device (docs/Spec.md). The kernels check them
+// and leave a report; the reference on the host checks the same numbers. The kernels and the
+// reference report a fault in the same words.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace fp4 {
 
-/// What is wrong with a group, as a kernel writes it: numbers of 64 bits.
+/// Fault of a group, as a kernel writes it: numbers of 64 bits.
 struct GroupReport {
   /// Values of `state`: a kernel takes the place, writes the other numbers, and says so.
   static constexpr int64_t kNone = 0, kClaimed = 1, kWritten = 2;

@@ -1,7 +1,7 @@
 //===- JsonText.h - JSON that may quote what is no text -------------------===//
 //
-// Names of files are bytes, and JSON is UTF-8 text. What is none becomes U+FFFD, so that a report never
-// fails for the name of what it is about.
+// Names of files are bytes, and JSON is UTF-8 text. Bytes that are no UTF-8 become U+FFFD, so that
+// a report never fails for the name of a file.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

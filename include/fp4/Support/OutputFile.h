@@ -57,11 +57,11 @@ inline Status writeFile(const std::string &path, std::span<const std::byte> byte
 /// Writes after the earlier output of the process; `what` names it in the message.
 Status writeStandardOutput(std::string_view text, std::string_view what);
 
-/// Whether writeFile could begin. Call it before work that takes long.
+/// Checks that writeFile can begin. Call this before work that takes long.
 Status checkDestination(const std::string &path);
 
-/// A file in the system's temporary folder that other programs write and read. It is removed with
-/// this object, and by a signal that ends the process.
+/// A file in the system's temporary folder that other programs write and read. The file is removed
+/// with this object, and by a signal that ends the process.
 class TemporaryFile {
 public:
   static Expected<std::unique_ptr<TemporaryFile>> create(std::string_view suffix);

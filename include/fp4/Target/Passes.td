@@ -14,17 +14,17 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
     `convert-pipe-to-nvvm`).
 
     **What holds afterwards.** Each `gpu.module @m` is a `gpu.binary @m` with one object of format
-    `assembly` (the PTX) and, with `emit=cubin`, a second one of format `bin`. Both carry the same
-    kernel table, one entry per kernel, whose metadata dictionary holds
+    `assembly` (the PTX) and, with `emit=cubin`, a second one of format `bin`. The two objects carry
+    the same kernel table, one entry per kernel, whose metadata dictionary holds
     - `block_size` (array of 3 x i32): the block the kernel requires, from nvvm.reqntid;
     - `dynamic_shared_bytes` (i64): what the launch must ask for;
     - `ptx_version` (string) in the object's `properties`, together with `target`;
     and, with `emit=cubin`, what ptxas reported: `registers`, `spill_bytes`, `stack_bytes`,
     `shared_bytes` (static), `barriers` (all i64). Nothing is replaced when one kernel fails.
 
-    `emit=cubin` needs ptxas of CUDA 12.9 or newer for sm_100a. It is looked up in this order: the
-    option `ptxas`, `$FP4_PTXAS`, `PATH`, then `bin/` below `$CUDA_HOME`, `$CUDA_PATH` and
-    `$CUDA_ROOT`.
+    `emit=cubin` needs ptxas of CUDA 12.9 or newer for sm_100a. The pass looks for ptxas in this
+    order: the option `ptxas`, `$FP4_PTXAS`, `PATH`, then `bin/` below `$CUDA_HOME`, `$CUDA_PATH`
+    and `$CUDA_ROOT`.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-emit-kernels

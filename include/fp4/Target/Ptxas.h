@@ -50,8 +50,8 @@ public:
   /// $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT. A path that is named but does not run is an error; the
   /// search never continues after it. The name 'none' is an error as well: it asks for no ptxas.
   static Expected<Ptxas> find(std::string_view explicitPath);
-  /// Whether `explicitPath` or $FP4_PTXAS names a path; then no other ptxas is used. The name
-  /// 'none' is not a path.
+  /// Returns true when `explicitPath` or $FP4_PTXAS names a path; then no other ptxas is used. The
+  /// name 'none' is not a path.
   static bool isNamed(std::string_view explicitPath);
 
   const std::string &path() const { return path_; }

@@ -30,7 +30,7 @@ public:
     bool hasRows = true, hasColumns = true; ///< else its elements are the same for all of them
 
     int64_t elementBytes() const { return type.getElementTypeBitWidth() / 8; }
-    /// Where the run of `count` elements begins that is number `run` of a row.
+    /// Returns where run number `run` of a row begins; a run has `count` elements.
     mlir::Value placeOf(mlir::ImplicitLocOpBuilder &b, mlir::Value row, mlir::Value run,
                         int64_t count) const;
     /// Bytes that an access to a run of `count` elements may take.

@@ -120,7 +120,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
     fp4::LoweringContext context{symbols, *target, noArithmetic};
-    // Whether a plan fits depends on the operations before.
+    // The fit of a plan depends on the operations before.
     auto plans =
         llvm::map_to_vector<1>(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
     for (auto [op, plan] : llvm::zip_equal(operations, plans)) {

@@ -35,7 +35,7 @@ public:
 
   struct Band {
     Int32 group, firstRow;
-    Int32 endRow; ///< of the group: the band may end before. Of no group: firstRow
+    Int32 endRow; ///< of the group: the band may end before. Without a group: firstRow
   };
   /// Band number `number`, in the kernel that was entered.
   Band find(Int32 number) const;

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Of one where there is nothing to divide: the host goes on behind an error.
+/// Reciprocal of `divisor`, or of one where that is zero: the host goes on behind an error.
 static Value hostReciprocal(KernelBuilder &kernel, Value divisor) {
   ImplicitLocOpBuilder &host = kernel.host();
   divisor = arith::MaxUIOp::create(host, divisor, constIndex(host, 1));

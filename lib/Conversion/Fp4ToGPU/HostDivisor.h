@@ -1,6 +1,6 @@
 //===- HostDivisor.h - Divisions by a number that the host knows ----------===//
 //
-// Where the columns of a matrix are dynamic, a thread divides by the blocks of a row. The host
+// A thread divides by the blocks of a row if the columns of the matrix are dynamic. The host
 // computes the reciprocal once, and a quotient takes two multiplications.
 //
 //===----------------------------------------------------------------------===//

@@ -42,7 +42,8 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
   return module;
 }
 
-/// What the launch of `op` is to the one before it or after it; empty: nothing.
+/// Returns the PDL attribute that relates the launch of `op` to the launch before or after it;
+/// empty: none.
 static StringRef overlapOf(Operation *op) {
   if (isa<AmaxOp, HadamardAmaxOp>(op))
     return kLeadsAttr;

@@ -28,7 +28,7 @@
 
 namespace fp4 {
 
-/// Where the rows of an operand are: one after the other, or where the caller placed them
+/// The places of the rows of an operand: one after the other, or where the caller placed them
 /// (StridedArguments.h).
 struct InputRows {
   mlir::Value base = {};        ///< !llvm.ptr<1>
@@ -78,8 +78,7 @@ public:
   /// `expected`.
   void expectSize(llvm::StringRef what, llvm::StringRef name, mlir::Value found,
                   mlir::Value expected, llvm::StringRef note);
-  /// The same of amaxes, of which there is one for each of `lines` rows, or columns. Null lines are
-  /// static.
+  /// Checks the number of amaxes, one for each of `lines` rows, or columns. Null lines are static.
   void expectAmaxes(llvm::StringRef name, mlir::Value amaxes, mlir::Value lines);
   /// Makes the host program fail where `rows`, those of `tensor`, are no multiple of `multiple`;
   /// static rows the verifiers have checked.
@@ -116,7 +115,7 @@ public:
   using ItemBody =
       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
   mlir::ValueRange forEachItem(mlir::Value items, mlir::ValueRange carried, ItemBody item);
-  /// The same for (item = first; item < end; item += step).
+  /// Emits for (item = first; item < end; item += step).
   mlir::ValueRange forEachItem(mlir::Value first, mlir::Value end, mlir::Value step,
                                mlir::ValueRange carried, ItemBody item);
 

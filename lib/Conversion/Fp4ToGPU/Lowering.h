@@ -31,8 +31,8 @@ mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 /// The quantizer whose kernel computes `amax` too, as its plan says, where its grid is not too large;
 /// null where there is none.
 QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
-/// Whether the grid of that kernel has a block and at most kAmaxEighths of those that are resident at
-/// once; i1, on the host.
+/// Returns true (i1, on the host) when the grid of that kernel has a CTA and at most kAmaxEighths
+/// of the CTAs that fit on the GPU at once.
 mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows,
                        mlir::Value columns);
 /// Elements of which dynamic columns of the input are a multiple: whole blocks and transforms, and
@@ -47,7 +47,7 @@ mlir::LogicalResult lowerUnprepackBytes(UnprepackOp op, LoweringContext &context
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);
-/// Of blocks under an f32.
+/// Lowers a quantizer of blocks under an f32.
 mlir::LogicalResult lowerF32Quantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerDequantize(DequantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerSwizzle(SwizzleScalesOp op, LoweringContext &context);

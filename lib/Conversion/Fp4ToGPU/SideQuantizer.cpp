@@ -27,7 +27,7 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
   if (amax || !op.getPerRow())
     quantizer.setTensorAmax(amax);
   auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard();
-  // Others are transformed on the tensor core before.
+  // Other transforms run on the tensor core before this point.
   if (transform && transform->getArithmetic() == HadamardArithmetic::Butterfly)
     butterfly.emplace(s, b, transform->options());
 }

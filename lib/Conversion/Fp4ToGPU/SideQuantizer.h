@@ -17,7 +17,7 @@
 
 namespace fp4 {
 
-/// Which block of the output; i32.
+/// A block of the output; i32.
 struct BlockPlace {
   mlir::Value row, block; ///< its row, and its number there; or null, and
   mlir::Value index;      ///< its number, counted through all rows
@@ -48,12 +48,12 @@ public:
                                  llvm::ArrayRef<BlockPlace> places, mlir::Value blockAmax = {},
                                  BlockQuantizer::FoldErrors fold = {});
 
-  /// The same for one of two columns of 16-bit elements: the low (0) or high (1) halves of `words`.
+  /// Quantizes one of two columns of 16-bit elements: the low (0) or high (1) halves of `words`.
   BlockQuantizer::Block quantizeColumn(llvm::ArrayRef<mlir::Value> words, unsigned half,
                                        const BlockPlace &place, mlir::Value blockAmax = {});
 
-  /// Whether the following are for this output: factors come from a table, and blocks are quantized
-  /// together.
+  /// Returns true when the following functions are for this output: factors come from a table, and
+  /// blocks are quantized together.
   bool isQuick() const;
   /// Emits entry `byte` (i32) of the table of a tensor with this amax.
   void fillTable(ScaleTable &table, mlir::Value amax, mlir::Value byte);
@@ -85,8 +85,9 @@ private:
   std::optional<GroupRandom> random;
 };
 
-/// What a twin without arithmetic (Lowering.h) does instead: every bit of `words` and of
-/// `amax` (f32 or null) takes part in the codes and the scale, in as few operations as that takes.
+/// Replaces the arithmetic of a block in a twin without arithmetic (Lowering.h): every bit of
+/// `words` and of `amax` (f32 or null) takes part in the codes and the scale, in as few operations
+/// as that takes.
 BlockQuantizer::Block mixBits(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> words,
                               mlir::Value amax, int64_t codeWords);
 

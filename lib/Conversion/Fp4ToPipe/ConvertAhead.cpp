@@ -1,14 +1,14 @@
 //===- ConvertAhead.cpp - An operand that is converted once ---------------===//
 //
-// A product of many rows loads an operand for every tile of the other one. Converted in the
-// product, each element is converted as often. This kernel does it once, at the speed of a copy:
-// the product loads what it can multiply.
+// A GEMM of many rows loads an operand for every tile of the other one. Conversion in the GEMM
+// would convert each element as often. This kernel converts each element once, at the speed of a
+// copy: the GEMM then loads elements that it can multiply.
 //
 // The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
-// numbers, so that a product has the same bits with it and without. The four threads of a k tile
-// load a quarter of it each, and exchange words. Then each has eight elements of every quarter,
-// which become 64 bytes side by side. They exchange these in pieces of 16 bytes, so that each of
-// their stores writes 64 bytes that follow one another.
+// numbers, so that a GEMM has the same bits with and without this kernel. The four threads of a k
+// tile load a quarter of it each, and exchange words. Then each has eight elements of every
+// quarter, which become 64 bytes side by side. The threads exchange these bytes in pieces of 16
+// bytes, so that each of their stores writes 64 bytes that follow one another.
 //
 // Beside prepacked weights, elements keep their order, and become bf16 as fp4.dequantize gives them.
 //
@@ -75,7 +75,7 @@ public:
     gpu::ReturnOp::create(b);
   }
 
-  /// Of an item of a thread: eight of each quarter of a k tile.
+  /// Elements of an item of a thread: eight of each quarter of a k tile.
   static constexpr int64_t kQuarters = 4, kElements = kQuarters * hw::codesPerWord;
 
 private:
@@ -218,7 +218,8 @@ Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
   return arith::ShRUIOp::create(b, word, block % ofTile * 8);
 }
 
-/// What HalfOperands leaves to restore of an element is a power of two: it is bf16 all the same.
+/// A power of two is all that HalfOperands leaves to restore of an element: the element is bf16 all
+/// the same.
 void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
   Value codes = load(b, b.getI32Type(), address(b, buffers[0], item, 4), 4);
   Value scale = scaleOf(row, place / (shape.block / int64_t(hw::codesPerWord)));

@@ -1,9 +1,9 @@
 //===- ConvertedProductKernel.cpp - Products on tensor cores without fp4 --===//
 //
-// The textbook algorithm of MatmulKernel.cpp, where the tensor core multiplies 16-bit floats and
+// The textbook algorithm of MatmulKernel.cpp, for a tensor core that multiplies 16-bit floats and
 // leaves its sums in registers: the k tile of B is converted in shared memory, that of A on its way
-// to the tensor core. What a conversion multiplied by a power of two is undone before alpha. Groups
-// have their tiles in a table (GroupTable.cpp).
+// to the tensor core. The power of two of a conversion is undone before alpha. Groups have their
+// tiles in a table (GroupTable.cpp).
 //
 //===----------------------------------------------------------------------===//
 

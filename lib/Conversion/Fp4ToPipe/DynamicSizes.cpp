@@ -127,7 +127,7 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
       checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
 }
 
-/// Of what has a number for each column of the result.
+/// Checks operands that have a number for each column of the result.
 static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
                          BlockScaledMatmulOp::Adaptor adaptor, Value columns) {
   constexpr int64_t codeBits = 4;

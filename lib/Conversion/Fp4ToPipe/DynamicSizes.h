@@ -17,8 +17,8 @@ struct ProductSizes {
 ProductSizes sizesOfProduct(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs,
                             mlir::Value rhs);
 
-/// What the verifier, or the plan, checks of static N and K: `adaptor` has the buffers of the
-/// operands.
+/// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
+/// of the operands.
 void checkProductSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
                        BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
                        const MatmulShape &shape);

@@ -7,7 +7,7 @@
 
 namespace fp4 {
 
-/// What a lane has for itself and for the other three of its four.
+/// Parts that a lane has for itself and for the other three of its four.
 using PartsOfFour = std::array<llvm::SmallVector<mlir::Value>, 4>;
 
 /// Part i of lane j of the four becomes part j of lane i. `place` is that of the lane among them.

@@ -77,7 +77,7 @@ static std::optional<unsigned> placeOfResult(BlockScaledMatmulOp op) {
   return isPlain ? stridedResultOf(op.getResult()) : std::nullopt;
 }
 
-/// What the product of `op` takes besides one product, and gives besides its elements.
+/// Sets the additional operands and results of `op` beside one GEMM and its elements.
 static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.dual = op.isDual();
   shape.withAmax = op.getWithAmax();
@@ -96,8 +96,8 @@ static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.quantizer = quantizer;
 }
 
-/// Where rows of the rhs are lanes of tensor memory. Weights beside floats always are, and the tile
-/// of their plan is that of the result.
+/// Swaps the operands if rows of the rhs are TMEM lanes. Weights beside floats always are, and the
+/// tile of their plan is that of the result.
 static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
                          const hw::TargetModel &target) {
   if (shape.floatA && target.hasTcgen05) {
@@ -112,8 +112,8 @@ static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
   std::swap(shape.dataTypeA, shape.dataTypeB);
 }
 
-/// Where the last of several boxes had a tail, blocks would wait for zeros before they load a whole
-/// one. With tcgen05 that costs more than the rows that do not exist.
+/// Returns true when loads leave out missing rows. If only the last of several boxes had a residue,
+/// CTAs would wait for zeros before a whole box. With tcgen05 that costs more than missing rows.
 static bool loadsTails(const MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
                        const hw::TargetModel &target) {
   if (!target.hasTcgen05)
@@ -122,7 +122,7 @@ static bool loadsTails(const MatmulShape &shape, BlockScaledMatmulOp op, const K
   return target.hasSlowPartialBoxes && !shape.pair && !ShapedType::isDynamic(most) && most <= box;
 }
 
-/// Those that read sums in tensor memory.
+/// Sets the number of warpgroups that read sums in tensor memory.
 static void setWarpgroups(MatmulShape &shape, const KernelPlan &plan,
                           const hw::TargetModel &target) {
   if (shape.hasF32Scales() && target.hasTcgen05)
@@ -229,7 +229,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   return shape;
 }
 
-/// What builds the kernel of a product, by where its operands are converted and its sums are.
+/// Returns the builder of the kernel of a matmul, by the places of conversions and of sums.
 static decltype(&buildMatmulKernel) builderOf(const MatmulShape &shape,
                                               const hw::TargetModel &target) {
   return shape.laneGroups          ? buildLaneProductKernel
@@ -298,8 +298,8 @@ private:
     return choice.elseBlock()->getTerminator();
   }
 
-  /// What `plan` is predicted to cost, an index: once, and for each wave of its tiles. What does
-  /// not hold costs more than everything.
+  /// Returns the predicted cost of `plan`, an index: a fixed part, and a part for each wave of its
+  /// tiles. A plan that does not hold costs more than every other.
   Value predictedCost(OpBuilder &b, const Multiplication &product, const KernelPlan &plan) const {
     BlockScaledMatmulOp op = product.op;
     Location loc = op.getLoc();
@@ -379,7 +379,7 @@ private:
     return logicalRows(b, op.getLoc(), cast<RankedTensorType>(op.getLhs().getType()), lhs);
   }
 
-  /// Data that tensor maps read where the caller of the program has placed its rows. What is
+  /// Data that tensor maps read where the caller of the program has placed its rows. Data that is
   /// converted before, or spread by TMA, which wants pitches of 32 bytes, is read from a copy.
   static void takeStrides(OpBuilder &b, BlockScaledMatmulOp op, SmallVectorImpl<Value> &operands,
                           const MatmulShape &shape) {
@@ -536,8 +536,8 @@ private:
                                     (shape.clusterBlocksM() * shape.clusterN));
   }
 
-  /// One block, or cluster, per output tile; without tiles nothing is launched. They are at most as
-  /// many as are resident, except where blocks take over tiles of others.
+  /// Launches one CTA, or cluster, per output tile; without tiles nothing is launched. The grid has
+  /// at most as many CTAs as fit on the GPU at once, except where CTAs take over tiles of others.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, const Multiplication &product) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();

@@ -26,8 +26,8 @@ void FragmentEpilogue::buildTiles(WorkBody body) {
   gpu::ReturnOp::create(b, loc);
 }
 
-/// Of the rows that the kernel is given where they are dynamic, and of groups what their table
-/// says.
+/// Counts tiles along m, from the dynamic rows that the kernel is given, or from the table of the
+/// groups.
 Value FragmentEpilogue::countTilesM() {
   if (shape.stream)
     return constant(shape.streamWorks);
@@ -228,7 +228,8 @@ void FragmentEpilogue::stageTile(Value elements, Value row, Value column) {
   staged.push_back({tile, elements, row, column});
 }
 
-/// What follows a group is that of another, which the box of its last tile has rows of.
+/// Stores the staged parts. Rows behind a group belong to the next one, and the box of the last
+/// tile of a group has some of them.
 void FragmentEpilogue::storeStaged(OfGroup group) {
   SmallVector<StagedPart> parts = std::exchange(staged, {});
   auto storeWhole = [&] {
@@ -326,8 +327,9 @@ SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value p
       isOwn, [&] { return readAll(acc, number); }, [&] { return fetchAll(number, row); });
 }
 
-/// The sums of all ranges, which are `step` rows of the workspace apart. All parts of a range are
-/// on their way before any is stored. Of many ranges ptxas would load more than registers hold.
+/// Adds the sums of all split-K parts, which are `step` rows of the workspace apart. All loads of
+/// one split-K part are on their way before any sum is stored. With many split-K parts ptxas would
+/// load more than registers hold.
 SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value step) {
   constexpr int64_t mostWrittenOut = 4;
   if (shape.splits > mostWrittenOut)
@@ -340,7 +342,7 @@ SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value s
   return sums;
 }
 
-/// What is in row `row` of the workspace of part `number` of a tile.
+/// Loads row `row` of the workspace, of part `number` of a tile.
 SmallVector<Value> FragmentEpilogue::fetchAll(size_t number, Value row) {
   SmallVector<Value> sums;
   forParts([&](VectorType type, int64_t first) {
@@ -363,7 +365,7 @@ Value FragmentEpilogue::readPart(Value acc, size_t number, VectorType type, int6
   return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
 }
 
-/// Of two parts the other one.
+/// Returns the other one of two parts.
 Value FragmentEpilogue::complement(Value part) {
   return arith::SubIOp::create(b, loc, constant(1), part);
 }
@@ -375,7 +377,7 @@ SmallVector<Value> FragmentEpilogue::addAll(ValueRange sums, ValueRange more) {
 }
 
 /// The sums in `count` rows of the workspace, two at least, which are `step` apart: from the first
-/// to the last. Those of the first two are on their way together.
+/// to the last. The loads of the first two rows are on their way together.
 SmallVector<Value> FragmentEpilogue::sumOfRows(size_t number, Value row, Value step, Value count) {
   auto rowOf = [&](Value i) { return add(row, arith::MulIOp::create(b, loc, i, step)); };
   SmallVector<Value> first = fetchAll(number, row), second = fetchAll(number, add(row, step));
@@ -387,7 +389,7 @@ SmallVector<Value> FragmentEpilogue::sumOfRows(size_t number, Value row, Value s
   return SmallVector<Value>(rows.getResults());
 }
 
-/// Of two parts, this block has one in registers.
+/// Adds the sums of a shared tile. With two parts, this CTA has one of them in registers.
 SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const Share &share) {
   Value areTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, share.parts, constant(2));
   auto ofBoth = [&] {

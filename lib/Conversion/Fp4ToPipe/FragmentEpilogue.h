@@ -41,9 +41,9 @@ protected:
   /// A fragment without sums.
   mlir::Value newFragment();
 
-  /// What a tile of a group has in place of its product: the end of its rows, and its alphas; null
-  /// where these are the product's. And its group, and how far behind its rows their scales are in
-  /// the list of all groups; null where there is one product.
+  /// Values that a tile of a group has of its own: the end of its rows, and its alphas; null where
+  /// these are the whole matmul's. Further its group, and the distance of its scales behind its
+  /// rows in the list of all groups; null without groups.
   struct OfGroup {
     mlir::Value rowLimit, alpha, alpha2, group, scaleShift;
   };
@@ -63,8 +63,8 @@ protected:
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// i1: this block stores the part from column `first` on.
   using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
-  /// What makes the results of the tensor core the sums of the product: 2^exponent, and powers of
-  /// two of the rows that a thread has of a fragment, two of each, or null.
+  /// Factors that turn the results of the tensor core into the sums of the GEMM: 2^exponent, and
+  /// powers of two of the rows that a thread has of a fragment, two of each, or null.
   struct Restoring {
     int exponent = 0;
     mlir::Value powers = {};
@@ -75,18 +75,18 @@ protected:
                  OfGroup group = {}, PartGuard isStored = {}, SumsFrom second = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, Restoring restoring,
                  OfGroup group = {}, PartGuard isStored = {}, mlir::Value second = {});
-  /// Where in a tile the fragment of a warp begins, as pipe.gather_rows takes it.
+  /// The place in a tile where the fragment of a warp begins, as pipe.gather_rows takes it.
   struct InTile {
     mlir::Value row, column;
   };
   /// Makes codes and scales of the elements that storeSums has made since the last call: those of
   /// 128 rows of the result, of as many columns as are gathered at a time, from (row, column) on.
   void quantizeElements(mlir::Value row, mlir::Value column, InTile place, OfGroup group);
-  /// What the tile leaves behind all its elements: their amax.
+  /// Emits the code behind all elements of the tile: their amax.
   void finishTile();
-  /// Of a product that is split: leaves the sums of the ranges of block `part` of tile `index`,
-  /// which each part of the tile has in `accs`. The last block of the tile to do so calls `finish`
-  /// with the sums over all ranges, from the first to the last, of each part.
+  /// Leaves the sums of CTA `part` of tile `index` of a split-K GEMM in the workspace; each part of
+  /// the tile has an accumulator in `accs`. The last CTA of the tile to do so calls `finish` with
+  /// the sums over all of K, from the first CTA to the last, of each part.
   void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
                 llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
   /// A work of a product whose workers share tiles, as its table says (StreamTable.cpp).
@@ -102,13 +102,14 @@ protected:
 
   /// i32: the place of this block, where the ranges of a tile join in a cluster.
   mlir::Value placeOfRange();
-  /// Of such a product: adds the sums `accs` of the blocks of the cluster, in which this one has
-  /// place `part`, and stores them from (row, column) of the result on. Every block adds and stores
-  /// some columns of the fragment, as many as the others, if there are enough.
+  /// Adds the sums `accs` of the CTAs of the cluster of a split-K GEMM, in which this CTA has place
+  /// `part`, and stores them from (row, column) of the result on. Every CTA adds and stores some
+  /// columns of the fragment, equally many if there are enough.
   void joinInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
                      Restoring restoring);
 
-  /// Where in a row of the workspace the sums of part `part` of a tile are, from column `first` on.
+  /// Returns the place in a row of the workspace of the sums of part `part` of a tile, from column
+  /// `first` on.
   mlir::IntegerAttr placeOfSums(size_t part, int64_t first);
   llvm::SmallVector<mlir::Value> fetchAll(size_t number, mlir::Value row);
   llvm::SmallVector<mlir::Value> readAll(mlir::Value acc, size_t number);
@@ -122,8 +123,8 @@ protected:
   /// Sums of a thread that are in its registers when ranges are added: with more, ptxas spills
   /// some, or the loop in front takes up to 1.5 times as long (notebook/WeightLimits.md).
   static constexpr int64_t kMostJoined = 128;
-  /// Of more than two ranges, a block adds its own from its registers where it has room for all
-  /// ranges of all `parts` of a tile.
+  /// Returns true when a CTA adds its own sums from its registers. With more than two split-K parts
+  /// it needs room for all of them, for all `parts` of a tile.
   bool keepsOwnSums(int64_t parts) const {
     int64_t elements = parts * fragmentSize[1] / 2;
     return shape.ranges == 1 && (shape.splits == 2 || shape.splits * elements <= kMostJoined);
@@ -136,7 +137,7 @@ protected:
   llvm::SmallVector<mlir::Value> sumOfRows(size_t number, mlir::Value row, mlir::Value step,
                                            mlir::Value count);
   llvm::SmallVector<mlir::Value> sumOfShared(mlir::Value acc, size_t number, const Share &share);
-  /// What `sums` makes where the i1 `condition` holds, and what `others` makes elsewhere.
+  /// Returns the values of `sums` where the i1 `condition` holds, and those of `others` elsewhere.
   llvm::SmallVector<mlir::Value>
   chooseSums(mlir::Value condition, llvm::function_ref<llvm::SmallVector<mlir::Value>()> sums,
              llvm::function_ref<llvm::SmallVector<mlir::Value>()> others);
@@ -164,11 +165,11 @@ private:
   mlir::UnitAttr isTransposed() { return shape.transposed ? b.getUnitAttr() : mlir::UnitAttr(); }
   mlir::Value hold(mlir::Value elements);
   void derive(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
-  /// What a part of a row of sums is multiplied by.
+  /// Factors of a part of a row of sums.
   struct Factors {
     mlir::Value first, second;
   };
-  /// Those that all sums have.
+  /// Factors that all sums have.
   Factors broadcastAlphas(mlir::VectorType type, OfGroup group);
   void leave(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
   std::optional<ResultStores> results;      ///< where elements are quantized

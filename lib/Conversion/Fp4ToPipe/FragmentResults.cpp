@@ -66,7 +66,7 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
     values.push_back(concatenate(b, loc, ArrayRef(all).slice(part * perPart, perPart)));
   auto type = VectorType::get({shape.gatheredColumns(threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
-  // Of fragments with columns in their rows, a segment may be a part of a warpgroup's.
+  // A segment of fragments with columns in their rows may be a part of a warpgroup's.
   int64_t width = shape.transposed ? fragmentSize[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
     Value begin = first ? constant(first) : place.column;

@@ -82,7 +82,7 @@ Value fp4::constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> wor
 }
 
 //===----------------------------------------------------------------------===//
-// Where the device has the rows of groups
+// Groups whose rows the device has
 //===----------------------------------------------------------------------===//
 
 pipe::GlobalType fp4::groupReportType(MLIRContext *context) {
@@ -98,8 +98,8 @@ static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
   return alloc.getMemref();
 }
 
-/// Emits the kernel, of which `step` numbers of the offsets belong to a group. Where the rows are
-/// dynamic, they are its last argument, behind the size of the table.
+/// Emits the kernel; `step` numbers of the offsets belong to a group. Dynamic rows are the last
+/// argument, behind the size of the table.
 static void emitTable(gpu::GPUFuncOp kernel, const MatmulShape &shape, int64_t step) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getBody());
   auto type = LLVM::LLVMPointerType::get(b.getContext(), 1);

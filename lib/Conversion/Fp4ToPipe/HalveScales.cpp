@@ -1,14 +1,13 @@
 //===- HalveScales.cpp - Scales of 64 rows to a block ---------------------===//
 //
-// Both blocks of a pair with 128 rows read the scales of their 64 rows of A from the same columns
-// of tensor memory. One block of 512 bytes has the words of all these rows, those of rows 64 to 127
-// in the second half of each 16 bytes, and neither TMA nor tcgen05.cp moves bytes within 16. So
-// this kernel does, before the product: a thread takes the 16 bytes of a line and leaves 16 in two
-// blocks.
+// The two CTAs of a pair with 128 rows read the scales of their 64 rows of A from the same columns
+// of tensor memory. One scale tile has the words of all these rows, those of rows 64 to 127 in the
+// second half of each 16 bytes, and neither TMA nor tcgen05.cp moves bytes within 16. This kernel
+// does so before the GEMM: a thread takes the 16 bytes of a line and leaves 16 in two scale tiles.
 //
-// The scales of B are in two halves of the lanes. Where these have 128 columns, the blocks are
-// those of memory. Tiles of fewer columns have halves within a block, or in two, so another kernel
-// gives each half a block: a thread gathers the words of a line.
+// The scales of B are in two halves of the TMEM lanes. If the halves have 128 columns, their scale
+// tiles are those of memory. Tiles of fewer columns have halves within a scale tile, or in two, so
+// another kernel gives each half a scale tile: a thread gathers the words of a line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,8 +88,8 @@ void gatherLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
 using LineBody =
     llvm::function_ref<void(ImplicitLocOpBuilder &, Value source, Value dest, Int32 item)>;
 
-/// A thread has a line of `rows` rows of blocks. Where these are dynamic, the last argument has
-/// twice their number.
+/// A thread has a line of `rows` rows of scale tiles. If the rows are dynamic, the last argument
+/// has twice their number.
 gpu::GPUFuncOp buildLineKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
                                pipe::GlobalType from, pipe::GlobalType to, int64_t rows,
                                int64_t columnBlocks, LineBody body) {

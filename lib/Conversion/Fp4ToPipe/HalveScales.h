@@ -7,12 +7,12 @@
 
 namespace fp4 {
 
-/// Launches a kernel that gives each 64 rows of `scales`, blocks of 512 bytes in layout
-/// tiled_128x4, a block of their own; the buffer of these. What a block has behind its rows is
-/// zero.
+/// Launches a kernel that gives each 64 rows of `scales`, scale tiles in layout tiled_128x4, a
+/// scale tile of their own. Returns the buffer of these. The rest of a scale tile behind its rows
+/// is zero.
 mlir::Value halveScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value scales);
 
-/// How the rows of matrices, one of each group, are in blocks of scales.
+/// Places of the rows of matrices, one matrix of each group, in scale tiles.
 struct ScaleHalves {
   int64_t groups;
   int64_t blocks; ///< of a group

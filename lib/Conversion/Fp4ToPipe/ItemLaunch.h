@@ -1,7 +1,7 @@
 //===- ItemLaunch.h - Kernels of threads that have an item each -*- C++ -*-===//
 //
-// What a product needs beside its own kernel is made by small kernels before it: a converted or a
-// packed operand, the table of its groups. They have no roles, and write one buffer.
+// Small kernels before a GEMM make what its own kernel needs: a converted or a packed operand, or
+// the table of its groups. Such a kernel has no roles, and writes one buffer.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -28,9 +28,9 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
                          int64_t itemsPerRow);
 
-/// Launches `blocks` of a kernel of createItemKernel. Its arguments are views of `inputs` and of a
-/// new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which those
-/// that are null do not count, and other `numbers`. Returns the buffer. The launch has the
+/// Launches `blocks` CTAs of a kernel of createItemKernel. The arguments are views of `inputs` and
+/// of a new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which
+/// those that are null do not count, and other `numbers`. Returns the buffer. The launch has the
 /// attribute `overlap` (LaunchAttributes.h), if there is one.
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
                         mlir::ValueRange inputs, mlir::Value blocks,
@@ -39,7 +39,8 @@ mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFunc
 
 /// The attribute of a launch that overlaps with others as `plan` says; empty if it does not.
 llvm::StringRef overlapOf(const KernelPlan &plan);
-/// The same of a conversion before the product of `plan`, which begins while the conversion ends.
+/// Returns the PDL attribute of a conversion before the GEMM of `plan`, which begins while the
+/// conversion ends; empty: none.
 llvm::StringRef overlapBefore(const KernelPlan &plan);
 
 } // namespace fp4

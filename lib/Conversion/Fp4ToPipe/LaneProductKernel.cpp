@@ -1,13 +1,13 @@
 //===- LaneProductKernel.cpp - FP8 with f32 scales in tensor memory -------===//
 //
-// The textbook algorithm of MatmulKernel.cpp, where a k tile is a block of scales: the tensor core
+// The textbook algorithm of MatmulKernel.cpp, for k tiles that are one scale block: the tensor core
 // sums its products in tensor memory, each k tile in an accumulator of its own, and threads add the
-// sums times their scales to what they have in registers. So there is an epilogue for each k tile,
-// which drains an accumulator while the tensor core fills the next ones, and one for the tile,
-// which stores the sums.
+// sums times their scales to what they have in registers. There is thus an epilogue for each k
+// tile, which drains an accumulator while the tensor core fills the next ones, and one for the
+// tile, which stores the sums.
 //
-// Where every range of K has whole fours of blocks, tiles in shared memory have the scales of four;
-// elsewhere threads take them from global memory.
+// Tiles in shared memory have the scales of four blocks if every split-K part has whole fours of
+// blocks; else threads take the scales from global memory.
 //
 //===----------------------------------------------------------------------===//
 

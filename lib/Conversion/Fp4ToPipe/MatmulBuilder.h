@@ -62,7 +62,7 @@ private:
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
   bool areUnitScales(Value from);
   Value copyScales(Value from, Value blocks);
-  /// What the products of a k tile have in common.
+  /// The common values of the MMAs of a k tile.
   struct Product {
     Value accumulator, a, b, accumulate, steps;
   };
@@ -107,7 +107,7 @@ private:
   Value numM, numTilesN;
   Value columnOfGroup; ///< the first of this warpgroup; null where there is one
   Value flip;          ///< what turns the order of columns around; null where it is always the same
-  /// Of this block among those that share loads, or are a pair; null where it is alone.
+  /// Places of this CTA among those that share loads, or are a pair; null where it is alone.
   Value placeM, placeN;
   Value placeOfRange;                  ///< of its range of K, where these join in a cluster
   Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one

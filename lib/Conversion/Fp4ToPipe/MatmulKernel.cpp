@@ -1,10 +1,9 @@
 //===- MatmulKernel.cpp - The sequential kernel of a matrix multiplication ===//
 //
-// The textbook algorithm on tiles: for every output tile of this block, accumulate over k tiles,
-// then read the accumulator in column chunks, scale, convert and store. Counters and coordinates
-// are i32. Where K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and
-// columns that exist are computed per tile; where it is, they are left out and every count is
-// static.
+// The textbook algorithm on tiles: for every output tile of this CTA, accumulate over k tiles, then
+// read the accumulator in column chunks, scale, convert and store. Counters and coordinates are
+// i32. If K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and columns
+// that exist are computed per tile; otherwise every count is static.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,8 +70,8 @@ Value MatmulBuilder::broadcast(Value scalar) {
   return vector::BroadcastOp::create(b, loc, type, scalar);
 }
 
-/// Where ranges join, blocks that share loads, or are a pair, are neighbours, one range behind the
-/// other.
+/// Finds the places of this CTA. For a reduction in the cluster, CTAs that share loads, or are a
+/// pair, are neighbours, one split-K part behind the other.
 void MatmulBuilder::findPlaces() {
   placeM = place(gpu::Dimension::x, shape.clusterBlocksM());
   placeN = place(gpu::Dimension::y, shape.clusterN);
@@ -337,10 +336,10 @@ Value MatmulBuilder::inTurn(int64_t column) {
               : constant(column);
 }
 
-/// Reads the accumulator, converts and stores it. The last columns stay in registers until all of
-/// it is read, where the next tile waits for it: then it is given back before these are stored.
-/// Each chunk of them is on its way while the one before it is converted; a store may take several.
-/// Where the next tile waits for one half only, this is read before any of it is converted.
+/// Reads the accumulator, converts and stores it. If the next tile waits for the accumulator, the
+/// last columns stay in registers until all of it is read, and it is given back before they are
+/// stored. Each chunk is on its way while the chunk before it is converted; a store may take
+/// several chunks. A half for which the next tile waits is read before any of it is converted.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
   int64_t most = shape.laneColumns(), chunk = shape.chunk();
   int64_t streamed = flip ? 0 : most - shape.heldColumns();
@@ -394,7 +393,7 @@ Value MatmulBuilder::orLast(Value column) {
   return arith::MinSIOp::create(b, loc, column, mul(chunks, shape.chunk()));
 }
 
-/// What becomes of a chunk of sums of each product.
+/// Converts a chunk of sums of each GEMM.
 Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
   bool ofColumns = shape.hasAlphaOfColumns();
   SmallVector<Sums> sums;
@@ -427,8 +426,8 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   StoreTileOp::create(b, loc, staged, result, tile.row, column, halves);
 }
 
-/// What threads of a half of the lanes have: all have the same rows, and each half its columns. So
-/// it is with those of a warpgroup.
+/// Returns the part of the tile that a thread has. Threads of the two halves of the TMEM lanes have
+/// the same rows and different columns, and so have warpgroups.
 MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile, Value acc) {
   tile.laneRow = tile.row;
   if (shape.epilogueGroups > 1)

@@ -14,7 +14,7 @@
 
 namespace fp4 {
 
-/// How a product quantizes its elements.
+/// Quantization of the elements in the epilogue.
 struct ResultQuantizer {
   RecipeAttr recipe;
   bool hasAmax;                       ///< the recipe has a tensor scale
@@ -46,15 +46,16 @@ struct MatmulShape {
   enum class Alpha { None, One, Rows, Columns, Groups } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
-  /// An input of the body, behind the element. That of groups has a row for each of them.
+  /// An input of the epilogue region, behind the element. The input of groups has a row for each of
+  /// them.
   struct BodyInput {
     pipe::GlobalType type;
     bool isOfGroups;
   };
   llvm::SmallVector<BodyInput> inputs;
   static BodyInput bodyInput(mlir::RankedTensorType type);
-  /// Of f32 scales: warpgroups that add up sums from tensor memory, each of a part of the columns;
-  /// 0 where the tensor core leaves sums in registers.
+  /// Warpgroups that add up sums of f32 scales from tensor memory, each of a part of the columns; 0
+  /// where the tensor core leaves sums in registers.
   int64_t laneGroups = 0;
   int64_t blocksOfTileK = 1; ///< of f32 scales: k tiles that a stage has
   int64_t splits = 1;        ///< ranges of K that have sums of their own
@@ -70,8 +71,8 @@ struct MatmulShape {
   int64_t rowsOfShare() const { return blockM() * tileN / kShareColumns; }
   int64_t streamWorks = 0, streamJoins = 0, streamParts = 0;
   int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
-  /// Of groups: places in the table of their tiles of rows, and the rows of scales of the lhs, of
-  /// which each group has whole blocks.
+  /// For groups: places in the table of their tiles of rows, and the rows of scales of the lhs, of
+  /// which each group has whole scale tiles.
   int64_t tablePlaces = 0, groupScaleRows = 0;
   bool hasOneTile = false;  ///< no block has a second one
   bool knowsGroups = false; ///< all places of the table are rows of groups
@@ -120,10 +121,10 @@ struct MatmulShape {
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
-  /// columns, with what a body reads for them, are too many registers. Where the next tile waits
-  /// for some of the columns, few leave at a time, at most 64 bytes of a row: the first soon, while
-  /// nothing is multiplied, and the others spread, because L2 delivers little else while it takes
-  /// them. They leave room for another stage of operands, too.
+  /// columns, with the values that an epilogue region reads for them, are too many registers. If
+  /// the next tile waits for some of the columns, few leave at a time, at most 64 bytes of a row:
+  /// the first soon, while nothing is multiplied, and the others spread, because L2 delivers little
+  /// else while it takes them. Narrow stores leave room for another stage of operands, too.
   int64_t storedColumns() const {
     int64_t bits = resultType.getIntOrFloatBitWidth(),
             widest = std::min<int64_t>(64, 128 * 8 / bits);
@@ -146,8 +147,8 @@ struct MatmulShape {
   /// Tiles at the end of a group have rows of another one, so the kernel stores their elements
   /// directly.
   bool storesEnds() const { return storesTiles && groups; }
-  /// All staged tiles of a fragment are one stage. Where they leave for as long as the next tile is
-  /// multiplied, each is one, so that the first is free before the last has left.
+  /// All staged tiles of a fragment are one stage. If the stores last as long as the next tile is
+  /// multiplied, each tile is a stage, so that the first is free before the last has left.
   bool storesAtOnce() const { return dynamicDepth() || tilesK() > 8; }
   /// Rows of a staged tile: those of accumulators that are complete together.
   int64_t storedRows() const { return std::min<int64_t>(blockM(), 128); }
@@ -159,8 +160,8 @@ struct MatmulShape {
     bool rows = quantizer && quantizer->rows;
     return rows ? pipe::kScaleBlockColumns * quantizer->block() : chunk();
   }
-  /// Where sums are in registers of `threads` threads: columns of a row whose blocks one thread
-  /// quantizes, and those that all have at a time (pipe.gather_rows).
+  /// Columns of a row whose blocks one thread quantizes, and that all threads have at a time
+  /// (pipe.gather_rows), for sums in registers of `threads` threads.
   int64_t gatheredColumns(int64_t threads) const {
     if (transposed) // beside all elements of a tile, or the sums of another part, few fit
       return resultType.getIntOrFloatBitWidth() == 32 || tileN > pipe::kMmaM ? 32 : 64;
@@ -169,8 +170,8 @@ struct MatmulShape {
   int64_t gatheredSection(int64_t threads) const {
     return gatheredColumns(threads) * threads / pipe::kMmaM;
   }
-  /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles
-  /// of K = 96 take 12 columns for 128 rows, three times as many as others.
+  /// Tensor memory has no second accumulator, or pair of them, beside the scales. The scales of k
+  /// tiles of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
     int64_t columns = accumulatorColumns() * (dual ? 2 : 1);
     if (laneGroups || floatB) // accumulators are those of k tiles, or other warps need registers
@@ -194,9 +195,9 @@ struct MatmulShape {
   bool warpsMultiply = false; ///< by mma.sync: beside floats they have the fragments of wgmma
   /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
   static constexpr int64_t kScalesOfPart = 12;
-  /// Parts of a k tile whose scales are loaded and copied by themselves. Those of all of it would
-  /// take 144 columns of tensor memory beside 256 columns of an accumulator, and more shared memory
-  /// than two stages of operands leave.
+  /// Parts of a k tile whose scales are loaded and copied by themselves. The scales of a whole k
+  /// tile would take 144 columns of tensor memory beside 256 columns of an accumulator, and more
+  /// shared memory than two stages of operands leave.
   int64_t scaleParts() const { return k96 && tileN == 256 ? tileK / (kScalesOfPart * block) : 1; }
   /// Columns of a tile of scales.
   int64_t scaleColumns() const { return tileK / block / scaleParts(); }
@@ -241,7 +242,7 @@ struct MatmulShape {
   bool pitchedResult() const {
     return storesElements && !storesTiles && (stridedResult || dynamicWidth());
   }
-  /// These are columns of the product that the tensor core computes.
+  /// Returns true when the columns of the GEMM that the tensor core computes are dynamic.
   bool dynamicColumns() const { return swap && dynamicRows(); }
   int64_t resultRows() const { return swap ? n : m; }
   int64_t resultColumns() const { return swap ? m : n; }
@@ -292,7 +293,7 @@ struct MatmulShape {
   int64_t workN() const { return tileN * clusterN; }
   /// Rows of the result among these.
   int64_t workRows() const { return swap ? workN() : workM(); }
-  /// Where the rows are static, and of groups where their places are.
+  /// Counts of tiles, for static rows and for groups with static places.
   int64_t tilesM() const { return groups && !swap ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return groups && swap ? tablePlaces : (n + workN() - 1) / workN(); }
   /// Works along n of all ranges of K that have works of their own.
@@ -304,7 +305,7 @@ struct MatmulShape {
   bool hasWorkspace() const { return (joinedBlocks() > 1 && !joinsInCluster) || stream; }
   /// Works of the whole kernel, where the rows are static.
   int64_t works() const { return stream ? streamWorks : tilesM() * worksN(); }
-  /// Its works are rows of a table.
+  /// Returns true when its works are rows of a table.
   bool hasTable() const { return groups || stream; }
   /// Blocks of a work.
   int64_t clusterBlocksM() const { return (joinsInCluster ? joinedBlocks() : 1) * clusterM; }
@@ -350,7 +351,7 @@ struct MatmulShape {
   bool halvesScalesB() const {
     return splitsColumns() && accumulatorColumns() != pipe::kScaleBlockRows;
   }
-  /// Such blocks of a group.
+  /// Scale tiles of the halves of a group.
   int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / accumulatorColumns(); }
   /// Rows behind which the scales of the rhs of the next group begin, as many as its blocks stand
   /// for.
@@ -386,10 +387,10 @@ struct MatmulShape {
   /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
   /// rows, or accumulators of 256 and sums of 128.
   int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
-  /// Threads exchange the elements of a transposed tile before they store them, where it has rows
-  /// enough to pay for the barriers, and weights whose stages leave room. In a workspace each warp
-  /// joins by itself, so that others of its warpgroup may have nothing to store. What is derived
-  /// from the elements takes the room, or the registers.
+  /// Threads exchange the elements of a transposed tile before they store them, if it has rows
+  /// enough to pay for the barriers, and weights whose stages leave room. Each warp reduces through
+  /// a workspace by itself, so that other warps of its warpgroup may have nothing to store. Results
+  /// derived from the elements take the room, or the registers.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
     bool haveRoom =
@@ -398,7 +399,7 @@ struct MatmulShape {
            n % chunk == 0 && resultType.getIntOrFloatBitWidth() == 16;
   }
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
-  /// Of a dual product the second weights, and their scales, null where they are prepacked.
+  /// The second weights of a dual GEMM, and their scales, null where they are prepacked.
   mlir::Type secondWeights() const {
     return prepackedA || prepackedB ? mlir::Type(packedTiles()) : mapB();
   }
@@ -432,21 +433,22 @@ struct MatmulShape {
   /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that
   /// exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
-  /// Of groups, a row for each tile of rows: its first row, the end of its group's rows, its group,
-  /// and its first row of scales of the lhs. One more row begins with the number of tiles. Rows
-  /// from `gapPlaces` on begin with the first row and the end of what lies before each group, and
-  /// behind all. Where groups are searched, the offsets as words of 32 bits. Of workers that share
-  /// tiles, StreamTable.cpp says what a row has.
+  /// For groups, a row for each tile of rows: its first row, the end of its group's rows, its
+  /// group, and its first row of scales of the lhs. One more row begins with the number of tiles.
+  /// Rows from `gapPlaces` on begin with the first row and the end of what lies before each group,
+  /// and behind all. For searched groups, the offsets as words of 32 bits. StreamTable.cpp
+  /// describes the rows for workers that share tiles.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
-  /// Of groups whose rows are dynamic, what their places are more than whole tiles of all rows.
+  /// Places beyond the whole tiles of all rows, for groups whose rows are dynamic.
   int64_t morePlaces() const { return groups; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }
   /// The sums of every range of K, each with whole tiles; and what pipe.join counts with, a row for
   /// each tile of a block.
   pipe::GlobalType workspace() const;
   pipe::GlobalType counters() const;
-  /// The same of accumulators in registers: a row for each tile of each range.
+  /// The workspace and counters of accumulators in registers: a row for each tile of each split-K
+  /// part.
   pipe::GlobalType fragmentWorkspace() const;
   pipe::GlobalType fragmentCounters() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;
@@ -460,17 +462,18 @@ pipe::GlobalType groupReportType(mlir::MLIRContext *context);
 mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
                                        const KernelPlan &plan, mlir::Location loc);
 
-/// The same for targets without fp4 tensor cores: operands are converted, and accumulators are in
-/// registers (ConvertedProductKernel.cpp).
+/// Builds the kernel for targets without fp4 tensor cores: operands are converted, and accumulators
+/// are in registers (ConvertedProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
                                                  const MatmulShape &shape, const KernelPlan &plan,
                                                  mlir::Location loc);
 
-/// The same of floats and weights where tensor memory has converted A (WeightLaneKernel.cpp).
+/// Builds the kernel of floats and weights whose A is converted in tensor memory
+/// (WeightLaneKernel.cpp).
 mlir::gpu::GPUFuncOp buildWeightLaneKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
                                            const KernelPlan &plan, mlir::Location loc);
 
-/// The same of operands of FP8 with f32 scales (PromotedProductKernel.cpp).
+/// Builds the kernel of operands of FP8 with f32 scales (PromotedProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
                                                 const MatmulShape &shape, const KernelPlan &plan,
                                                 mlir::Location loc);

@@ -1,9 +1,9 @@
 //===- MatmulRanges.cpp - Sums of ranges of K of one tile -----------------===//
 //
-// Blocks have a range of K each, and leave their sums in a workspace: those of a range are a matrix
-// of whole tiles behind that of the range before. The last block of a tile adds them from the first
-// range to the last, and finishes the tile. Where the number of columns is not known, each tile of
-// columns has such a workspace of its own behind the one before it.
+// Split-K: each CTA has a part of K, and leaves its sums in a workspace. The sums of a part are a
+// matrix of whole tiles behind that of the part before. The last CTA of a tile adds them from the
+// first part to the last, and finishes the tile. If the number of columns is not known, each tile
+// of columns has such a workspace of its own behind the one before it.
 //
 // Or the blocks of a cluster have the ranges of a tile. Each adds some of its columns, and finishes
 // them.
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Of this block's tile: rows of blocks, then columns.
+/// Index of the counter of this CTA's tile: rows of CTAs, then columns.
 Value MatmulBuilder::counterIndex(const Tile &tile) {
   Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
   Value row = arith::DivUIOp::create(b, loc, tile.row, constant(shape.blockM()));
@@ -29,8 +29,8 @@ Value MatmulBuilder::counterIndex(const Tile &tile) {
   return add(mul(row, shape.tilesN() * shape.clusterN), column);
 }
 
-/// Where the workspace has the sums of the first range, and behind which row it has those of no
-/// range. A number of columns that is not known is one of tiles, each with rows of its own.
+/// Returns the row of the workspace at which the sums of the first split-K part begin, and the row
+/// behind those of the last. An unknown number of columns counts tiles, each with rows of its own.
 MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
   Value rowsOfPart = mul(numM, shape.workM()), all = mul(rowsOfPart, shape.splits);
   if (!shape.dynamicColumns())
@@ -124,7 +124,8 @@ void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
   otherwise();
 }
 
-/// Where in the workspace the sums begin that `part` of its tile leaves of this block's rows.
+/// Returns the row of the workspace at which the sums begin that `part` of its tile leaves of this
+/// CTA's rows.
 Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
   Value share = add(tile.firstSums, part);
   if (placeM)
@@ -188,8 +189,8 @@ void MatmulBuilder::finishShared(const Tile &tile) {
   });
 }
 
-/// Whoever has all of a tile stores it. Of a shared one each leaves its sums, and the last to come
-/// adds all of them.
+/// Stores a tile, or leaves its sums. The CTA that has all of a tile stores it. Every CTA of a
+/// shared tile leaves its sums, and the last to come adds all of them.
 void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
   Value isShared =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, tile.parts, constant(1));

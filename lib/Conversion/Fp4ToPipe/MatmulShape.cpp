@@ -25,8 +25,9 @@ int64_t MatmulShape::rowsScalesB() const {
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
 
-/// Of the half of B that a block of a pair has, each pair loads as many rows, of which swizzles
-/// keep 8 in one place. Where they are too few, each loads all of them.
+/// Number of parts in which the pairs load the half of B that each CTA of a pair has. Each pair
+/// loads as many rows, of which swizzles keep 8 in one place; with too few rows each loads all of
+/// them.
 int64_t MatmulShape::partsB() const {
   constexpr int64_t unit = 8;
   int64_t pairs = clusterM / 2;
@@ -81,7 +82,7 @@ TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
     return TensorMapType::get({partRows(), kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()},
                               floatA, Layout::Swizzle128B, hasTail(partRows()));
-  // Where operands are converted, a tall tile has a box for each block of rows of scales.
+  // A tall tile of converted operands has a box for each scale tile of rows.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
   return mapOf(*this, dataTypeA, rows / partsA(), !swap && partsA() == 1 && hasTail(rows));
 }

@@ -1,8 +1,9 @@
 //===- PackSix.cpp - Elements of 6 bits, packed before a product ----------===//
 //
 // Quantizers and callers have a byte for each element of 6 bits. The tensor core with tensor memory
-// reads such elements packed, and TMA reads them so from memory. This kernel packs a matrix once,
-// at the speed of a copy: a thread takes 64 elements that follow one another, and stores 48 bytes.
+// reads such elements packed, and TMA reads them so from memory. The kernel here packs a matrix
+// once, at the speed of a copy: a thread takes 64 elements that follow one another, and stores 48
+// bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +31,8 @@ constexpr int64_t kAccessWords = 4, kAccess = 16; // of one load or store, in wo
 constexpr int64_t kElements = 64;                 // of a thread
 constexpr int64_t kPackedBytes = kElements * 6 / 8;
 
-/// What the arguments of the kernel are: the elements, the packed ones, and of these the rows and
-/// the bytes of a row that are dynamic.
+/// Arguments of the kernel: the elements, the packed ones, and of these the rows and the bytes of a
+/// row that are dynamic.
 SmallVector<Type> argumentTypes(RankedTensorType type) {
   Builder b(type.getContext());
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);

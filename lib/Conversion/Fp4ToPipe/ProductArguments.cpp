@@ -127,7 +127,7 @@ static void addResults(OpBuilder &b, Location loc, const MatmulShape &shape,
   }
 }
 
-/// What the ranges of K leave, and numbers to count them with.
+/// Adds the workspace of split-K, and the counters of its parts.
 static void addWorkspace(OpBuilder &b, Location loc, const MatmulShape &shape, Value rows,
                          SmallVector<Value> &values) {
   auto constant = [&](int64_t value) -> Value {

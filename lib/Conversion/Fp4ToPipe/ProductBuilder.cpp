@@ -333,7 +333,7 @@ Value ProductBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value fact
   llvm_unreachable("every step has its operation");
 }
 
-/// What the body reads of an input for `count` sums, in fp32.
+/// Loads the numbers that the epilogue region reads of an input for `count` sums, in fp32.
 Value ProductBuilder::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
   ImplicitLocOpBuilder at(loc, b);
   auto global = cast<GlobalType>(input.getType());

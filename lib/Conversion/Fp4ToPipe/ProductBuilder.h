@@ -36,8 +36,8 @@ protected:
     mlir::Value first, count;
   };
   ScaleBlocks scaleBlocksOf(mlir::Value k);
-  /// Of a box of `map` from `row` of the result on, the rows that exist; null where the map has no
-  /// tail. They are computed where `row` is.
+  /// Returns the existing rows of a box of `map` from `row` of the result on; null where the map
+  /// has no residue. The count is computed where `row` is.
   mlir::Value existingRows(mlir::Value map, mlir::Value row);
   /// The block of rows of scales that has `row`.
   mlir::Value rowBlockOf(mlir::Value row);
@@ -46,26 +46,28 @@ protected:
     mlir::Value begin, end;
   };
   Range rangeOf(mlir::Value part);
-  /// Where groups are searched, reports those that do not fit.
+  /// Reports searched groups that do not fit.
   void checkGroups();
   /// The rows between groups, which are of none, become zero.
   void clearRows();
-  /// Of groups: the first row of tile `m` and the end of the rows of its group, and the group.
+  /// The first row of tile `m`, the end of the rows of its group, and the group.
   struct TileOfGroup {
     mlir::Value row, rowLimit, group;
   };
   TileOfGroup tileOfGroup(mlir::Value m);
-  /// What a group has of `alphas`, those of one of the products; null where it has none of its own.
+  /// Returns the element of `alphas`, those of one of the GEMMs, for a group; null where a group
+  /// has none of its own.
   mlir::Value alphaOfGroup(mlir::Value alphas, mlir::Value group);
   mlir::Value lastPlace();
-  /// Of groups: tiles along m. Called before any of them is asked for.
+  /// Counts the tiles along m of groups. Called before any of them is asked for.
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
   /// Works along n, and k tiles.
   mlir::Value countWorksN();
   mlir::Value countTilesK();
-  /// What a k tile has of its `count` parts of `unit` elements, of which `done` come before.
+  /// Returns how many of the `count` parts of `unit` elements of a k tile exist; `done` parts come
+  /// before.
   mlir::Value existingOfK(mlir::Value done, int64_t count, int64_t unit);
   /// ceil(size / unit)
   mlir::Value quotientUp(mlir::Value size, int64_t unit);

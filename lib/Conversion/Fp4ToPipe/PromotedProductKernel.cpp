@@ -9,8 +9,8 @@
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each
 // of them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
 //
-// Where every range of K has whole fours of blocks, tiles in shared memory have the scales of four;
-// elsewhere threads take them from global memory.
+// Tiles in shared memory have the scales of four blocks if every split-K part has whole fours of
+// blocks; else threads take the scales from global memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +90,7 @@ PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) 
   return tile;
 }
 
-/// What belongs to the group of the tile.
+/// Sets the values of the tile that belong to its group.
 void PromotedProductBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
   Value group = place.group;
   tile.group = ofGroup(place);

@@ -1,14 +1,14 @@
 //===- ResultStores.h - Where the elements of a product go ----------------===//
 //
-// The epilogue of a product whose elements leave the kernel in other forms than as a matrix: codes
-// and scales of rows, of columns, and an amax. A thread has a row of the tile. It takes as many
+// The epilogue of a GEMM whose elements leave the kernel in other forms than as a matrix: codes and
+// scales of rows, of columns, and an amax. A thread has a row of the tile. The thread takes as many
 // columns at a time as the scales of one word of the tiled layout cover, so that codes and scales
 // of rows need no exchange; those of columns take one within each warp (pipe.transpose).
 //
 // Codes are few: a tile that has no second accumulator is read as a whole, and its codes are kept
 // in registers, before any of them is stored.
 //
-// Where sums are in registers of warps, pipe.gather_rows makes rows of them first (emitSegment).
+// For sums in registers of warps, pipe.gather_rows makes rows of them first (emitSegment).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace fp4 {
 
-/// What the kernel writes, arguments or null.
+/// Values that the kernel writes, arguments or null.
 struct ResultArguments {
   mlir::Value elements, quantizeAmax, codes, scales, columnCodes, columnScales, amax;
   mlir::Value columns; ///< of the result, i32, where the kernel gets them
@@ -27,7 +27,8 @@ struct ResultArguments {
 struct ResultPlace {
   mlir::Value row, column; ///< the first
   mlir::Value rows;        ///< the limit, where rows are dynamic or those of a group; else null
-  /// Of groups, how far behind a row its tiled scales are in the list of all groups; else null.
+  /// Distance of the tiled scales of a row behind the row in the list of all groups; null without
+  /// groups.
   mlir::Value scaleShift;
 };
 
@@ -47,7 +48,7 @@ public:
   void emitSegment(const ResultPlace &place, mlir::Value elements);
 
 private:
-  /// What remains to be stored when registers keep it.
+  /// A store of values that registers keep until then.
   struct Store {
     mlir::Value value, dest, row, column, rows;
     bool isColumn; ///< a thread has codes or scales of a column of the result

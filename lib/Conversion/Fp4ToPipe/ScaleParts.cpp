@@ -1,8 +1,8 @@
 //===- ScaleParts.cpp - Scales that come in parts of a k tile --------------===//
 //
-// Where a k tile of K = 96 has 256 columns, its scales are loaded, copied and used in parts of
-// twelve of a row (MatmulShape::scaleParts). The parts follow one another in the code, so that they
-// become successive stages of a channel that has scales only:
+// If a k tile of K = 96 has 256 columns, its scales are loaded, copied and used in parts of twelve
+// of a row (MatmulShape::scaleParts). The parts follow one another in the code, so that they become
+// successive stages of a channel that has scales only:
 //
 //   a, b = load                         (of the k tile)
 //   for each part

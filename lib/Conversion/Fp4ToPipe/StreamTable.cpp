@@ -1,11 +1,11 @@
 //===- StreamTable.cpp - The works of a product whose workers share tiles -===//
 //
-// A work is a range of the k tiles of one tile. Blocks take works in turns, work i on block i mod
-// W, so the order of the table says who has which. First come the ranges of shared tiles, of every
-// worker the first, then of every worker the second: workers that have more come before those that
-// have fewer, so that no turn but the last is short. Whole tiles follow, under which the last sums
-// of shared ones are added. They are taken in panels, by which those that run at a time share most
-// of their operands.
+// A work is a range of the k tiles of one tile. CTAs take works in turns, work i on CTA i mod W, so
+// the order of the table assigns the works. First come the ranges of shared tiles, of every worker
+// the first, then of every worker the second: workers that have more come before those that have
+// fewer, so that no turn but the last is short. Whole tiles follow, under which the last sums of
+// shared ones are added. Whole tiles are taken in panels, so that tiles that run at a time share
+// most of their operands.
 //
 //===----------------------------------------------------------------------===//
 

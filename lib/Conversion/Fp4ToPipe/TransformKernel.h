@@ -7,8 +7,8 @@
 
 namespace fp4 {
 
-/// What the kernel of a columnwise, transformed fp4.quantize of X[M,K] depends on. Its output is
-/// Q[K,M], its transform runs along M.
+/// Facts on which the kernel of a columnwise, transformed fp4.quantize of X[M,K] depends. The
+/// output is Q[K,M], and the transform runs along M.
 struct TransformShape {
   int64_t m, k;   ///< rows and columns of X
   uint64_t signs; ///< of the transform

@@ -66,8 +66,7 @@ void WarpProductBuilder::buildTile(Value m, Value n) {
   storeTile(acc, second, tile);
 }
 
-/// Of the fragment of this warp, 16 rows after the other; of a tile with ranges of K, those of all
-/// ranges.
+/// Stores the fragment of this warp, 16 rows after the other; with split-K, the sums of all parts.
 void WarpProductBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
   Value rowOfWarp = add(tile.row, place.getRow());
@@ -91,7 +90,8 @@ void WarpProductBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   finishTile();
 }
 
-/// Where a tile of `rows` rows begins in its block of scales; null where that is the first row.
+/// Returns the row in its scale tile at which a tile of `rows` rows begins; null where that is the
+/// first row.
 Value WarpProductBuilder::rowInBlock(Value row, int64_t rows) {
   if (rows % kScaleBlockRows == 0)
     return {};

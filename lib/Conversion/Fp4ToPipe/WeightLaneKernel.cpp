@@ -1,11 +1,11 @@
 //===- WeightLaneKernel.cpp - Products of floats and weights with tcgen05 -===//
 //
-// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are lanes
-// of tensor memory, and the rows of the result are columns, of which a tile has as few as 16. A
-// role of threads makes 16-bit floats of a k tile of weights, in tensor memory, from where the
-// tensor core multiplies them with activations in shared memory. So shared memory, and the bytes
-// that it delivers in a cycle, are those of codes and of activations only. What conversions
-// multiplied by a power of two is undone before alpha.
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are TMEM
+// lanes, and the rows of the result are columns, of which a tile has as few as 16. A role of
+// threads makes 16-bit floats of a k tile of weights, in tensor memory, from where the tensor core
+// multiplies them with activations in shared memory. Shared memory, and the bytes that it delivers
+// in a cycle, therefore have codes and activations only. The powers of two of the conversions are
+// undone before alpha.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,14 +2,14 @@
 //
 // The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
 // of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
-// that few of them fill an instruction. Weights become 16-bit floats, or e4m3 where A is that, on
-// their way to the tensor core, or, of many rows, before the product (WeightsAhead.h). A is floats,
-// or is converted in shared memory or before (ConvertAhead.h). What conversions multiplied by a
-// power of two is undone before alpha.
+// that few of them fill an instruction. Weights become 16-bit floats, or e4m3 beside an e4m3 A, on
+// their way to the tensor core, or, for many rows, before the GEMM (WeightsAhead.h). A is floats,
+// or is converted in shared memory or before (ConvertAhead.h). The powers of two of the conversions
+// are undone before alpha.
 //
-// Ranges of K are added from the first to the last. They are those of the blocks of a cluster,
-// which send each other their sums. Or they are tiles of their own: every thread leaves its sums in
-// a workspace, and the last block to join adds them. A block may have several ranges, of which each
+// Split-K parts are added from the first to the last. Either they are the CTAs of a cluster, which
+// send each other their sums. Or they are tiles of their own: every thread leaves its sums in a
+// workspace, and the last CTA to arrive adds them. A CTA may have several k slices, of which each
 // stage has a k tile: their sums do not wait for each other.
 //
 //===----------------------------------------------------------------------===//
@@ -134,7 +134,7 @@ void WeightProductBuilder::findShare(Tile &tile, Value &m, Value &n) {
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
-  // Those of a second product are behind those of the first.
+  // Accumulators of a second GEMM are behind those of the first.
   for (size_t i = 0; i < numParts() * size_t(shape.ranges) * (shape.dual ? 2 : 1); ++i)
     accumulators.push_back(newFragment());
   if (shape.accumulatesFast)
@@ -182,7 +182,7 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
   multiplyPlain(accumulators, tile, k, more);
 }
 
-/// Those of k tile `k` and of the rows of the weights `from` from `row` on.
+/// Loads the weights `from` of k tile `k` and of the rows from `row` on.
 WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value from, Value row, Value k) {
   int64_t columns = hw::weightColumnsOf(shape.packedBytes());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
@@ -269,8 +269,8 @@ void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
   });
 }
 
-/// Four k tiles are written out where every range of K has whole fours of them (Promotion.cpp).
-/// Their powers are loaded together.
+/// Four k tiles are written out if every split-K part has whole fours of them (Promotion.cpp). The
+/// powers of the four are loaded together.
 void WeightProductBuilder::multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile) {
   int64_t count = shape.writtenKTiles();
   auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
@@ -350,7 +350,7 @@ Value WeightProductBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks bloc
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Of a tile of the result among all of them.
+/// Index of a tile of the result among all of them.
 Value WeightProductBuilder::indexOf(const Tile &tile) {
   Value m = arith::DivUIOp::create(b, loc, tile.row, constant(shape.tileM));
   Value n = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
@@ -360,7 +360,7 @@ Value WeightProductBuilder::indexOf(const Tile &tile) {
 gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                              const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  // Where warps multiply, ptxas would spill so that more blocks fit than have shared memory.
+  // If warps multiply, ptxas would spill so that more CTAs fit than have shared memory.
   if (*plan.resident > 1 || shape.warpsMultiply)
     declareResident(func, *plan.resident);
   WeightProductBuilder(func, shape, plan, loc).build();

@@ -1,13 +1,12 @@
 //===- WeightsAhead.cpp - Prepacked weights that are converted once -------===//
 //
 // Beside wgmma, warps execute about one instruction in three cycles. The promotion of sums takes
-// most of these, so that a product of many rows has no room for conversions
-// (notebook/WeightProducts.md). This kernel makes e4m3 of prepacked MXFP4 weights once, at the
-// speed of a copy.
+// most of these, so that a GEMM of many rows has no room for conversions (docs/Performance.md). The
+// kernel here makes e4m3 of prepacked MXFP4 weights once, at the speed of a copy.
 //
-// A block has a tile of 128 x 128 weights. Four lanes have the same rows, and four elements of each
-// 16 columns. They exchange words, so that a lane stores 16 elements side by side and the four of
-// them 64.
+// A CTA has a tile of 128 x 128 weights. Four lanes have the same rows, and four elements of each
+// 16 columns. The four lanes exchange words, so that a lane stores 16 elements side by side and the
+// four of them 64.
 //
 //===----------------------------------------------------------------------===//
 

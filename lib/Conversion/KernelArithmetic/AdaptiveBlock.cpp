@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace fp4;
 using numerics::Stage;
 
-/// What the low bits of an amax with at most 18 significant ones leave free.
+/// Mask of the low bits that an amax with at most 18 significant ones leaves free.
 static constexpr int64_t kFreeBits = 0x3F;
 
 bool AdaptiveBlock::applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program,

@@ -24,7 +24,7 @@ BlockElements BlockElements::column(Scalars &s, ArrayRef<Value> words, Type type
   elements.stored = type;
   for (Value word : words)
     elements.values.push_back(s.widenHalf(word, type, half));
-  // Both columns ask for the same maxima.
+  // The quantizers of the two columns ask for the same maxima.
   elements.amax = [&s, type, half, words = SmallVector<Value>(words)](bool keepNaN) {
     return s.laneAmax(s.reducePacked(words, type, keepNaN), type, half, keepNaN);
   };
@@ -181,8 +181,8 @@ BlockQuantizer::Block BlockQuantizer::quantizeAsSpelled(const BlockElements &ele
   return best.block;
 }
 
-/// Candidate scales by quick divisions. Of the distances those are of (code * scale) * amax, zero
-/// or the amax times 2^-10 to 2688.
+/// Candidate scales by quick divisions. The distances are those of (code * scale) * amax, zero or
+/// the amax times 2^-10 to 2688.
 BlockQuantizer::Block BlockQuantizer::quantizeAdaptively(const BlockElements &elements) {
   Scalars::QuickDivisions divisions(s);
   divisions.expectBetween(tensorAmax, 0x1p-40f, 0x1p40f);

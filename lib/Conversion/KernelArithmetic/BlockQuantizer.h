@@ -27,8 +27,8 @@ struct BlockElements {
   /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
   /// Unless that overflows or either is subnormal it makes no difference.
   float scale = 1;
-  /// Where it makes a difference, or `values` are those of finite words: emits the elements as they
-  /// are.
+  /// Emits the elements as they are, for blocks where the scale makes a difference, or `values` are
+  /// those of finite words.
   std::function<BlockElements()> exact = {};
 
   /// Packed elements of type `type` (bf16, f16 or f32) in i32 words.
@@ -61,21 +61,21 @@ public:
   using FoldErrors = llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)>;
 
   /// Quantizes `elements` (a multiple of 8). `blockAmax` (f32) replaces their own amax where
-  /// threads share a scale; see amax and FoldErrors. Where there are `random` words (i32, one for
-  /// four elements; Philox.h), rounding is stochastic.
+  /// threads share a scale; see amax and FoldErrors. With `random` words (i32, one for four
+  /// elements; Philox.h), rounding is stochastic.
   Block quantize(const BlockElements &elements, mlir::Value blockAmax = {}, FoldErrors fold = {},
                  llvm::ArrayRef<mlir::Value> random = {});
-  /// The same for packed elements of type `type` (bf16, f16 or f32) in i32 words.
+  /// Quantizes packed elements of type `type` (bf16, f16 or f32) in i32 words.
   Block quantize(llvm::ArrayRef<mlir::Value> words, mlir::Type type, mlir::Value blockAmax = {},
                  FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {}) {
     return quantize(BlockElements::packed(s, words, type), blockAmax, fold, random);
   }
 
-  /// Whether quantizeTogether is for blocks of elements of type `stored` of this recipe, whose tensor
-  /// has one amax; useTable comes before it.
+  /// Returns true when quantizeTogether serves blocks of elements of type `stored` of this recipe,
+  /// whose tensor has one amax; useTable comes before it.
   bool isQuick(mlir::Type stored, bool stochastic) const;
-  /// Where isQuick: quantizes blocks of a thread, which may share words, with factors from `table`.
-  /// `random` has the words of all blocks, or none.
+  /// Quantizes blocks of a thread, which may share words, with factors from `table`; only if
+  /// isQuick. `random` has the words of all blocks, or none.
   llvm::SmallVector<Block> quantizeTogether(llvm::ArrayRef<BlockElements> blocks, ScaleTable &table,
                                             llvm::ArrayRef<mlir::Value> random);
   /// Emits entry `byte` (i32) of `table`, of a tensor with this amax.
@@ -87,10 +87,10 @@ public:
   /// The amax (f32) of packed elements, as the recipe treats NaN; what threads that share a scale
   /// exchange.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type type);
-  /// Whether a NaN among exchanged amaxes must win: they then combine by maximumOrNaN.
+  /// Returns true when a NaN among exchanged amaxes must win: they then combine by maximumOrNaN.
   bool keepsNaN() const;
 
-  /// How errors of a scale combine: their sum, or the largest (a NaN stays).
+  /// Combines two errors of a scale: their sum, or the largest (a NaN stays).
   mlir::Value combineErrors(mlir::Value a, mlir::Value b);
 
 private:

@@ -19,7 +19,7 @@ namespace fp4 {
 
 class DotOperands {
 public:
-  /// What is computed once for a block of the lhs and serves all rows of the rhs.
+  /// Values that are computed once for a block of the lhs and serve all rows of the rhs.
   struct LhsBlock {
     llvm::SmallVector<mlir::Value> parts;
     mlir::Value start; ///< of a sum; null where there is none

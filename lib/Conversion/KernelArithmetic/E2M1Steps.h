@@ -10,7 +10,7 @@
 //   h = min.xorsign.abs(h, kLargest) kLargest = 6 * 2^-14, sign of h
 //   code = sign, ((high byte of h & 15) + 1) / 2
 //
-// Why this is nearest even. Let |y| = s * 2^e with 1 <= s < 2 and u = 2^(e-23), its last place.
+// Proof that the result is nearest even. Let |y| = s * 2^e with 1 <= s < 2 and u = 2^(e-23), its last place.
 // The values halfway between neighbours of E2M1 are 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 and 5. The
 // even code is above 0.75, 1.75 and 3.5, where s is 1.5 or 1.75, and below the others, where s is 1
 // or 1.25.
@@ -27,7 +27,7 @@
 //     into the exponent where it must.
 //   - Numbers from 7 on, infinity and NaN would carry out of the four bits. The minimum makes them
 //     6, whose code is 7; it takes the number where one operand is NaN, and a NaN from cvt has no
-//     sign. What is subnormal in fp32 gives 0. The sign passes all steps, that of zero too.
+//     sign. Numbers that are subnormal in fp32 give 0. The sign passes all steps, that of zero too.
 //
 // QuickBlock.h says when the first two steps and the minimum are not needed.
 //
@@ -47,8 +47,8 @@ inline constexpr float kLeastFactor = 0x1p-112f;
 inline constexpr float kMostFactorOfScaled = 0x1p120f;
 /// The same where rounding is stochastic: floor(256 * position) is 0 too.
 inline constexpr float kMostFactorOfStochastic = 0x1p116f;
-/// Of entries of a ScaleTable, for all scales that transforms leave to the factor (1 / 8 is the
-/// least).
+/// Factors of entries of a ScaleTable, for all scales that transforms leave to the factor (1 / 8 is
+/// the least).
 inline constexpr float kLeastFactorOfTable = 0x1p-109f;
 inline constexpr float kMostFactorOfTable = kMostFactorOfStochastic;
 /// x * e, rounded, is below 7 where x is below this times an approximate 1 / e.

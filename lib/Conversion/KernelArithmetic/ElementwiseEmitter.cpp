@@ -71,7 +71,8 @@ public:
     values.map(op.getResult(0), exact);
   }
 
-  /// What stands for a value of the body, a constant that it captures too.
+  /// Returns the emitted value that stands for a value of the region, also for a constant that the
+  /// region captures.
   Value lookup(Value value) {
     if (Value found = values.lookupOrNull(value))
       return found;
@@ -79,7 +80,8 @@ public:
   }
 
 private:
-  /// Whether a clamp is behind `value`, so that its conversion to e4m3 is the one that saturates.
+  /// Returns true when a clamp to 464 is behind `value`, so that its conversion to e4m3 is the one
+  /// that saturates.
   static bool isWithin464(Value value) {
     auto bound = [](Value limit) {
       auto constant = limit.getDefiningOp<arith::ConstantOp>();
@@ -110,7 +112,8 @@ private:
   /// In fp32, before the rounding to another type; an i1 vector for comparisons.
   Value emitExact(Operation &op) {
     auto x = [&] { return operand(op, 0); };
-    // Those of arith and math that have a case would become calls of libdevice, or nothing here.
+    // Operations of arith and math that have a case would become calls of libdevice, or nothing
+    // here.
     return TypeSwitch<Operation *, Value>(&op)
         .Case([&](arith::ConstantOp constant) { return emitConstant(constant); })
         .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return Value(x()); })
@@ -137,7 +140,7 @@ private:
         .Default([&](Operation *) { return emitInteger(op); });
   }
 
-  /// What LLVM leaves undefined for some integers.
+  /// Emits operations on integers, also for the operands that LLVM leaves undefined.
   Value emitInteger(Operation &op) {
     auto value = [&](unsigned number) { return lookup(op.getOperand(number)); };
     auto shift = [&](Shift kind) {

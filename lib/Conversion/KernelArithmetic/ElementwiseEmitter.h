@@ -12,10 +12,10 @@
 
 namespace fp4 {
 
-/// What the terminator of `body` yields where its arguments are `arguments`: vectors of f32 of one
-/// length, one for each argument. Results are exactly representable in the types that are yielded.
-/// So many lanes are computed `atOnce`: the steps of a lane follow each other closely, so that few
-/// numbers are in registers at a time.
+/// Emits `body` with `arguments`, vectors of f32 of one length, one for each argument, and returns
+/// the values that its terminator yields. Results are exactly representable in the types that are
+/// yielded. `atOnce` is the number of lanes that are computed together: the steps of a lane follow
+/// each other closely, so that few numbers are in registers at a time.
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                int64_t atOnce = 8);

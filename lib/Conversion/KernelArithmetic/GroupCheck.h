@@ -1,7 +1,7 @@
 //===- GroupCheck.h - What the device finds wrong with groups -------------===//
 //
-// Where the device has the rows of groups, nobody else can check them. A kernel that reads them
-// anyway leaves what it finds in memory that the host reads (fp4rt_group_report).
+// Checks of the rows of groups that only the device has. A kernel that reads them anyway leaves its
+// findings in memory that the host reads (fp4rt_group_report).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,8 +13,8 @@ namespace fp4 {
 /// Numbers of 64 bits in a report, those of support::GroupReport.
 inline constexpr int64_t kGroupReportWords = 8;
 
-/// Where the rows of `groups` groups are: `step` numbers of 64 bits belong to each, 1 or 2
-/// (docs/reference/semantics.md). None exceeds `limit`, an i64.
+/// Place of the rows of `groups` groups: `step` numbers of 64 bits belong to each, 1 or 2
+/// (docs/Spec.md). None exceeds `limit`, an i64.
 struct GroupOffsets {
   mlir::Value pointer;
   int64_t groups, step;

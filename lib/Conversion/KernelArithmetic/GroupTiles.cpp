@@ -27,7 +27,7 @@ private:
   /// memory once for each.
   static constexpr int64_t kAtOnce = 8;
 
-  /// What the offsets say of a group, none of it beyond the rows that there are.
+  /// The offsets of a group, limited to the rows that there are.
   struct Rows {
     Int32 begin, end;
   };

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// What elements of MXFP4 are multiplied by beside their scale.
+/// Factor of elements of MXFP4 beside their scale.
 static constexpr double kPowerMXFP4 = 0x1p-4;
 static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 
@@ -58,7 +58,7 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
 
 /// The sign of a scale is ignored. 448 * 2^7 fits in f16.
 SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
-  // What widenToF16 and widenToBF16 leave to restore.
+  // Exponent that widenToF16 and widenToBF16 leave to restore.
   const int widened = hasConversion ? 0 : element.isF16() ? 14 : 126;
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
   auto pair = VectorType::get(2, b.getF16Type());
@@ -166,8 +166,9 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
   return result;
 }
 
-/// ptxas moves a constant to a register again for every permutation. It keeps what it does not know:
-/// the upper bits of a thread's index are zeros, but it does not follow them through a shuffle.
+/// ptxas moves a constant to a register again for every permutation. ptxas keeps a value that it
+/// cannot compute: the upper bits of a thread's index are zeros, but ptxas does not follow them
+/// through a shuffle.
 void HalfOperands::keepTables(Value threadIndex) {
   if (isE4M3 || data || hasConversion)
     return;

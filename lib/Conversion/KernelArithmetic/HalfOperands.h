@@ -1,17 +1,17 @@
 //===- HalfOperands.h - Scaled fp4 elements as f16 or bf16 ----------------===//
 //
-// What a tensor core of 16-bit floats multiplies: the elements that numerics::convertElement
-// defines, two in a word. A code becomes a float whose exponent is small by a constant, since its
-// exponent and fraction bits move into their place as they are:
+// Operands of a tensor core of 16-bit floats: the elements that numerics::convertElement defines,
+// two in a word. A code becomes a float whose exponent is small by a constant, since its exponent
+// and fraction bits move into their place as they are:
 //
 //   f16    s.....eem......... -> value * 2^-14; the scale times 2^7 gives value * scale * 2^-7
 //   bf16   s......ee m...     -> value * 2^-126; 2^122 and then the scale give
 //                                value * scale * 2^-4
 //
 // With scales of f8E4M3FN an element can be bf16 too, and the scale times 2^119 gives the same
-// value * scale * 2^-7. With scales of f8E8M0FNU these are two multiplications, because bf16 has no
-// power of two for both. Where both operands are converted, a table gives 24 + value, and one fused
-// multiply-add makes value * scale * 2^-4 of it.
+// value * scale * 2^-7. With scales of f8E8M0FNU the conversion takes two multiplications, because
+// bf16 has no power of two for both. If both operands are converted, a table gives 24 + value, and
+// one fused multiply-add makes value * scale * 2^-4 of that.
 //
 // A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 or 2^-4,
 // in f16, or in f32, which is then rounded to bf16. All of it is exact. With tcgen05, products of
@@ -48,11 +48,11 @@ public:
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
   /// The eight codes of a word, or of two of 8 bits, times `factor` and
   /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
-  /// pairs of neighbours where the target converts E2M1. Their order is the same for all words, so
-  /// that it does not matter to a sum.
+  /// pairs of neighbours where the target converts E2M1. All words have the same order, which
+  /// therefore does not matter to a sum.
   llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
-  /// The same as four vector<2xelement> of neighbours, in ascending order: the first two pairs times
-  /// `low`, the others times `high`.
+  /// Converts to four vector<2xelement> of neighbours, in ascending order: the first two pairs
+  /// times `low`, the others times `high`.
   llvm::SmallVector<mlir::Value> convertInOrder(mlir::Value codes, mlir::Value low,
                                                 mlir::Value high);
 

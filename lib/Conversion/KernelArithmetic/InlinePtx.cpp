@@ -326,8 +326,9 @@ static std::string sumConstraints(size_t count) {
   return constraints;
 }
 
-/// Operands: the sums as results, the two descriptors, what the sums take the place of. That p is false
-/// is a secret from ptxas, which takes an accumulator that is not read for a new one: no grid is empty.
+/// Operands: the sums as results, the two descriptors, and the sums whose registers they take.
+/// ptxas must not know that p is false, because it gives new registers to an accumulator that is
+/// not read: no grid is empty.
 SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
   size_t count = size_t(product.columns) / 2;
   std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b32 n;\n.reg .b64 x, y;\n{1}"

@@ -20,12 +20,12 @@ llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
 llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
                                            mlir::ValueRange registers);
 
-/// The same of `numbers` (f32 each), before everything that follows.
+/// Returns `numbers` (f32 each), which are computed before everything that follows.
 llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mlir::ValueRange numbers);
 
-/// Of each bit `ones` where `mask` has it, else `zeros` (i32), in one lop3. As and, and, or it
-/// would be two instructions where LLVM sees that not all bits of `zeros` matter, and leaves masks
-/// that are not each other's complement.
+/// Selects, for each bit, `ones` where `mask` has it, else `zeros` (i32), in one lop3. Written as
+/// and, and, or, the selection would be two instructions where LLVM sees that not all bits of
+/// `zeros` matter, and leaves masks that are not each other's complement.
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
 
@@ -54,18 +54,19 @@ llvm::SmallVector<mlir::Value> widenE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Va
 llvm::SmallVector<mlir::Value> scaleE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes,
                                          mlir::Value low, mlir::Value high);
 
-/// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most` (i32), and
-/// returns what it was. It releases what was stored before it and acquires what other threads have
-/// released there, on the whole GPU: the code generator drops the order of an atomicrmw (LLVM 22).
+/// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most`
+/// (i32), and returns what it was. The access releases earlier stores and acquires those that other
+/// threads have released there, on the whole GPU: the code generator drops the order of an
+/// atomicrmw (LLVM 22).
 mlir::Value countAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
                                 mlir::Value most);
 
 /// The word (i32) of global memory at `pointer`, and what other threads have released there.
 mlir::Value loadAndAcquire(mlir::OpBuilder &, mlir::Location, mlir::Value pointer);
 
-/// What a response of cluster launch control says (i64, low and high): whether there is a block to take over
-/// (i32, 0 or 1), and its index along x (i32), which is 0 without. LLVM takes the query of the index for one that may be
-/// executed at any time; PTX has it undefined where there is none.
+/// Decodes a response of cluster launch control (i64, low and high): whether there is a CTA to take
+/// over (i32, 0 or 1), and its index along x (i32), which is 0 without one. LLVM takes the query of
+/// the index for one that may be executed at any time; in PTX the index is undefined without a CTA.
 std::pair<mlir::Value, mlir::Value> decodeResponse(mlir::OpBuilder &, mlir::Location,
                                                    mlir::Value low, mlir::Value high);
 
@@ -113,9 +114,9 @@ struct SharedProduct {
   int64_t columns;                                       ///< of B
   mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
   llvm::SmallVector<int64_t> offsets;                    ///< of each instruction, in their units
-  /// f32 each, or none: sums that this product takes the place of. It begins when nobody reads them
-  /// any more, and has their registers. Without them ptxas begins it earlier, with registers of its
-  /// own.
+  /// f32 each, or none: sums whose place this MMA takes. The MMA begins when nobody reads them any
+  /// more, and has their registers. Without them ptxas begins the MMA earlier, with registers of
+  /// its own.
   llvm::SmallVector<mlir::Value> before;
   /// While it runs, what was read before from shared memory is ordered before copies into it.
   bool fencesReads = false;
@@ -140,7 +141,8 @@ struct ByteProduct {
   mlir::Value b;                       ///< i64, descriptor of the tile, the same in all lanes
   llvm::SmallVector<int64_t> offsets;  ///< of each instruction, in units of the descriptor
 };
-/// The sums of a thread, f32 each, which are complete behind awaitSums. It begins with none.
+/// The sums of a thread, f32 each, which are complete behind awaitSums. The MMA begins without
+/// sums.
 llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b,
                                           const ByteProduct &product);
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);

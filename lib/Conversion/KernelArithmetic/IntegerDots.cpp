@@ -1,8 +1,8 @@
 //===- IntegerDots.cpp - Dot products of fp4 codes as integers ------------===//
 //
-// A permutation looks up the bytes of four codes. It gives zero for a code with its sign bit set,
-// so one looks up the codes and one the codes with the signs inverted. Bytes of the rhs have an
-// offset of 12, which makes them positive; the sum over the lhs takes it away again.
+// A permutation looks up the bytes of four codes. A permutation gives zero for a code with its sign
+// bit set, so one looks up the codes and one the codes with the signs inverted. Bytes of the rhs
+// have an offset of 12, which makes them positive; the sum over the lhs takes it away again.
 //
 //===----------------------------------------------------------------------===//
 #include "DotOperands.h"

@@ -1,8 +1,8 @@
 //===- LaneTranspose.cpp - The rows of a warp as columns ------------------===//
 //
 // Bits of the lane and of the number of an element change places, one of each at a time. Two
-// threads whose lanes differ in that bit exchange the registers whose numbers do. Where elements
-// are half as wide as registers, the last bit is that of the half.
+// threads whose lanes differ in that bit exchange the registers whose numbers do. With elements
+// half as wide as registers, the last bit is that of the half.
 //
 //===----------------------------------------------------------------------===//
 #include "LaneTranspose.h"

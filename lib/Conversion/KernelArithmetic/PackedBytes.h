@@ -21,7 +21,7 @@ public:
   static constexpr int64_t numCodeWords = 8, numRowWords = 2;
   /// The registers (i32) of the four instructions of a tile, four each.
   llvm::SmallVector<mlir::Value> convertTile(mlir::ValueRange codes, mlir::ValueRange rows);
-  /// The same of `count` instructions from number `first` on.
+  /// Converts `count` instructions from number `first` on.
   llvm::SmallVector<mlir::Value> convertSteps(mlir::ValueRange codes, mlir::ValueRange rows,
                                               int64_t first, int64_t count);
   /// The power of two (f32) of a row in its tile.

@@ -16,8 +16,8 @@ using namespace fp4;
 /// Fraction bits that bf16 has fewer than f16.
 static constexpr int64_t kFractionShift = 3;
 
-/// What a code as bf16, value * 2^-126, lacks of value * 2^-4, and the same in the exponents of
-/// two.
+/// Power of two that a code as bf16, value * 2^-126, lacks of value * 2^-4, and the same in the
+/// exponents of two.
 static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 static constexpr double kCodePower = 0x1p122;
 static constexpr uint32_t kCodeExponents = 122u << 7 | 122u << 23;
@@ -117,7 +117,7 @@ SmallVector<Value> PackedHalves::movePairs(ValueRange words) {
   return pairs;
 }
 
-/// What the mask leaves of a pair, as two elements.
+/// Returns the masked bits of a pair, as two elements.
 Value PackedHalves::takePair(Value moved) {
   Value pair = masked(moved, hw::weightPairMask);
   if (element.isBF16())

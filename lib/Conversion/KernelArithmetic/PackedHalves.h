@@ -1,6 +1,6 @@
 //===- PackedHalves.h - Prepacked weights as bf16 or f16 ------------------===//
 //
-// What fp4/ISA/WeightLayout.h describes, in registers. Two words of eight codes each become eight
+// The layout of fp4/ISA/WeightLayout.h, in registers. Two words of eight codes each become eight
 // pairs with seven shifts, rotations or permutations, a logical operation and a multiplication for
 // each pair:
 //
@@ -9,7 +9,7 @@
 //
 // so that both are value * scale * 2^-7, as numerics::convertElement has it. Scales of mxfp4 are
 // powers of two, the exponent of a bf16; a code is multiplied by 2^122 and then by them, which is
-// value * scale * 2^-4. Of a scale up to 32, 2^122 times the scale is a bf16 too, and one
+// value * scale * 2^-4. For a scale up to 32, 2^122 times the scale is a bf16 too, and one
 // multiplication is enough; small scales are those of them that one subtraction tells
 // (hw::powersThatAreNotSmall). Either way nothing is rounded: a product is a code times a power of
 // two, at least 2^-132.
@@ -39,7 +39,7 @@ public:
 
   /// Words of scales that a thread has of a tile: of its two rows one each, or together.
   static constexpr int64_t numScaleWords(int64_t block) { return block == 16 ? 2 : 1; }
-  /// What is known of the scales of mxfp4. Small ones are 2^-123 to 16.
+  /// Knowledge of the scales of mxfp4. Small ones are 2^-123 to 16.
   enum class Powers { Any, Small };
   /// The registers (i32) of the four steps of a tile, four each, of its words of codes and of
   /// scales.

@@ -48,7 +48,7 @@ public:
   GroupRandom(mlir::ImplicitLocOpBuilder &builder, mlir::Value rng, const RandomSide &side)
       : b(builder), philox(builder, rng), side(side) {}
 
-  /// Of block number `block` of `row`, of `blockSize` elements, 16 or 32; i32.
+  /// Random words of block number `block` of `row`, of `blockSize` elements, 16 or 32; i32.
   llvm::SmallVector<mlir::Value> words(mlir::Value row, mlir::Value block, int64_t blockSize);
   /// The same where the row does not matter: of block number `index`, counted through all rows.
   llvm::SmallVector<mlir::Value> words(mlir::Value index, int64_t blockSize);

@@ -91,7 +91,7 @@ static Value expected(ImplicitLocOpBuilder &b, Value condition, bool value) {
   return LLVM::ExpectOp::create(b, condition, arith::ConstantOp::create(b, b.getBoolAttr(value)));
 }
 
-/// Whether `x` is within kTieMargin last places of a number with `significand` bits.
+/// Returns true when `x` is within kTieMargin last places of a number with `significand` bits.
 static Value nearShortNumber(Scalars &s, ImplicitLocOpBuilder &b, Value x, unsigned significand) {
   // The bits behind them, at the top of an i32, so that they wrap around.
   auto atTop = [&](int64_t n) { return s.integer(n << (significand + 8)); };

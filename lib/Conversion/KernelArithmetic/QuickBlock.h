@@ -11,11 +11,11 @@
 //   2. a * e < 7: as |x * e| <= a * e, rounding being monotone, no element saturates or is NaN.
 //   3. e >= 2^-112: e * 2^-14 is exact and so has x the same product, aligned with f16, but for
 //      those below 2^-112, whose code is 0.
-//      Where one of these fails the block is quantized as the recipe spells it.
+//      A block that fails one of these is quantized as the recipe spells it.
 //   4. Cut to f16, x * e has its code above the bit that says "half or more" (E2M1Steps.h), and is
 //      rounded right unless it equals 0.25, 1.25, 2.5 or 5, whose even code is below. The two steps
 //      that move these are done where such an element may be: t = 2^k or 1.25 * 2^k is a rounded
-//      x * e only if x lies within 2^-24 of t / e, relatively. So there is none where neither 1 / e
+//      x * e only if x lies within 2^-24 of t / e, relatively. A block thus has none if neither 1 / e
 //      nor 1.25 / e is, within kTieMargin last places, a number of as few bits as elements have.
 //      unittests/Compiler/QuickBlockTest.cpp tries every significand of e.
 //   5. Elements that a Hadamard transform has still to multiply by a power of two (BlockElements)
@@ -27,8 +27,8 @@
 // for 5.
 //
 // Blocks that a thread has are quantized together: one branch for all of them leaves more to do
-// between two branches, which hides latencies. Where the tensor has one amax, a thread block looks
-// factors up (ScaleTable.h).
+// between two branches, which hides latencies. If the tensor has one amax, a CTA looks factors up
+// (ScaleTable.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -40,14 +40,15 @@ namespace fp4 {
 
 class QuickBlock {
 public:
-  /// Whether blocks of `recipe` with elements that were of type `stored` can be had so.
+  /// Returns true when this class serves blocks of `recipe` with elements that were of type
+  /// `stored`.
   static bool applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program,
                       mlir::Type stored, bool stochastic, const hw::TargetModel &target);
 
   /// The operand of the element stage, where that is a product, that is no element.
   static numerics::Value factorOf(const numerics::RecipeProgram &program);
-  /// Whether an element of a block with the factor 1 / `inverse` (4 above) may be halfway between
-  /// codes.
+  /// Returns true when an element of a block with the factor 1 / `inverse` (4 above) may be halfway
+  /// between codes.
   static mlir::Value mayTie(Scalars &s, mlir::ImplicitLocOpBuilder &b, mlir::Value inverse,
                             mlir::Type stored);
 
@@ -73,7 +74,7 @@ public:
   Blocks quantize(llvm::ArrayRef<BlockElements> blocks, llvm::function_ref<Blocks()> asSpelled);
 
 private:
-  /// What is known of a block before its codes.
+  /// Values of a block before its codes.
   struct Scale {
     mlir::Value byte; ///< i8
     mlir::Value

@@ -2,10 +2,9 @@
 //
 // Scalars::QuickDivisions. A correctly rounded quotient is an approximate reciprocal r of the
 // divisor y, refined once by fused operations, and the product with the dividend, corrected by its
-// remainder. These are the instructions that ptxas emits for rcp.rn and div.rn on sm_90 and
-// sm_100, and they round right whatever the significands are; what it tests before, and where it
-// calls a subroutine, is whether a step overflows or is subnormal. Here that is a condition for a
-// whole block.
+// remainder. ptxas emits the same instructions for rcp.rn and div.rn on sm_90 and sm_100, and they
+// round right whatever the significands are. Before them ptxas tests whether a step overflows or is
+// subnormal, and then calls a subroutine. Here the test is a condition for a whole block.
 //
 //   1 / y    r' = r + r * (1 - y * r)                    y in [2^-126, 2^126)
 //   x / y    q = x * r', q + r' * (x - y * q)            both in [2^-60, 2^60]

@@ -41,7 +41,7 @@ public:
   /// Makes this the value of an operation that need not be emitted.
   void replace(numerics::Value value, mlir::Value by) { values[value] = by; }
 
-  /// What was emitted, so that a branch can emit stages for itself.
+  /// The emitted values, so that a branch can emit stages for itself.
   llvm::SmallVector<mlir::Value> emitted() const { return values; }
   void restore(llvm::SmallVector<mlir::Value> emitted) { values = std::move(emitted); }
 

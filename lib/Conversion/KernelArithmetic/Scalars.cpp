@@ -50,8 +50,8 @@ Value Scalars::packBF16(Value low, Value high) {
   return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
 }
 
-// These are LLVM's intrinsics from the start: on the way through arith and math, MLIR's lowering to
-// NVVM would turn them into calls of a device library.
+// The functions below emit LLVM's intrinsics from the start: on the way through arith and math,
+// MLIR's lowering to NVVM would turn them into calls of a device library.
 Value Scalars::absolute(Value x) { return LLVM::FAbsOp::create(b, x.getType(), x); }
 
 Value Scalars::minimumNumber(Value x, Value y) {

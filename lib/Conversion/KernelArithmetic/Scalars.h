@@ -32,8 +32,8 @@ public:
   mlir::Value absolute(mlir::Value x);
   mlir::Value reciprocalApprox(mlir::Value x); ///< rcp.approx.ftz: within a last place
 
-  /// Until end(), quotients are correct only where that says so. They are the steps that
-  /// ptxas emits for div.rn and rcp.rn, without its tests and detours.
+  /// Until end(), quotients are correct only where that says so. Quotients are the steps that ptxas
+  /// emits for div.rn and rcp.rn, without its tests and detours.
   class QuickDivisions {
   public:
     explicit QuickDivisions(Scalars &scalars) : s(scalars) { s.quick = this; }
@@ -43,7 +43,8 @@ public:
     mlir::Value end();
     /// Makes it a condition that `x` is in [least, most], positive numbers.
     void expectBetween(mlir::Value x, float least, float most);
-    /// Whether dividends need no condition: they are zero, or 2^-60 to 2^60 where the others hold.
+    /// With `trust`, dividends need no condition: they are zero, or 2^-60 to 2^60 where the other
+    /// conditions hold.
     void trustDividends(bool trust) { trusted = trust; }
 
   private:
@@ -72,8 +73,8 @@ public:
   mlir::Value permute(mlir::Value low, mlir::Value high, uint32_t selector);
   /// The bits of `ones` where `mask` has ones, elsewhere those of `zeros`.
   mlir::Value bitSelect(uint32_t mask, mlir::Value ones, mlir::Value zeros);
-  /// x << count. Where E2M1 takes integer operations, by a multiplication: these limit quantizers,
-  /// and the pipe that multiplies integers has time.
+  /// x << count. A multiplication where E2M1 takes integer operations, because these limit
+  /// quantizers and the pipe that multiplies integers has time.
   mlir::Value shiftLeft(mlir::Value x, unsigned count);
   /// For a kernel that gains nothing or has no registers for the factors of these multiplications:
   /// it shifts, and clamps what packAlignedE2M1Stochastic rounds.
@@ -84,7 +85,7 @@ public:
   /// max |x|, zero for no elements. `keepNaN`: NaN elements win; otherwise they are skipped.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> elements, bool keepNaN);
 
-  /// The same of packed elements of type bf16, f16 or f32 in i32 words.
+  /// Returns the amaxes of packed elements of type bf16, f16 or f32 in i32 words.
   mlir::Value amax(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
 
   /// The two lanes of an i32 of packed maxima, as amaxes (f32).
@@ -93,8 +94,8 @@ public:
   mlir::Value reducePacked(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
   /// The fp32 value of the low (0) or high (1) half of a word, of type bf16 or f16.
   mlir::Value widenHalf(mlir::Value word, mlir::Type element, unsigned half);
-  /// The same of the high half of two bf16; something else where the low half is infinite or NaN.
-  /// It is not the integer pipe, which limits quantizers, that computes it.
+  /// Returns the fp32 value of the high half of two bf16; any value where the low half is infinite
+  /// or NaN. The integer pipe, which limits quantizers, has no part in the computation.
   mlir::Value widenHighOfFinite(mlir::Value word);
   /// The fp32 values of packed elements of type bf16, f16 or f32 in i32 words, in element order.
   llvm::SmallVector<mlir::Value> widen(llvm::ArrayRef<mlir::Value> words, mlir::Type element);
@@ -102,17 +103,17 @@ public:
   /// E2M1 codes of 8 values in one i32, the first in the low nibble; nearest even, saturating, NaN
   /// to code 7.
   mlir::Value packE2M1(llvm::ArrayRef<mlir::Value> values);
-  /// The same of values times 2^-14, none of which are 7 * 2^-14 or more or halfway between codes
-  /// of which the even one is below; moveTieE2M1 changes a value so, and no code of others.
+  /// Packs values times 2^-14 as packE2M1 does. None may be 7 * 2^-14 or more, or halfway between
+  /// codes of which the even one is below; moveTieE2M1 changes such a value, and no code of others.
   mlir::Value packAlignedE2M1(llvm::ArrayRef<mlir::Value> values);
   mlir::Value moveTieE2M1(mlir::Value aligned);
-  /// The same as packE2M1, rounded stochastically: away from zero with the bits of `random`, one
+  /// Packs as packE2M1 does, rounded stochastically: away from zero with the bits of `random`, one
   /// i32 for the first four values and one for the others, as cvt.rs.satfinite.e2m1x4 uses them
   /// (Stochastic.cpp).
   mlir::Value packE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
                                  llvm::ArrayRef<mlir::Value> random);
-  /// The same of values times 2^-14, where the target has no cvt.rs. `belowSeven`: none is 7 *
-  /// 2^-14 or more.
+  /// Packs values times 2^-14 as packE2M1Stochastic does, where the target has no cvt.rs.
+  /// `belowSeven`: none is 7 * 2^-14 or more.
   mlir::Value packAlignedE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
                                         llvm::ArrayRef<mlir::Value> random, bool belowSeven);
   /// The fp32 values of 8 E2M1 codes in an i32.

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Those that the table keeps: none where they are not f32, or too many.
+/// Returns the values that the table keeps: none if they are not f32, or too many.
 static SmallVector<numerics::Value> keptTensorValues(const RecipeEmitter &recipe) {
   SmallVector<numerics::Value> values = recipe.tensorValuesUpTo(recipe.program().scaleByte);
   bool areFloats = llvm::all_of(values, [&](numerics::Value value) {

@@ -24,7 +24,7 @@ public:
   static constexpr int64_t kEntries = 128, kTensorValues = 4;
   static constexpr int64_t kWords = 2 * kEntries + kTensorValues;
 
-  /// Whether the factor of blocks of this recipe follows from the scale byte.
+  /// Returns true when the factor of blocks of this recipe follows from the scale byte.
   static bool applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program);
 
   /// `shared` is a pointer to kWords words.

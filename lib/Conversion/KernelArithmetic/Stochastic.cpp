@@ -1,14 +1,15 @@
 //===- Stochastic.cpp - Stochastic rounding to E2M1 inside a kernel -------===//
 //
-// Scalars::packE2M1Stochastic. Where the target has cvt.rs, it is one instruction for four
-// elements. Elsewhere the same codes come from integers (E2M1Steps.h has the format's part of it):
+// Scalars::packE2M1Stochastic. With cvt.rs on the target, the function takes one instruction for
+// four elements. Elsewhere the same codes come from integers (E2M1Steps.h has the format's part of
+// it):
 //
 //   * As an f16 pattern, a value times 2^-14 has E2M1's code in bits 11:9 and, below, the position
 //     between that code and the next, subnormals included. Bits 8:1 are floor(256 * position), so a
 //     random byte added there carries into the code exactly where cvt.rs rounds away from zero.
 //     cvt.rz.f16x2 makes two patterns and cuts what is below.
-//   * Clamping the magnitude to 6 * 2^-14 saturates, and makes +6 of NaN. Its position is 0: no
-//     carry. Magnitudes below 7 * 2^-14 need no clamp: they carry to 8 * 2^-14 at most, which is a
+//   * Clamping the magnitude to 6 * 2^-14 saturates, and makes +6 of NaN. The position of 6 is 0:
+//     no carry. Magnitudes below 7 * 2^-14 need no clamp: they carry to 8 * 2^-14 at most, which is a
 //     bit above the code that is clear otherwise, and then the code is 0 and seven times that bit
 //     is added.
 //

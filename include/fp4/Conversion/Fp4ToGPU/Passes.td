@@ -11,8 +11,8 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     kernel in which one thread handles blocks (16 or 32 elements) or 32-byte chunks with vector
     loads and stores, as many as the plan says.
 
-    **Precondition.** Operations with a plan (`fp4-plan-kernels`), on tensors, in functions. It does
-    not matter whether convert-fp4-to-pipe runs before or afterwards.
+    **Precondition.** Operations with a plan (`fp4-plan-kernels`), on tensors, in functions. The
+    order of this pass and convert-fp4-to-pipe is free.
 
     **What holds afterwards.** Each lowered operation is a `gpu.launch_func` of a kernel of its own in
     a `gpu.module @<function>_<operation>_<number>`; its result is a `gpu.alloc` of the type that

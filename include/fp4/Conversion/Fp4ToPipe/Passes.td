@@ -12,8 +12,8 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     Nothing here knows of warps, barriers or stages.
 
     **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_product or
-    tile_transform, on tensors, in a `func.func`. It does not matter whether convert-fp4-to-gpu runs
-    before or afterwards.
+    tile_transform, on tensors, in a `func.func`. The order of this pass and convert-fp4-to-gpu is
+    free.
 
     **What holds afterwards.** None of these operations is left. Each became a result buffer
     (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a

@@ -7,9 +7,9 @@ include "mlir/Pass/PassBase.td"
 def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
   let summary = "Give constants device buffers, and views of tensors those that they view";
   let description = [{
-    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor. Such
-    values need no computation: a constant is bytes that the program carries, and a reshape or a
-    slice of whole rows is the same buffer or a part of it.
+    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor.
+    Reshapes, slices and constants need no computation: a constant is bytes that the program
+    carries, and a reshape or a slice of whole rows is the same buffer or a part of it.
 
     **Precondition.** fp4 operations are kernels already; tensors and buffers meet in
     `builtin.unrealized_conversion_cast`.
@@ -43,8 +43,8 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
   let summary = "Give host functions device buffers for tensors, at their boundaries too";
   let description = [{
     **Why.** `convert-fp4-to-gpu` and `convert-fp4-to-pipe` leave functions that still take and
-    return tensors and convert to buffers where kernels touch them. What a caller passes is a device
-    buffer, dense as callers have it; what TMA needs is a row pitch of 16 bytes.
+    return tensors and convert to buffers where kernels touch them. A caller passes a dense device
+    buffer, but TMA needs a row pitch that is a multiple of 16 bytes.
 
     **Precondition.** No fp4 operation is left; function bodies are straight-line code whose tensor
     values are converted from and to buffers by `builtin.unrealized_conversion_cast`.
@@ -83,8 +83,8 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
 def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
   let summary = "Lower host functions to LLVM and calls of the runtime's C ABI";
   let description = [{
-    **Why.** One host program runs in process and in an emitted library. Both call the functions of
-    `fp4-c/Runtime.h`, which stay undefined here.
+    **Why.** One host program runs in process and in an emitted library. The program calls the
+    functions of `fp4-c/Runtime.h`, which stay undefined here.
 
     **Precondition.** `fp4-finalize-host-buffers` ran; kernels are `gpu.binary` ops whose kernel
     table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).
@@ -146,11 +146,12 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for which
     `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
-    With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of an
-    amax (`fp4.leads`), which gives way to it: the amax executes `griddepcontrol.launch_dependents`, and
-    the quantizer `griddepcontrol.wait` behind its first loads of what the amax only loads from. A
-    kernel whose launch says `fp4.overlaps` executes both, and one whose launch says `fp4.waits`
-    only waits. Others do neither, and with `chosen = false` besides, no kernel does.
+    With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of
+    an amax (`fp4.leads`), which gives way to it: the amax executes
+    `griddepcontrol.launch_dependents`, and the quantizer `griddepcontrol.wait` behind its first
+    loads of what the amax only loads from. A kernel whose launch says `fp4.overlaps` executes both,
+    and one whose launch says `fp4.waits` only waits. Other kernels execute neither, and with
+    `chosen = false` as well, no kernel executes either.
 
     A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either: to ask the L2 cache for
     memory ahead of the loads pays only during the wait.

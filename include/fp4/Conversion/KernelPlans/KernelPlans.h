@@ -32,8 +32,8 @@ bool transformsOnTensorCore(QuantizeOp op);
 /// `op` is no operation of the fp4 dialect.
 llvm::SmallVector<KernelFamily, 2> familiesOf(mlir::Operation *op);
 
-/// Whether convert-fp4-to-pipe makes the kernel of `op`, an operation of the fp4 dialect, and not
-/// convert-fp4-to-gpu.
+/// Returns true when convert-fp4-to-pipe, and not convert-fp4-to-gpu, makes the kernel of `op`, an
+/// operation of the fp4 dialect.
 bool hasTileKernel(mlir::Operation *op);
 
 /// The operations below `root` that become kernels, in program order; with `wanted` those for which
@@ -54,7 +54,8 @@ llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &t
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
-/// Those of `fp4.size_plans`, beside the one of `fp4.plan`. Fails as planOf does.
+/// Returns the plans of `fp4.size_plans`, which stand beside the plan of `fp4.plan`. Fails as
+/// planOf does.
 llvm::FailureOr<std::vector<KernelPlan>> sizePlansOf(BlockScaledMatmulOp op,
                                                      const hw::TargetModel &target);
 
@@ -65,16 +66,17 @@ int64_t knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Ranges of K that a kernel with `plan` adds.
 int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 
-/// Where `blocks` blocks of a cluster, or its pairs, join accumulators of `columns` columns in tensor
-/// memory: columns that each adds at most, whole units of as many as there are for all.
+/// Returns the most columns that each CTA adds when `blocks` CTAs (or pairs) of a cluster reduce
+/// accumulators of `columns` columns in tensor memory. The columns are dealt out in equal whole
+/// units.
 int64_t joinedColumns(int64_t columns, int64_t blocks);
 
-/// Its kernel multiplies floats by weights: the lhs is floats, or becomes floats before it beside
-/// prepacked weights.
+/// Returns true when the kernel multiplies floats by weights: the lhs is floats, or becomes floats
+/// before the GEMM because the weights are prepacked.
 bool isWeightProduct(BlockScaledMatmulOp op);
 
-/// Of a complete plan of a product of fp4 operands on a target without fp4 tensor cores: a kernel of its
-/// own converts the lhs before the product.
+/// Returns true when a kernel of its own converts the lhs before the GEMM. `plan` is a complete
+/// plan for fp4 operands on a target without fp4 tensor cores.
 bool convertsAhead(const KernelPlan &plan);
 
 } // namespace fp4

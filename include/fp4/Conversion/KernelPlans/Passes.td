@@ -7,19 +7,19 @@ include "mlir/Pass/PassBase.td"
 def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Decide which kernel each operation becomes";
   let description = [{
-    **Why.** Tiles, roles, schedules and threads are decisions. They are made once, here, from the
-    target of the module and a cost model, and written on the operations. Lowerings obey and choose
-    nothing, so that the order of the two conversions is free, and a person or a tuner can override
-    every decision.
+    **Why.** Tiles, roles, schedules and threads are decisions. This pass makes them once, from the
+    target of the module and a cost model, and writes them on the operations. Lowerings obey and
+    choose nothing, so that the order of the two conversions is free, and a person or a tuner can
+    override every decision.
 
     **Precondition.** The module has a target (`fp4-set-target`).
 
     **What holds afterwards.** Every operation of the fp4 dialect has a complete plan, `fp4.plan`,
-    that fits the operation and the target. What a program wrote is kept; what it left open is taken
-    from the option `plans`, and then decided. A quantizer of both orientations whose columnwise
-    transform runs on tcgen05 is two operations, because it is two kernels. A product of dynamic rows
-    of whose plan nothing is said has plans for few rows besides, `fp4.row_plans`, where its family
-    has other kernels for them.
+    that fits the operation and the target. Fields that a program wrote are kept; open fields come
+    from the option `plans`, and then from the planner. A quantizer of both orientations whose
+    columnwise transform runs on tcgen05 is two operations, because it is two kernels. A matmul of
+    dynamic rows without a plan of the user also has small-M plans, `fp4.row_plans`, where its
+    family has other kernels for small M.
 
     **The tile of a product** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
     96, 128, 192 and 256 columns, of one block or a pair, or one with swapped operands

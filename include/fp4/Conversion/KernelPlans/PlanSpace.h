@@ -8,8 +8,8 @@
 
 namespace fp4 {
 
-/// A legal, complete plan, and the field in which it differs from another. What that field entails
-/// may differ too.
+/// A legal, complete plan, and the field in which it differs from another. Fields that follow from
+/// that field may differ too.
 struct PlanNeighbour {
   std::string field;
   KernelPlan plan;

@@ -19,7 +19,7 @@ def ConvertLinalgToFp4 : Pass<"convert-linalg-to-fp4", "::mlir::ModuleOp"> {
     operation on f4E2M1FN, or with `arith.scaling_extf` or `arith.scaling_truncf`, that is none of
     these is an error with the reason and a remedy.
 
-    What matches:
+    Patterns that match:
 
     - loops in any order: those of both sides are batches, those of one side its rows, of which
       several are collapsed, and reductions are K. The sides are indexed by (b.., m.., ko, kb) and

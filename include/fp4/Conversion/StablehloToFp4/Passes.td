@@ -13,7 +13,7 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
 
     **Precondition.** The program is in MLIR's generic form
     (`module.operation.get_asm(print_generic_op_form=True)`), and is read with
-    `--allow-unregistered-dialect`. This pass knows operations of stablehlo by their names and needs
+    `--allow-unregistered-dialect`. The pass knows operations of stablehlo by their names and needs
     no stablehlo library.
 
     **What holds afterwards.** Each product is 2 x `fp4.swizzle_scales` and a

@@ -26,8 +26,8 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
     of tosa stay.
 
     The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block, and
-    implementations differ in it. So a program that has this operation needs the option `recipe`,
-    such as `recipe=ocp_ceil` (docs/reference/recipes.md has the recipes of the MX formats).
+    implementations differ in it. A program that has this operation therefore needs the option
+    `recipe`, such as `recipe=ocp_ceil` (docs/Numerics.md has the recipes of the MX formats).
 
     ```mlir
     // fp4-opt --convert-tosa-to-fp4=recipe=ocp_ceil

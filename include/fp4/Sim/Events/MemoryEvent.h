@@ -19,8 +19,8 @@ struct MemoryEvent {
   MemOrder order = MemOrder::Weak;
   Scope scope = Scope::None;
   uint32_t laneMask = 0;
-  /// Lanes of a store that find in memory what they write; of a contiguous or uniform one all, or
-  /// none. Of an atomic operation all, where its operands can change nothing.
+  /// Lanes of a store that find in memory the bytes that they write; all or none of a contiguous or
+  /// uniform store. All lanes of an atomic operation whose operands can change nothing.
   uint32_t unchanged = 0;
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;

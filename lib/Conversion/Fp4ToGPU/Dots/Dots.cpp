@@ -1,12 +1,12 @@
 //===- Dots.cpp - A few rows times a matrix, without a tensor core --------===//
 //
-// A warp computes the products of all rows of the lhs with four rows of the rhs that are 32 apart,
-// whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32, .. of 32
-// elements, so that a warp reads 512 bytes of a row at once. It adds block after block: the sum of
-// the products of a block is exact, and a fused multiply-add puts it to the sum of the lane. The
-// lanes are added in pairs, 16 apart, 8, 4, 2, 1. That order is fp4/Numerics' (FmaGemm.cpp),
-// whatever the number of threads. The codes and scales of the next chunk, or of the next two, are
-// loaded before those of this one, or of these, are multiplied.
+// A warp computes the dot products of all rows of the lhs with four rows of the rhs that are 32
+// apart, whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32,
+// .. of 32 elements, so that a warp reads 512 bytes of a row at once. The lane adds block after
+// block: the sum of the products of a block is exact, and a fused multiply-add puts it to the sum
+// of the lane. The lanes are added in pairs, 16 apart, 8, 4, 2, 1. The order of the sums is that of
+// fp4/Numerics (FmaGemm.cpp), whatever the number of threads. The codes and scales of the next
+// chunk, or of the next two, are loaded before those of this one, or of these, are multiplied.
 //
 //===----------------------------------------------------------------------===//
 #include "DotOperands.h"
@@ -52,7 +52,8 @@ public:
 
 private:
   using Values = SmallVector<Value>;
-  /// Where a warp reads: its rows of the rhs, its unit of their scales, and the group's lhs.
+  /// The places from which a warp reads: its rows of the rhs, its unit of their scales, and the
+  /// group's lhs.
   struct Place {
     Values rhs, lhs; ///< pointers to rows
     Value rhsScales, lhsScales;
@@ -157,9 +158,9 @@ DotsKernel::Place DotsKernel::findPlace(Int32 group, Int32 row) {
   return place;
 }
 
-/// Of a chunk: words of codes of each row of the rhs, and the words of the scales of all of them.
-/// They are loaded here: LLVM would move a load that one iteration leaves to the next into that
-/// one.
+/// Loads a chunk: words of codes of each row of the rhs, and the words of the scales of all of
+/// them. The loads are emitted here: LLVM would move a load that one iteration leaves to the next
+/// into that one.
 DotsKernel::Values DotsKernel::loadRhs(const Place &place, Value chunk) {
   Values loaded;
   for (Value row : place.rhs)
@@ -267,7 +268,8 @@ DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRa
   return sums;
 }
 
-/// The same of the lhs, for sums that are too large by a factor; zero for blocks that do not exist.
+/// Factors of a chunk of the lhs, divided by the factor by which sums are too large; zero for
+/// blocks that do not exist.
 DotsKernel::Values DotsKernel::lhsFactorsOf(Value word, Int32 chunk) {
   int64_t together = blocksOfChunk() * kLanes * (isWrittenOut() ? 1 : atATime);
   int64_t blocks = depth / block;
@@ -349,7 +351,7 @@ Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value 
   return load(b, type.getElementType(), pointer, bytes);
 }
 
-/// What becomes of a sum; bodies and steps are those of every product.
+/// Makes an element of a sum; epilogue regions and steps are those of every matmul.
 Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
   Type resultType = typeOf(op.getResult()).getElementType();
   auto vectorOf = [&](Value number) -> Value {

@@ -151,7 +151,8 @@ private:
 
 } // namespace
 
-/// What reads conditions or integers that are computed, and keeps them from going into it.
+/// Adds a note on an operation that reads computed conditions or integers, and so keeps them in
+/// memory.
 static void noteReader(InFlightDiagnostic &diag, Operation &reader) {
   Diagnostic &note = diag.attachNote(reader.getLoc());
   note << "'" << reader.getName() << "' reads these and ";

@@ -105,8 +105,8 @@ SmallVector<Value> Butterfly::sums(ArrayRef<Value> elements, float divisor) {
 
 float Butterfly::factor() const { return isExact() ? 1.0f : norm() * divisor(); }
 
-/// Where a sum of a block overflows one of them stays infinite to the end: the other of its pair
-/// may be NaN, which a maximum of numbers drops.
+/// An overflowing sum stays infinite in one element to the end: the other of its pair may be NaN,
+/// which a maximum of numbers drops.
 Value Butterfly::amax(ArrayRef<Value> elements, bool keepNaN) {
   auto divided = [&] { return s.amax(sums(elements), keepNaN); };
   if (divisor() == 1 || lanes(elements.size()) > 1) // no shuffle may stand in a branch

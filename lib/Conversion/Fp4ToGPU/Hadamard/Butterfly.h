@@ -7,10 +7,10 @@
 // n is a power of two. HadamardArithmetic::ExactSum does the same in fp64 without the division by
 // n, rounded once to fp32: exact sums of bf16 values whose exponents differ by up to 41.
 //
-// A thread holds 16 or more consecutive elements of a block. Where the block is longer, 2, 4 or 8
+// A thread holds 16 or more consecutive elements of a block. If the block is longer, 2, 4 or 8
 // consecutive lanes of a warp hold it, and the stages between them exchange all elements by
-// shfl.sync.bfly: 16 elements per lane cost one shuffle and one fused multiply-add each and keep
-// a thread at the registers of the smallest block.
+// shfl.sync.bfly: 16 elements per lane cost one shuffle and one fused multiply-add each and keep a
+// thread at the registers of the smallest block.
 //
 // Zeros need no special case: the sign of a zero sum is that of IEEE addition, also if all inputs
 // are -0, because the signs of the mask belong to inputs and not to sums. An exact sum begins with
@@ -48,8 +48,8 @@ public:
   mlir::Value scale();
   /// Sums times scale: what is then rounded to bf16.
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
-  /// The same with the rounding to bf16, unless the options have none: elements of a block whose
-  /// scale, where it is a power of two, is left to the block's.
+  /// Transforms the elements of a block, and rounds them to bf16 unless the options have no
+  /// rounding. A scale that is a power of two is left to the block's scale.
   BlockElements transformBlock(const BlockElements &elements);
 
 private:
@@ -80,7 +80,8 @@ public:
   WholeWarps(mlir::ImplicitLocOpBuilder &builder, mlir::Value items, unsigned lanes)
       : b(builder), items(items), lanes(lanes) {}
 
-  /// Where a loop over the items ends. It needs the following only where there is more than a lane.
+  /// The end of a loop over the items. The loop needs the functions below only where there are
+  /// several lanes.
   mlir::Value bound();
   /// `item`, or one of the last items instead of those behind.
   mlir::Value clamped(mlir::Value item);

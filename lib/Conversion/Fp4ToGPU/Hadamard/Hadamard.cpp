@@ -1,7 +1,8 @@
 //===- Hadamard.cpp - Kernels around the Hadamard transform ---------------===//
 //
-// fp4.hadamard transforms; fp4.hadamard_amax reads once and keeps two maxima. Both walk over
-// pieces. A piece is the part of the blocks that one thread holds, 16 elements along the transform.
+// fp4.hadamard transforms; fp4.hadamard_amax reads once and keeps two maxima. The two kernels walk
+// over pieces. A piece is the part of the blocks that one thread holds, 16 elements along the
+// transform.
 //
 //   dimension 1   16 elements of a row: 32 bytes.
 //   dimension 0   16 rows of up to 8 neighbouring columns: 16 loads of up to 16 bytes, side by side
@@ -39,7 +40,7 @@ using Accesses = SmallVector<SmallVector<Value>>;
 /// Elements (f32) along the transform, kLine per line.
 using Lines = SmallVector<SmallVector<Value>>;
 
-/// Where the pieces of a matrix lie, and which of their words make a line.
+/// The places of the pieces of a matrix, and the words of them that make a line.
 class Pieces {
 public:
   Pieces(KernelBuilder &kernel, Scalars &s, RankedTensorType type, int64_t dimension, int64_t size)
@@ -58,7 +59,7 @@ public:
   /// Columns that have whole accesses are a multiple of so many.
   static constexpr int64_t kColumns = 8;
 
-  /// Their number, an index, in a matrix of `rows`.
+  /// The number of pieces in a matrix of `rows`, an index.
   Value count(Value rows) {
     ImplicitLocOpBuilder &host = kernel.host();
     if (!alongRows)
@@ -202,7 +203,7 @@ public:
                                        op.getDimension(), op.getSize()),
         butterfly(s, b, op.getTransform().options()) {}
 
-  /// One piece per thread. Where lanes exchange elements all threads of the last block take part.
+  /// One piece per thread. All threads of the last CTA take part if lanes exchange elements.
   void emit() {
     Value rows = hostRows(), columns = takeColumns(), hostCount = pieces.count(rows);
     Value input = kernel.input(op.getInput());

@@ -1,12 +1,12 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
 // fp4.amax: threads walk over the matrix in 32-byte chunks and reduce their maxima over the grid
-// (GridMax.h). With groups of rows, every group has thread blocks of its own, and chunks are as wide as
-// rows allow, because groups begin where rows begin; the host sets the amaxes of groups without rows to
-// zero. Where only the device knows the rows of groups, the host sets all amaxes to zero, and thread
-// blocks raise in memory that of the group whose band they have (GroupBands.h). With an amax per row, every row has one thread block. With an amax per column, the host sets
-// the result to zero, and a thread keeps the maxima of a chunk of columns over a band of rows, and
-// raises each in memory.
+// (GridMax.h). With groups of rows, every group has CTAs of its own, and chunks are as wide as rows
+// allow, because groups begin where rows begin; the host sets the amaxes of groups without rows to
+// zero. If only the device knows the rows of groups, the host sets all amaxes to zero, and CTAs
+// raise in memory the amax of the group whose band they have (GroupBands.h). With an amax per row,
+// every row has one CTA. With an amax per column, the host sets the result to zero, and a thread
+// keeps the maxima of a chunk of columns over a band of rows, and raises each in memory.
 //
 // fp4.matmul_alpha is a kernel of one thread, or of one for each row that has an amax: its operands
 // are in device memory and the host never waits for them.
@@ -81,7 +81,7 @@ public:
   }
 
 private:
-  /// Chunks of the matrix, on the host. They lie within rows where these have gaps between them.
+  /// Chunks of the matrix, on the host. Chunks lie within rows if rows have gaps between them.
   Value countChunks(Value rows) {
     ImplicitLocOpBuilder &host = kernel.host();
     if (!source->isFlat()) {
@@ -325,7 +325,7 @@ LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
   return success();
 }
 
-/// What an operand with this amax has in alpha.
+/// Term of alpha for an operand with this amax.
 static Value emitAlphaTerm(Scalars &s, ImplicitLocOpBuilder &b, const numerics::Recipe &recipe,
                            Value amax) {
   RecipeEmitter term(s, b, numerics::makeAlphaTerm(recipe));

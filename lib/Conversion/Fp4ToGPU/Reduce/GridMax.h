@@ -57,7 +57,7 @@ public:
 
   int64_t blocks() const { return numBlocks; }
   Int32 group() const { return mine->group; }
-  /// Those of the group, which have `maxima` maxima.
+  /// Returns the CTAs of the group, which have `maxima` maxima.
   MaxBlocks blocksOfGroup(int64_t maxima);
   /// The first item of the group, among those of all groups; and their number.
   Int32 firstItem() const { return mine->firstItem; }

@@ -223,7 +223,7 @@ private:
   }
 
   /// The threads of a row: few enough that each has some chunks, many enough that these fit in its
-  /// registers. They are a part of a warp, or warps.
+  /// registers. A row has a part of a warp, or several warps.
   int64_t threadsOfRow() {
     int64_t some = llvm::divideCeil(columns / kChunk, kChunksInFlight);
     int64_t power = int64_t(llvm::PowerOf2Ceil(uint64_t(some)));

@@ -102,7 +102,7 @@ private:
   mlir::Value codePlace(mlir::Value base, const Position &position);
   mlir::Value scalePlace(mlir::Value base, const Position &position);
   mlir::Value tiledPlace(mlir::Value base, const Position &position);
-  /// Of dynamic columns: the block among those that exist.
+  /// The block among those that exist, for dynamic columns.
   mlir::Value denseIndex(const Position &position);
   /// The widest access of elements, and the widest where rows are no whole blocks.
   int64_t accessBytes() const;

@@ -128,7 +128,7 @@ int64_t fp4::unitOfColumns(QuantizeOp op) {
       {op.getBlockSize(), transformed, int64_t(hw::pitchUnitBytes) * 8 / codeBits(op.getFormat())});
 }
 
-/// How the rows of the input fall into blocks, and where the scales of the blocks go.
+/// Returns how the rows of the input fall into blocks, and the place of the scales of the blocks.
 static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
   auto type = cast<RankedTensorType>(op.getInput().getType());
   bool isTiled = scaleLayout(cast<RankedTensorType>(op.getScales().getType())).has_value();
@@ -144,9 +144,9 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           bool(stridedRowsOf(op.getInput()))};
 }
 
-/// Whether two lanes have a block. Where a thread has 32 codes of a byte, each of its two stores
-/// writes half of every sector that it touches; 16 are one store, and those of a warp are whole
-/// sectors.
+/// Returns true when two lanes share a block. If a thread had 32 codes of a byte, each of its two
+/// stores would write half of every sector that it touches; 16 codes are one store, and those of a
+/// warp are whole sectors.
 static bool sharesBlocks(QuantizeOp op) {
   int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
   bool isWhole =
@@ -234,7 +234,7 @@ public:
         source(kernel, op.getInput(), context.noArithmetic) {
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
-    // Others wait for memory, or, with Philox, for the pipe that multiplies integers.
+    // Other kernels wait for memory, or, with Philox, for the pipe that multiplies integers.
     if (op.getRecipe().getDecisions().adaptive == numerics::Adaptive::Off)
       s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
@@ -246,8 +246,8 @@ public:
       words.push_back(loadBlock(position));
   }
 
-  /// With an amax that is there, if there is any. It is launched where `condition` (i1) holds;
-  /// null: always.
+  /// With an amax that is there, if there is any. The kernel is launched where `condition` (i1)
+  /// holds; null: always.
   void emit(Value condition) {
     quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
     launch(condition, /*cooperative=*/false);
@@ -314,7 +314,7 @@ private:
     return recipe.keepsNaN() ? s.maximumOrNaN(mine, other) : s.maximumNumber(mine, other);
   }
 
-  /// Of two lanes that have a block, the first one stores its scale.
+  /// Stores a scale. The first of two lanes that share a block stores it.
   void storeScale(RowBlocks::Position position, Value scale) {
     if (!sharesBlocks(op))
       return grid->blocks().storeScale(scales, position, scale);

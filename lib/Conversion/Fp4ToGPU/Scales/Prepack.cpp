@@ -22,11 +22,11 @@ namespace {
 
 constexpr int64_t kThreads = 256; ///< items of a tile
 constexpr int64_t kSteps = hw::weightSteps;
-/// What the exponent of a normal e4m3 scale grows by, in place.
+/// Step by which the exponent of a normal e4m3 scale grows, in place.
 constexpr int64_t kExponents = 15 << 3;
 constexpr int64_t kNaN = 0x7F, kWideNaN = 0xFF;
 
-/// Where an item's codes and scales are, packed and not.
+/// Places of the codes and scales of an item, packed and not.
 class Item {
 public:
   Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data, int64_t block)
@@ -43,7 +43,7 @@ public:
     Value line = address(b, data, row + 8 * lower, columns / 2);
     return address(b, line, column / hw::weightTileColumns, hw::weightTileColumns / 2);
   }
-  /// Its scales there.
+  /// The scales of the row `lower` (0 or 1) of the item.
   Value scales(Value data, int64_t lower) const {
     Value line = address(b, data, row + 8 * lower, columns / block);
     return address(b, line, column / hw::weightTileColumns, scalesPerRow());
@@ -118,7 +118,7 @@ public:
     }
     return pair;
   }
-  /// Its own inverse.
+  /// Mixes two words; the inverse of itself.
   void mix(TwoWords &words) {
     for (const hw::WeightMix &step : hw::weightMixes) {
       Value other = words[1 - step.word];

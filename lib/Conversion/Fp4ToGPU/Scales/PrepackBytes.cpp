@@ -31,7 +31,7 @@ constexpr int64_t kNaNScale = 0xFF, kExponentShift = 23;
 constexpr int64_t kTopExponent = hw::byteMostExponent - hw::byteExponentBias;
 constexpr int64_t kMagnitudes = 0x77777777;
 
-/// Where an item's codes are, and its row's scales and word.
+/// Places of an item's codes, and of its row's scales and word.
 class Item {
 public:
   Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data)
@@ -169,7 +169,7 @@ private:
   SmallVector<Value> isZero;
 };
 
-/// Where the words of a row are made: what is read, and where the tiles are.
+/// Maker of the words of a row: the source of the values, and the place of the tiles.
 struct WordsOfRow {
   ImplicitLocOpBuilder &b;
   Value data, scales, tiles;

@@ -101,7 +101,7 @@ private:
     return exists.getResult(0);
   }
 
-  /// Whether block number `block` of the tile exists.
+  /// Returns true when block number `block` of the tile exists.
   Value isBlock(Value tile, int64_t block) {
     if (given)
       return Int32(b, tile) * kTileBlocks + block < Int32(b, given);

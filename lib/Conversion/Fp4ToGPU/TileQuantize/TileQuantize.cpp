@@ -58,7 +58,8 @@ struct Side {
       return mixBits(b, words, amax, plan.codeWords() * static_cast<int64_t>(places.size()));
     return quantizer->quantize(words, places, blockAmax, fold);
   }
-  /// The same for a column; where two share `words`, for the low (0) or high (1) halves.
+  /// Quantizes a block of a column; if two columns share `words`, that of the low (0) or high (1)
+  /// halves.
   BlockQuantizer::Block quantizeColumn(ImplicitLocOpBuilder &b, const TilePlan &plan,
                                        ArrayRef<Value> words, unsigned half, Int32 row, Int32 block,
                                        Value blockAmax) {
@@ -95,7 +96,7 @@ public:
     SmallVector<Tile::Piece> pieces;
     for (int64_t pass = 0; pass < plan.loadPasses(); ++pass)
       pieces.push_back(tile.load(pass));
-    // What depends on the tensor alone is computed while the loads are under way.
+    // Values that depend on the tensor alone are computed while the loads are under way.
     makeSides(amaxes[0], amaxes[1]);
     makeTables(tile.threadIndex());
     allocateShared(tile);
@@ -178,7 +179,7 @@ private:
       columns = {ShapedType::kDynamic, kernel.scalar(hostColumns), unitOfColumns(op)};
   }
 
-  /// A result of rows. Those of no group are zero, and the kernel does not know them.
+  /// Allocates a result of rows. Rows of no group are zero, and the kernel does not know them.
   Value output(Value result, Value hostRows, Value hostColumns) {
     Value buffer = kernel.allocate(result, hostRows, hostColumns);
     if (bands && !op.getUnspecifiedRows() && !isTiled(result))
@@ -560,8 +561,8 @@ private:
 
   bool isStaged(const std::optional<Side> &side) { return side && side->writer.flushThreads() > 0; }
 
-  /// Those of rows can leave while columns are quantized. `row` and `element` are where the tile
-  /// begins in the output.
+  /// Stores staged scales. The scales of rows can leave while columns are quantized. `row` and
+  /// `element` are where the tile begins in the output.
   void flushScales(std::optional<Side> &side, Int32 thread, Int32 row, Int32 element) {
     if (isStaged(side))
       emitWhere(b, thread < side->writer.flushThreads(),

@@ -15,11 +15,11 @@
 // A transform on the tensor core is between steps 2 and 3 (WarpTransform.h): the columns are in
 // shared memory as the rows are, and a thread reads whole blocks.
 //
-// Of a square block a thread has 2 or 4 of the 16 rows, and other lanes of its warp the others: the
-// amax is reduced in registers and by shuffles in step 2. The column-wise codes are the row-wise
-// ones, transposed: shared memory has the codes, a quarter of the size, and step 3 transposes
-// nibbles (CodeTile). With stochastic rounding the codes differ; then step 3 reads elements as
-// above and the amax from shared memory.
+// A thread has 2 or 4 of the 16 rows of a square block, and other lanes of its warp have the other
+// rows: the amax is reduced in registers and by shuffles in step 2. The column-wise codes are the
+// row-wise ones, transposed: shared memory has the codes, a quarter of the size, and step 3
+// transposes nibbles (CodeTile). With stochastic rounding the codes differ; then step 3 reads
+// elements as above and the amax from shared memory.
 //
 // Matrices that are stacked along the rows (groups) have tiles of their own, so each tile has one
 // amax. A thread block finds its matrix among constants (RowGroups), or, where the device has the rows
@@ -80,8 +80,8 @@ struct TilePlan {
   int64_t columnsPerWord() const { return 4 / elementBytes; }
 };
 
-/// The matrices that are stacked in the input, where `groups` says so. Their tiles do not cross
-/// their edges.
+/// The matrices that are stacked in the input, where `groups` says so. Tiles do not cross the edges
+/// of these matrices.
 class RowGroups {
 public:
   RowGroups(llvm::ArrayRef<int64_t> rows, int64_t columns, int64_t blockSize);
@@ -107,7 +107,7 @@ private:
   int64_t numBands = 0, rowDivisor = 0;
 };
 
-/// Where a thread block's tile lies in the matrix, and its elements on their way to registers.
+/// The place of a CTA's tile in the matrix, and its elements on their way to registers.
 class Tile {
 public:
   /// The elements of one row-wise block in registers, and their place in the tile.
@@ -128,7 +128,7 @@ public:
   /// Loads pass number `pass` of the pieces. Elements beyond the last column are zero; rows beyond
   /// the last are copies of it.
   Piece load(int64_t pass);
-  /// Whether the matrix has the piece's row; null where it has all rows of all tiles.
+  /// Returns true when the matrix has the piece's row; null if it has all rows of all tiles.
   mlir::Value hasRow(const Piece &piece);
 
 private:
@@ -196,7 +196,7 @@ private:
 /// Writes blocks of one output: packed codes, and scales in the output's layout.
 class OutputWriter {
 public:
-  /// Where tiles begin anew: the first tile, row and block, and the blocks of a row.
+  /// Place where tiles begin anew: the first tile, row and block, and the blocks of a row.
   struct TileOrigin {
     Int32 tile, row, block;
     Extent blocks;

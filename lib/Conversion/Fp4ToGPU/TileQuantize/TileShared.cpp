@@ -86,8 +86,8 @@ SmallVector<Value> ElementTile::transformedBlock(Int32 column, Int32 block) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// Words between bands of 16 rows: the lanes of a warp read from eight bands, four words each. They
-/// write whole rows that follow each other.
+/// Words between bands of 16 rows: the lanes of a warp read from eight bands, four words each. The
+/// lanes write whole rows that follow each other.
 static constexpr int64_t kBandPadding = 4;
 
 static int64_t wordsPerRow(const TilePlan &plan) { return plan.columns() / CodeTile::width; }

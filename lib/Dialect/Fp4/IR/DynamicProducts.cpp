@@ -1,6 +1,6 @@
 //===- DynamicProducts.cpp - Products of any N and K: verifiers -------------===//
 //
-// What a product whose N or K is dynamic goes with. The label (C8) is that of Fp4Constraints.td and
+// Constraints of matmuls whose N or K is dynamic. The label (C8) is that of docs/Spec.md and
 // test/Dialect/Fp4/invalid-dynamic.mlir.
 //
 //===----------------------------------------------------------------------===//
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
 
-/// What of `op` asks for static sizes; empty where nothing does.
+/// Returns the part of `op` that asks for static sizes; empty if there is none.
 static StringRef needOfStaticSizes(BlockScaledMatmulOp op) {
   if (op.isGrouped())
     return "groups";

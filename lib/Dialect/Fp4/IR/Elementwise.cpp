@@ -68,14 +68,14 @@ constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
     {ElementOp::Clamp, "math.clampf"},
 };
 
-/// Of conditions, which are the numbers 1 and 0.
+/// Operations on conditions, which are the numbers 1 and 0.
 constexpr std::pair<ElementOp, StringLiteral> kConditionOperations[] = {
     {ElementOp::Minimum, "arith.andi"},
     {ElementOp::Maximum, "arith.ori"},
     {ElementOp::NotEqual, "arith.xori"},
 };
 
-/// Of integers of 32 bits.
+/// Operations on integers of 32 bits.
 constexpr std::pair<ElementOp, StringLiteral> kIntegerOperations[] = {
     {ElementOp::AddIntegers, "arith.addi"},
     {ElementOp::SubtractIntegers, "arith.subi"},
@@ -124,7 +124,7 @@ constexpr std::pair<arith::CmpIPredicate, ElementOp> kIntegerComparisons[] = {
     {arith::CmpIPredicate::uge, ElementOp::GreaterEqualUnsigned},
 };
 
-/// Of conditions, of which true is -1 where they are signed.
+/// Comparisons of conditions, in which true is -1 where they are signed.
 constexpr std::pair<arith::CmpIPredicate, ElementOp> kConditionComparisons[] = {
     {arith::CmpIPredicate::eq, ElementOp::Equal},
     {arith::CmpIPredicate::ne, ElementOp::NotEqual},
@@ -155,7 +155,8 @@ constexpr std::pair<arith::CmpFPredicate, ElementOp> kComparisons[] = {
     {arith::CmpFPredicate::UNO, ElementOp::Unordered},
 };
 
-/// Of a comparison; canonicalization has made a constant of those that are not there.
+/// Returns the step of a comparison; canonicalization has made a constant of those that are not
+/// there.
 template <typename OpT, typename Rows>
 std::optional<ElementOp> comparisonOf(OpT op, const Rows &rows) {
   for (auto [predicate, step] : rows)

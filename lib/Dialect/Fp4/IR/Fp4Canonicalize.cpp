@@ -30,8 +30,8 @@ Value staticSource(Value value) {
   return cast.getSource();
 }
 
-/// Whether what has a number for each row has become static together with the rows: data and its
-/// scales, amaxes of rows, an alpha for each row.
+/// Returns true when operands with a number for each row have become static together with the rows:
+/// data and its scales, amaxes of rows, an alpha for each row.
 bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
   auto rows = [&](unsigned index) {
     return cast<RankedTensorType>(operands[index].getType()).getDimSize(0);
@@ -103,7 +103,7 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
   }
 };
 
-/// What `value` is the transposed of, null where it is of nothing or has dynamic sizes.
+/// Returns the matrix whose transpose `value` is; null if there is none or a size is dynamic.
 Value transposedOf(Value value) {
   auto transpose = value.getDefiningOp<linalg::TransposeOp>();
   if (!transpose || transpose.getPermutation() != ArrayRef<int64_t>{1, 0} ||

@@ -201,8 +201,8 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
                   "an empty string is a dimension without a name");
 }
 
-/// function (C3): no other argument (or result) is called `name`. Those without a name are called
-/// `letter` and their number.
+/// function (C3): no other argument (or result) is called `name`. Arguments without a name are
+/// called `letter` and their number.
 static LogicalResult verifyDistinct(Operation *op, StringAttr name, unsigned index, unsigned count,
                                     char letter, StringRef what,
                                     function_ref<StringAttr(unsigned)> nameOf) {

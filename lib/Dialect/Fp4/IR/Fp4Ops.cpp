@@ -259,7 +259,7 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
   return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())), shapes);
 }
 
-/// What a body takes and yields, for an error.
+/// Describes the arguments and results of an epilogue region, for an error.
 static std::string foundOf(Block &body, Type yielded) {
   std::string text;
   llvm::raw_string_ostream stream(text);

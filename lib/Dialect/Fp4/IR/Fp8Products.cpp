@@ -1,7 +1,8 @@
 //===- Fp8Products.cpp - FP8 with f32 scales: verifiers -------------------===//
 //
-// What format fp8_block128 asks of blockscaled_matmul in place of tiled 8-bit scales, and of quantize.
-// The labels (C50), .. are those of Fp4Constraints.td and test/Dialect/Fp4/invalid-fp8.mlir.
+// Constraints of format fp8_block128 on blockscaled_matmul, in place of those of tiled 8-bit
+// scales, and on quantize. The labels (C50), .. are those of docs/Spec.md and
+// test/Dialect/Fp4/invalid-fp8.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -26,7 +27,7 @@ RankedTensorType verify::f32ScalesOf(RankedTensorType data, int64_t rows, int64_
   return RankedTensorType::get(blocks, Float32Type::get(data.getContext()));
 }
 
-/// Those of the rows of rhs, which begin anew with each group.
+/// Returns the type of the scales of rhs; rows of scales begin anew with each group.
 static RankedTensorType f32ScalesOfGroups(BlockScaledMatmulOp op, RankedTensorType rhs) {
   RankedTensorType scales = f32ScalesOf(rhs, blockSize(op.getFormat()));
   if (!op.isGrouped())

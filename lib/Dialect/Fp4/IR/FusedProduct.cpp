@@ -1,8 +1,7 @@
 //===- FusedProduct.cpp - Dual products, and results that are quantized ---===//
 //
-// What the epilogue of fp4.blockscaled_matmul takes and gives besides one product and its elements:
-// a second product of the same lhs, the largest magnitude of the elements, and their codes and
-// scales.
+// Operands and results of the epilogue of fp4.blockscaled_matmul besides one GEMM and its elements:
+// a second GEMM of the same lhs, the largest magnitude of the elements, and their codes and scales.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

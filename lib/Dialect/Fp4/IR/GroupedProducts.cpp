@@ -1,7 +1,7 @@
 //===- GroupedProducts.cpp - Products of groups, and of ranges of K -------===//
 //
-// What blockscaled_matmul asks of matrices that are stacked in its operands, and of split_k. Labels
-// are those of Fp4Constraints.td.
+// Constraints of blockscaled_matmul on matrices that are stacked in its operands, and on split_k.
+// Labels are those of docs/Spec.md.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

@@ -29,7 +29,7 @@ LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
 
 bool AmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
 
-/// What of `op` asks for static columns, if it has groups; else empty.
+/// Returns the part of `op` that asks for static columns, if it has groups; else empty.
 template <typename OpT> static StringRef needOfGroups(OpT op) {
   return op.getGroups() ? "attribute 'groups'" : op.getOffsets() ? "operand 'offsets'" : "";
 }
@@ -86,7 +86,8 @@ static LogicalResult verifyRuns(const Checked &input, int64_t dimension, int64_t
                         "groups do not cross the edge; pad the dimension with zeros");
 }
 
-/// What both operations demand of their input and attributes; each has the labels of hadamard.
+/// Checks the input and the attributes of hadamard and hadamard_amax; each has the labels of
+/// hadamard.
 template <typename OpT> static LogicalResult verifyTransform(OpT op) {
   Checked input = operand(op, "input", op.getInput());
   if (!input.type.getElementType().isBF16()) // hadamard (C1), hadamard_amax (C1)
@@ -146,7 +147,7 @@ LogicalResult HadamardAmaxOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// What quantize and dequantize have in common
+// Common part of quantize and dequantize
 //===----------------------------------------------------------------------===//
 
 /// quantize (C4), dequantize (C9): the recipe is one of the format's.
@@ -168,8 +169,8 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
   return diag;
 }
 
-/// An amax goes with a tensor scale and only with it. It is one number, one per group, or, of an
-/// operation with `per_row`, of type `perRow`: one for each row of the output.
+/// Checks that there is an amax exactly if there is a tensor scale. The amax is one number, one per
+/// group, or, for an operation with `per_row`, of type `perRow`: one for each row of the output.
 static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
                                 std::optional<int64_t> groups = {},
                                 RankedTensorType perRow = {}) {
@@ -440,7 +441,7 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   return success();
 }
 
-/// What of `op` asks for static columns; empty where nothing does.
+/// Returns the part of `op` that asks for static columns; empty if there is none.
 static StringRef needOfStaticColumns(QuantizeOp op) {
   if (op.isGrouped())
     return needOfGroups(op);

@@ -1,8 +1,8 @@
 //===- Shapes.cpp - The sizes of results, from those of operands ----------===//
 //
 // ReifyRankedShapedTypeOpInterface: static sizes come from the type of the result, and a dynamic
-// one is that of an operand, divided by the block where it counts the blocks of a row. So a
-// tensor.dim of a result becomes a tensor.dim of what the operation reads.
+// one is that of an operand, divided by the block where it counts the blocks of a row. A tensor.dim
+// of a result thus becomes a tensor.dim of an operand.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -62,7 +62,7 @@ FP4_REIFIES_LIKE_FIRST_OPERAND(SwizzleScalesOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(UnswizzleScalesOp)
 // The only dynamic result is that of an amax for each row: as many as the operand has rows.
 FP4_REIFIES_LIKE_FIRST_OPERAND(AmaxOp)
-// These two are M x 1 for the amaxes of M rows, and static.
+// Results of the following operations are static: M x 1 for the amaxes of M rows.
 FP4_REIFIES_LIKE_FIRST_OPERAND(MatmulAlphaOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(HadamardAmaxOp)
 // All shapes are static.

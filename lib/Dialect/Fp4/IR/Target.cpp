@@ -100,7 +100,7 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
   return verifyForAllDepths(op, attribute.getName(), attribute.getValue());
 }
 
-/// What is wrong with the plans of `attribute`, or nothing.
+/// Returns the fault of the plans of `attribute`, or nothing.
 static std::string whyNoRowPlans(Attribute attribute) {
   auto plans = dyn_cast<ArrayAttr>(attribute);
   if (!plans || plans.empty())
@@ -134,7 +134,7 @@ static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-/// What is wrong with the plans of `attribute` beside `own`, or nothing.
+/// Returns the fault of the plans of `attribute` beside `own`, or nothing.
 static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
   auto plans = dyn_cast<ArrayAttr>(attribute);
   if (!plans || plans.empty())

@@ -24,8 +24,8 @@ Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 
 /// operation (C200): sizes that verifiers can add and multiply.
 mlir::LogicalResult verifyExtents(const Checked &value);
-/// Of such extents, two dimensions in a layout that has a buffer. Columns are static, unless the
-/// operation `takesColumns` of any number.
+/// Checks such extents, and two dimensions in a layout that has a buffer. Columns are static,
+/// unless the operation `takesColumns` of any number.
 mlir::LogicalResult verifyMatrix(const Checked &value, bool takesColumns = false);
 /// Dynamic columns go with no `need`, where that is not empty.
 mlir::LogicalResult verifyColumnsBeside(const Checked &input, llvm::StringRef need);
@@ -64,7 +64,7 @@ mlir::RankedTensorType prepackedType(mlir::RankedTensorType data, Format format)
 /// The extent of `dimension` is static and a multiple of `multiple`; `why` is the note.
 mlir::LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,
                                    const llvm::Twine &why);
-/// The same for whole blocks of `format`.
+/// Checks whole blocks of `format` along `dimension`.
 mlir::LogicalResult verifyBlockMultiple(const Checked &value, int64_t dimension, Format format);
 /// `dimension` is a contraction axis that quantizers can cut: whole blocks for mxfp4, whose blocks
 /// have no remainder.
@@ -87,7 +87,7 @@ mlir::LogicalResult verifyOffsets(const Checked &rows, mlir::Value offsets,
 mlir::RankedTensorType tilesOfOffsets(mlir::RankedTensorType scales, mlir::Value offsets);
 /// The type of an amax: tensor<f32>, or one number for each of some groups.
 mlir::RankedTensorType amaxType(mlir::MLIRContext *context, std::optional<int64_t> groups);
-/// The same of one number per row (dimension 0) or column (1) of `matrix`.
+/// Returns the type of one amax per row (dimension 0) or column (1) of `matrix`.
 mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
 mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 

@@ -1,9 +1,10 @@
 //===- Bufferization.cpp - fp4 operations refuse to be bufferized ---------===//
 //
 // One-shot-bufferize gives a tensor the memref of its shape, and knows nothing of layouts: tiled
-// scales of 100 x 4 would become 400 bytes, and are 512. With `allow-unknown-ops` it would do so to
-// the operands of operations that it does not know. So it knows these, and each says no:
-// fp4-outline-islands gives their tensors the types of their bytes, and leaves no such operation.
+// scales of 100 x 4 would become 400 bytes, and are 512. With `allow-unknown-ops` the pass would do
+// so to the operands of operations that it does not know. Operations of fp4 therefore have its
+// interface, and each refuses: fp4-outline-islands gives their tensors the types of their bytes,
+// and leaves no such operation.
 //
 //===----------------------------------------------------------------------===//
 

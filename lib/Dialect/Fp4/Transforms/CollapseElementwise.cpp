@@ -63,8 +63,8 @@ void dropUnits(ArrayRef<linalg::GenericOp> operations, RewriterBase &rewriter) {
   }
 }
 
-/// Whether the reshape that `operand` reads or is read by is between a matrix and an elementwise
-/// operation.
+/// Returns true when the reshape that `operand` reads or is read by is between a matrix and an
+/// elementwise operation.
 bool isOfMatrix(OpOperand *operand) {
   Operation *producer = operand->get().getDefiningOp();
   if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(producer))

@@ -6,7 +6,7 @@
 namespace fp4 {
 
 /// Makes elementwise operations on batches of rows, beside a reshape of a matrix, operations on
-/// matrices. Their kernels and bits are the same.
+/// matrices. The kernels and bits of the operations are the same.
 mlir::LogicalResult collapseElementwise(mlir::Operation *root);
 
 } // namespace fp4

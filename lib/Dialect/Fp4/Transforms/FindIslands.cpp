@@ -5,8 +5,8 @@
 // leads to it has left fp4 and come back. Operations of one level cannot need each other through
 // foreign code, so connected ones of a level are an island.
 //
-// Foreign code with side effects stays in its order. What follows such an operation is of a higher
-// level than what it needs, so that no island needs to move across it.
+// Foreign code with side effects stays in its order. Operations behind such an operation have a
+// higher level than those that it needs, so that no island needs to move across it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,14 +2,14 @@
 //
 // 1. Transforms: an fp4.hadamard is absorbed by all of its uses or by none of them. One use that
 //    needs the transformed tensor in memory makes the kernel necessary anyway, and reading its
-//    result is then no dearer than transforming once more. What is left to gain in that case is one
+//    result is then no dearer than transforming once more. The only gain in that case is one
 //    pass for the amaxes of the tensor and of its transform.
 // 2. Orientations: a rowwise and a columnwise quantizer of one tensor become one.
 // 3. Layouts: scales that are only swizzled are written swizzled.
-// 4. Epilogues: what follows a product, or two of one lhs, elementwise is computed by its kernel
-//    (FuseEpilogues.cpp).
-// 5. Results: codes, scales and the amax of its elements are results of a product (FuseResults.cpp).
-// 6. Prologues: what quantizers and amaxes alone read, elementwise, is computed by their kernels
+// 4. Epilogues: the kernel of a matmul computes the elementwise operations that follow it, or that
+//    follow two matmuls of one lhs (FuseEpilogues.cpp).
+// 5. Results: codes, scales and the amax of its elements are results of a matmul (FuseResults.cpp).
+// 6. Prologues: kernels of quantizers and amaxes compute elementwise operations that they alone read
 //    (FusePrologues.cpp).
 //
 // Each step is exact by the definition of the operations. Each candidate that is not merged is a
@@ -55,8 +55,8 @@ void passed(Operation *op, StringRef fusion, StringRef what) {
 
 std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
 
-/// An operation with a plan is to be that kernel, so it does not go into another one. Others may go
-/// into it.
+/// An operation with a plan is to be that kernel, so it does not go into another one. Other
+/// operations may go into it.
 bool hasPlan(Operation *op) { return op->hasAttr(Fp4Dialect::kPlanAttr); }
 
 Reason ownKernel(Operation *op) { return nameOf(op) + " has a plan for a kernel of its own"; }
@@ -68,7 +68,8 @@ Reason ownKernel(Operation *op) { return nameOf(op) + " has a plan for a kernel 
 constexpr StringLiteral kHadamardAmax = "hadamard+amax";
 constexpr StringLiteral kHadamardQuantize = "hadamard+quantize";
 
-/// Whether the transform, along the rows, of each group by itself is that of the whole.
+/// Returns true when a group ends within a run of elements along the rows that are transformed
+/// together.
 bool cutsTransform(HadamardOp transform, std::optional<ArrayRef<int64_t>> groups) {
   return groups && transform.getDimension() == 0 && llvm::any_of(*groups, [&](int64_t rows) {
            return rows % static_cast<int64_t>(transform.getSize()) != 0;
@@ -287,7 +288,7 @@ bool fusePair(QuantizeOp rowwise, RewriterBase &rewriter) {
 
 constexpr StringLiteral kTiledScales = "quantize+swizzle_scales";
 
-/// Whether `result` of `quantize` is only swizzled; then its quantizer swizzles it.
+/// Returns true when `result` of `quantize` is only swizzled; its quantizer then swizzles it.
 bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
   SmallVector<SwizzleScalesOp> swizzles;
   Operation *other = nullptr;

@@ -24,8 +24,8 @@ int64_t bytesOf(Value matrix) {
   return cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth() / 8;
 }
 
-/// Whether `readers` kernels that load all inputs move no more bytes than one that stores the result
-/// for them. Inputs with fewer elements than the result stay in caches.
+/// Returns true when `readers` kernels that load all inputs move no more bytes than one that stores
+/// the result for them. Inputs with fewer elements than the result stay in caches.
 bool movesFewerBytes(linalg::GenericOp op, int64_t readers) {
   int64_t loaded = 0, stored = bytesOf(op.getResult(0));
   for (OpOperand *input : op.getDpsInputOperands())

@@ -1,8 +1,8 @@
 //===- FuseResults.cpp - What is derived from the elements of a product ---===//
 //
-// fp4.quantize and fp4.amax of the elements of a product become results of the product, whose kernel
-// has the elements in registers. Where nothing else reads the elements they are no result any more
-// and never in memory. The body says in which type they are quantized, so that no bit changes.
+// fp4.quantize and fp4.amax of the elements of a matmul become results of the matmul, whose kernel
+// has the elements in registers. Elements that nothing else reads are no result any more and never
+// in memory. The epilogue region says in which type they are quantized, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"

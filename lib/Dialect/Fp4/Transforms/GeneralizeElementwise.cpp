@@ -5,9 +5,9 @@
 // 2. One of batches of rows, beside a reshape of a matrix, becomes one of matrices
 //    (CollapseElementwise.cpp).
 // 3. A linalg.generic that only another one reads goes into it, and constants that are one number
-//    become numbers of its body.
-// 4. What only computes conditions (i1) and integers (i32) is copied for each of its readers and
-//    goes into them: no kernel writes these to memory.
+//    become numbers of its region.
+// 4. An operation that only computes conditions (i1) and integers (i32) is copied for each of its
+//    readers and goes into them: no kernel writes these to memory.
 //
 // The first three are upstream transformations. Only operations are touched that have a kernel
 // afterwards, or an epilogue that they go into.
@@ -63,7 +63,8 @@ bool isNamedElementwise(Operation *op) {
 
 bool hasPlan(Operation *op) { return op->hasAttr(fp4::Fp4Dialect::kPlanAttr); }
 
-/// Whether the producer of an operand goes into its only reader, which may read it several times.
+/// Returns true when the producer of an operand goes into its only reader, which may read it
+/// several times.
 bool isFusible(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
   auto consumer = cast<linalg::LinalgOp>(operand->getOwner());

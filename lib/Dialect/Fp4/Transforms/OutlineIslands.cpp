@@ -92,8 +92,8 @@ private:
     }
   }
 
-  /// What stands between the operations of the island and reads them goes behind them. It has no
-  /// side effects: findIslands has seen to that.
+  /// Operations between those of the island that read its results go behind it. Such readers have
+  /// no side effects: findIslands has seen to that.
   void moveReadersBehind() {
     llvm::SmallPtrSet<Operation *, 8> readers;
     SmallVector<Operation *> moved;
@@ -210,7 +210,7 @@ private:
     return size;
   }
 
-  /// What the host's function calls an argument, so that errors call it so too.
+  /// Returns the name of an argument in the host's function, so that errors have the same name.
   static StringAttr nameOf(Value input) {
     auto argument = dyn_cast<BlockArgument>(input);
     auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;

@@ -1,9 +1,9 @@
 //===- StorageTypes.cpp - Packed and tiled tensors as tensors of bytes ----===//
 //
-// Other compilers read the size of a buffer from the shape of its tensor. That is wrong for two
-// elements per byte and for tiled scales, and nothing of MLIR says so before memory is overwritten.
-// So no such type is left to them: a tensor whose elements only fp4 finds becomes the tensor of its
-// bytes, wherever the host hands it on.
+// Other compilers read the size of a buffer from the shape of its tensor. The shape is wrong for
+// two elements per byte and for tiled scales, and MLIR reports nothing before memory is
+// overwritten. No such type is therefore left to them: a tensor whose elements only fp4 finds
+// becomes the tensor of its bytes, wherever the host hands it on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ RankedTensorType fp4::storageType(RankedTensorType type) {
 
 namespace {
 
-/// What a value has that a host handles: anything but bytes it cannot find.
+/// Types of values that a host handles: all but those whose bytes it cannot find.
 struct StorageConverter : TypeConverter {
   StorageConverter() {
     addConversion([](Type type) { return type; });
@@ -96,7 +96,7 @@ struct ConvertEmpty : OpConversionPattern<tensor::EmptyOp> {
   }
 };
 
-/// Where a slice of packed elements lies in the bytes: half as far along its rows.
+/// Place of a slice of packed elements in the bytes: half as far along its rows.
 struct PackedSlice {
   SmallVector<OpFoldResult> offsets, sizes, strides;
 
@@ -131,7 +131,7 @@ struct ConvertInsertSlice : OpConversionPattern<tensor::InsertSliceOp> {
   }
 };
 
-/// Whether `op` takes or replaces whole bytes of packed rows.
+/// Returns true when `op` takes or replaces whole bytes of packed rows.
 bool isPackedSlice(Operation *op) {
   if (!isa<tensor::ExtractSliceOp, tensor::InsertSliceOp>(op) ||
       fp4::scaleLayout(cast<RankedTensorType>(op->getOperand(0).getType())))
@@ -168,7 +168,7 @@ bool isStorageCast(Operation *op) {
   return tensor && fp4::storageType(tensor) == (fp4::hasOwnStorage(from) ? to : from);
 }
 
-/// Whether `op` only hands tensors on, or has a pattern here.
+/// Returns true when `op` only hands tensors on, or has a pattern here.
 bool handsOn(Operation *op) {
   return isa<func::FuncOp, func::ReturnOp, func::CallOp, scf::IfOp, scf::ForOp, scf::WhileOp,
              scf::ConditionOp, scf::YieldOp, arith::SelectOp, tensor::EmptyOp, BranchOpInterface>(
@@ -257,7 +257,7 @@ void convertInnerBlocks(func::FuncOp function) {
     }
 }
 
-/// Of the operations of `module` that are its host's.
+/// Visits the operations of `module` that are its host's.
 WalkResult walkForeign(ModuleOp module, function_ref<LogicalResult(Operation *)> visit) {
   return module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op != module && isa<ModuleOp>(op))

@@ -3,10 +3,9 @@
 // TilingInterface for operations whose rows do not need each other: a host compiler cuts them into
 // loops over rows, or fuses them into a loop of its own. The iteration domain is the rows.
 //
-// Where an operation of these classes is tied to the whole by an attribute (a transform along the
-// columns, random numbers by place, square blocks, groups, tiled scales), tiling it is an error
-// that names the attribute. docs/guides/embed.md says why the other operations are not
-// tiled.
+// Tiling an operation of these classes that an attribute ties to the whole (a transform along the
+// columns, random numbers by place, square blocks, groups, tiled scales) is an error that names the
+// attribute. docs/Rationale/Embedding.md says why the other operations are not tiled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@ using namespace mlir;
 
 namespace {
 
-/// What ties the rows of an operation to each other; empty where nothing does.
+/// Returns the reason why the rows of an operation depend on each other; empty if they do not.
 StringRef obstacle(fp4::AmaxOp op) { return op.getPerRow() ? "" : "one amax is of all rows"; }
 
 StringRef obstacle(fp4::HadamardOp op) {

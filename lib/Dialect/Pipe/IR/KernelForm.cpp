@@ -13,7 +13,7 @@ bool fp4::pipe::belongsToRole(Operation *op) {
   return isa<EngineOpInterface, ChannelOpInterface, NextWorkOp>(op);
 }
 
-/// Whether a kernel without roles may have `op`: one that streams through memory.
+/// Returns true when a kernel without roles may have `op`: one that streams through memory.
 static bool streams(Operation *op) {
   return !isa_and_present<PipeDialect>(op->getDialect()) ||
          isa<GlobalPtrOp, LoadScalarOp, ForEachWorkOp, YieldOp>(op);

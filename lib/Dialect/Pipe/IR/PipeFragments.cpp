@@ -134,7 +134,7 @@ static bool hasWarpgroups(Operation *op, int64_t rows) {
   return !region || region.getRole().getNumThreads() == rows / kFragmentRows * 128;
 }
 
-/// Of which each has half of the rows of a tile of weights.
+/// Checks for two warpgroups, each of which has half of the rows of a tile of weights.
 static LogicalResult verifyTwoWarpgroups(Operation *op) {
   if (hasWarpgroups(op, hw::weightTileRows))
     return success();

@@ -19,7 +19,7 @@ int64_t MmaOp::getBlockSize() {
   return isPower && scales.getColumns() == columns ? 32 : 16;
 }
 
-/// Of 6 or 8 bits.
+/// Returns true for elements of 6 or 8 bits.
 static bool isWide(SharedType tile) { return isByteElementType(tile.getElementType()); }
 
 bool MmaOp::isMXF8F6F4() { return isWide(getA().getType()) || isWide(getB().getType()); }

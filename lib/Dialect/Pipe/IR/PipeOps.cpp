@@ -149,7 +149,7 @@ LogicalResult fp4::pipe::verifyDestination(Operation *op, Value result, Value de
   return verifyIteration(op, channel, iteration);
 }
 
-/// The same of a load.
+/// Checks the end of a load.
 template <typename LoadLike> static LogicalResult verifyEnd(LoadLike op) {
   return verifyDestination(op, op.getResult(), op.getDest(), op.getChannel(), op.getIteration());
 }

@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Where tiles without a swizzle start: whole lines, more than bulk copies and TMA ask for.
+/// Alignment of tiles without a swizzle: whole lines, more than bulk copies and TMA ask for.
 static constexpr int64_t kLineBytes = 128;
 /// More than any memory on a chip holds; keeps sizes far from overflow.
 static constexpr int64_t kMaxDimension = 1 << 20;

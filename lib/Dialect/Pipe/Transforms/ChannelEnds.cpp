@@ -174,7 +174,8 @@ static bool isInductionVar(BlockArgument argument) {
          llvm::is_contained(*loop.getLoopInductionVars(), argument);
 }
 
-/// Both values are computed alike from the same values, given loops already found alike.
+/// Returns true when two values are computed alike from the same values, given loops already found
+/// alike.
 static bool sameValue(Value x, Value y, ArrayRef<std::pair<Operation *, Operation *>> alike) {
   if (x == y)
     return true;

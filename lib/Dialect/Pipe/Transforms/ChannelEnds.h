@@ -1,7 +1,7 @@
 //===- ChannelEnds.h - The two ends of a channel, compared ----------------===//
 //
-// Which roles produce into and consume from a channel, whether their loops agree, and whether the
-// iteration counters of an end count its stages.
+// Roles that produce into and consume from a channel, agreement of their loops, and iteration
+// counters that must count the stages of an end.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -50,7 +50,7 @@ private:
     ChannelOp channel;
     ChannelSharing sharing;
     SmallVector<Passed> blocks; ///< by rank
-    /// What the consumer that `op` belongs to has passed in block `rank`.
+    /// Returns the uses that the consumer to which `op` belongs has passed in CTA `rank`.
     Used &usedBy(Operation *op, uint32_t rank);
   };
   State &stateOf(Operation *op);
@@ -171,7 +171,7 @@ static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
   return diag;
 }
 
-/// What every block of the cluster runs; nothing when there are too many steps.
+/// Returns the steps that every CTA of the cluster runs; nothing when there are too many.
 static SmallVector<RoleTrace> tracesOf(gpu::GPUFuncOp kernel, fp4::hw::ClusterShape cluster,
                                        bool pairs, int64_t trips) {
   SmallVector<RoleTrace> traces;

@@ -1,7 +1,7 @@
 //===- Deadlock.h - Roles that wait for each other ------------------------===//
 //
 // The roles of a pipelined kernel and its channels form a process network: the next step of a role
-// depends only on the stages that it has passed. Whether it blocks is therefore independent of the
+// depends only on the stages that it has passed. A deadlock is therefore independent of the
 // schedule, and one run of only the channel ops decides it for given trip counts. Loops run one
 // iteration more than the deepest channel has stages, so that every ring fills once and wraps.
 //

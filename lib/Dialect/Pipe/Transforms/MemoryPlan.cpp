@@ -102,10 +102,10 @@ static int64_t stagesOfFragments(ChannelOp channel) {
 }
 
 /// More stages than this do not help a channel. One that is filled once has one. An accumulator
-/// that a loop fills takes as long as the loop, and one more is enough to overlap it. Of what is
-/// stored to global memory, one stage is read while the next is filled; fragments leave registers
-/// all at once, because the tensor core waits for that. Scales that have a channel of their own
-/// come in parts of a k tile, of which three cover a copy.
+/// that a loop fills takes as long as the loop, and one more is enough to overlap it. Among stages
+/// that are stored to global memory, one is read while the next is filled; fragments leave
+/// registers all at once, because the tensor core waits for that. Scales that have a channel of
+/// their own come in parts of a k tile, of which three cover a copy.
 int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   constexpr int64_t mostScales = 4;
   if (hasOnlyScales(channel))
@@ -153,8 +153,8 @@ static void deepenShared(MemoryPlan &plan, int64_t limit, llvm::function_ref<boo
 }
 
 /// Sets of scales that are of use. One warp that multiplies and copies scales knows the addresses
-/// of two, and its wait for the products that read a set is part of the one for the stage. Where a
-/// block has one tile, copies that wait for no products are worth more than these instructions.
+/// of two sets, and its wait for the MMAs that read a set is part of the wait for the stage. If a
+/// CTA has one tile, copies that wait for no MMAs are worth more than these instructions.
 static int64_t mostSets(const ChannelPlan &channel, bool hasSeveralTiles) {
   constexpr int64_t kKnown = 2;
   bool isOneWarp = !feedsScaleWarp(channel.channel) && hasSeveralTiles;
@@ -199,8 +199,8 @@ static ConsumerWaitOp readerOf(ChannelOp channel) {
   return reader;
 }
 
-/// Whether two accumulators may have `common` columns in common: a role that reads these first
-/// gives them back before it has read half of a tile.
+/// Returns true when two accumulators may have `common` columns in common: a role that reads these
+/// first gives them back before it has read half of a tile.
 static bool areReadFirst(ChannelOp channel, int64_t columns, int64_t common) {
   ConsumerWaitOp wait = readerOf(channel);
   SmallVector<ReadOp> reads = wait ? readsOf(wait) : SmallVector<ReadOp>();
@@ -287,7 +287,7 @@ static int64_t turnsOf(ChannelOp channel) {
   return turns;
 }
 
-/// What in `kernel` needs a place, without one.
+/// Collects the ops of `kernel` that need a place and have none.
 static MemoryPlan collect(gpu::GPUFuncOp kernel) {
   MemoryPlan plan;
   kernel.walk([&](Operation *op) {

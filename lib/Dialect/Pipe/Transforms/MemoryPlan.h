@@ -68,7 +68,7 @@ struct StageTilePlan {
   int64_t getSetColumns() const;
 };
 
-/// What the blocks of a cluster send to this one.
+/// Pieces that the CTAs of a cluster send to this one.
 struct JoinPlan {
   ClusterJoinOpInterface op;
   int64_t place = 0;
@@ -88,7 +88,7 @@ struct MemoryPlan {
   int64_t tmemColumns = 0; ///< columns to allocate: a power of two, at least 32
 };
 
-/// Of `most` stages, those that a channel can use.
+/// Returns how many of `most` stages a channel can use.
 int64_t mostStages(ChannelOp channel, int64_t most);
 
 /// Chooses depths and lays out both memories. Fails, with an error on `kernel`, when one stage per

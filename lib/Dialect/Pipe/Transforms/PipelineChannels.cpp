@@ -3,10 +3,10 @@
 // From the specialized to the pipelined form:
 //  1. MemoryPlan chooses depths and lays out shared and tensor memory; the plan becomes attributes.
 //  2. In every role a counter per channel is threaded through the loops around the channel's ops.
-//     It advances with each commit or release, so it is the number of stages passed since the start
+//     The counter advances with each commit or release, so it is the number of stages passed since the start
 //     of the kernel.
-//  3. A stage filled by tma begins with the announcement of its bytes: what its loads move, whole
-//     boxes for tensor maps and 512 bytes per existing block of scales.
+//  3. A stage filled by tma begins with the announcement of the bytes that its loads move: whole
+//     boxes for tensor maps and 512 bytes per existing scale tile.
 //  4. Scale tiles that have fewer sets than their channel has stages get a pipe.await_release.
 //  5. Accumulators that have columns in common get a pipe.partial_release behind the last read of
 //     these.
@@ -225,8 +225,8 @@ static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
 // Sets of tensor memory columns
 //===----------------------------------------------------------------------===//
 
-/// Where a channel has more stages than the tensor memory tiles made from it have sets, the role
-/// waits until the products that read a set are complete before it fills the set again.
+/// Makes a role wait until the MMAs that read a set of tensor memory tiles are complete before it
+/// fills the set again, if the channel has more stages than the tiles have sets.
 static void protectStageTiles(gpu::GPUFuncOp kernel) {
   llvm::SmallPtrSet<Operation *, 4> done;
   kernel.walk([&](TmemTileOpInterface tile) {
@@ -285,7 +285,8 @@ static void updateLaunches(ModuleOp module, gpu::GPUFuncOp kernel, int64_t bytes
   });
 }
 
-/// What the attribute `name` of the kernel bounds, which nobody needs any more; else `limit`.
+/// Returns the bound that the attribute `name` of the kernel gives, and removes the attribute,
+/// which nobody needs any more; else `limit`.
 static FailureOr<unsigned> takeLimit(gpu::GPUFuncOp kernel, StringRef name, unsigned limit) {
   Attribute attribute = kernel->removeAttr(name);
   if (!attribute)
@@ -298,7 +299,7 @@ static FailureOr<unsigned> takeLimit(gpu::GPUFuncOp kernel, StringRef name, unsi
   return unsigned(std::min<int64_t>(number.getInt(), limit));
 }
 
-/// What the attribute `name` of the kernel asks for, or 0.
+/// Returns the number that the attribute `name` of the kernel asks for, or 0.
 static int64_t askedFor(gpu::GPUFuncOp kernel, StringRef name) {
   auto number = kernel->getAttrOfType<IntegerAttr>(name);
   return number ? number.getInt() : 0;

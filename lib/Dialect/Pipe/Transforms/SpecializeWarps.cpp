@@ -6,12 +6,12 @@
 //     different roles. A tile that one role both makes and uses stays a value of that role. The
 //     crossing tiles of one block with the same producer and consumer become one channel. Tiles of
 //     one type of which each has been used when the next is made are successive stages of it, or
-//     begin one, all others are together in one stage. Where the kernel says so, scales that a role
+//     begin one, all others are together in one stage. If the kernel says so, scales that a role
 //     copies and operands that it multiplies have channels of their own.
 //  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
 //     its ends of channels are put in: acquire and commit around its accesses to the tiles it
 //     produces, wait and release around those to the tiles it consumes.
-//  3. What has become dead in a copy is erased. Scalar code before the roles that one role alone
+//  3. Ops that have become dead in a copy are erased. Scalar code before the roles that one role alone
 //     needs moves there.
 //
 //===----------------------------------------------------------------------===//
@@ -55,7 +55,8 @@ struct Crossing {
   bool take(Value tile);
   /// All stages have the same tiles, or there is one stage with all of them.
   void complete();
-  /// Whether tiles of `other` may be in its channel; with `separate` one engine uses all of them.
+  /// Returns true when tiles of `other` may be in its channel; with `separate` one engine uses all
+  /// of them.
   bool isLike(const Crossing &other, bool separate) const;
 };
 
@@ -120,7 +121,7 @@ LogicalResult KernelSpecializer::checkOps() {
   return failure(result.wasInterrupted());
 }
 
-/// Whether nothing uses `tile` where `later`, a tile of the same block, is made.
+/// Returns true when nothing uses `tile` behind `later`, a tile of the same block of code.
 static bool isUsedBefore(Value tile, Value later) {
   Block *block = tile.getParentBlock();
   return llvm::all_of(tile.getUsers(), [&](Operation *user) {
@@ -258,12 +259,12 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing, V
   ProducerCommitOp::create(builder, loc, crossing.channel, Value());
 }
 
-/// The same of a stage that it uses.
+/// Puts the ends of a consumer around its uses of a stage.
 void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, RoleAttr role,
                                        ValueRange tiles) {
   auto hasRole = [&](Operation *op) { return roleOf(op) == role; };
   Block *block = tiles.front().getParentBlock();
-  // What is made from a tile is used before the stage is released: the release covers the products.
+  // A tile made from the stage is used before the stage is released: the release covers the MMAs.
   SmallVector<Value> used = llvm::to_vector(tiles);
   for (Value tile : tiles)
     for (Operation *user : tile.getUsers())

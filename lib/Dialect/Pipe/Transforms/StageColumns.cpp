@@ -25,7 +25,8 @@ static bool countsTurns(Value value, ForEachWorkOp work) {
          matchPattern(next.getRhs(), m_One());
 }
 
-/// What `value` is in turns of parity `parity`: of the turn it may use the lowest bit only.
+/// Returns the value of `value` in turns of parity `parity`; it may use the lowest bit of the turn
+/// only.
 static std::optional<int64_t> valueIn(Value value, ForEachWorkOp work, int64_t parity) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))

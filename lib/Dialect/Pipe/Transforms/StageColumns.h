@@ -2,8 +2,8 @@
 //
 // Two accumulators of one channel may have columns in common: the last of stage 0 are the first of
 // stage 1. A role may read the ends of a tile in an order that follows from the parity of its turn,
-// which is that of the stage. Both the pass that places accumulators and the verifier ask here what
-// a read reads in either stage.
+// which is that of the stage. The pass that places accumulators and the verifier ask here for the
+// columns that a read reads in either stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

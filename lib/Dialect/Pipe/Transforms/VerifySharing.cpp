@@ -1,6 +1,6 @@
 //===- VerifySharing.cpp - Channels whose barriers several blocks share ---===//
 //
-// Blocks of a cluster run the same code. They stay in step only if what they do to a shared channel
+// CTAs of a cluster run the same code. The CTAs stay in step only if their use of a shared channel
 // does not depend on their place in the cluster: loops, branches and what they load for each other.
 //
 //===----------------------------------------------------------------------===//
@@ -24,8 +24,8 @@ namespace {
 /// Finds out whether a value depends on the place of its block in the cluster.
 class PlaceFinder {
 public:
-  /// Which part of the place along m counts: all of it, or that of a block in its pair, or that of
-  /// its pair.
+  /// Part of the place along m that counts: all of it, that of a CTA in its pair, or that of its
+  /// pair.
   enum class Part { All, InPair, OfPair };
 
   PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions, Part part = Part::All)
@@ -182,7 +182,8 @@ static LogicalResult verifyPairs(ChannelOp channel, const ChannelSharing &sharin
                   "write 'multicast m', which reaches the blocks of all pairs");
 }
 
-/// (C155) The blocks pass as many stages. Where nothing is multicast, those of a pair do.
+/// (C155) Checks that the CTAs pass as many stages. Without multicast, only the CTAs of a pair
+/// must.
 static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
                                    const ChannelSharing &sharing) {
   PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N},

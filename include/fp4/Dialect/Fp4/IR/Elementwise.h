@@ -1,8 +1,8 @@
 //===- Elementwise.h - Elementwise bodies of upstream operations ----------===//
 //
-// Which scalar operations of arith and math may stand in an elementwise body, that is in a
-// linalg.generic that becomes a kernel and in the epilogue of a product, and the numerics program
-// that such a body is. Numbers are f32, bf16 and f16, comparisons i1, and integers i32.
+// Scalar operations of arith and math that may stand in an elementwise region: a linalg.generic
+// that becomes a kernel, or the epilogue of a matmul. The header also declares the numerics program
+// of such a region. Numbers are f32, bf16 and f16, comparisons i1, and integers i32.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,8 +17,8 @@ namespace fp4 {
 
 /// f32, bf16 or f16.
 bool isElementType(mlir::Type type);
-/// i1, what comparisons give, and i32. They are read in the kernel that computes them, and no
-/// memory has them.
+/// i1, the type of comparisons, and i32. The kernel that computes such values also reads them, and
+/// no memory has them.
 bool isKernelOnlyType(mlir::Type type);
 /// A tensor that is one condition or integer: a number of a body, which needs no memory.
 bool isKernelOnlySplat(mlir::Operation *op);
@@ -31,13 +31,14 @@ std::optional<numerics::ElementOp> elementOpOf(mlir::Operation *op);
 /// "arith.addf, arith.subf, ...": the operations that have a step.
 std::string elementwiseOperations();
 
-/// Why `body` is no elementwise program of its first `inputs` arguments; empty where it is one.
-/// What it captures must be arith.constant, and its other arguments must not be used.
+/// Returns the reason why `body` is no elementwise program of its first `inputs` arguments; empty
+/// when `body` is one. Captured values must be arith.constant, and further arguments must not be
+/// used.
 std::string whyNotElementwise(mlir::Block &body, unsigned inputs);
 
 /// The program of a body for which whyNotElementwise is empty.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
-/// That of one operation on tensors, which has a step.
+/// The program of one operation on tensors, which has a step.
 numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 
 /// Why a linalg operation on tensors is not elementwise with rows and columns: every loop is

@@ -45,8 +45,8 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
   let description = [{
     Libraries agree on what a block scale is and differ in its last bit. A recipe is the order of
     the IEEE fp32 operations (round to nearest even, subnormals kept, no contraction) together with
-    their guards. It is written as the name of a recipe of lib/Numerics, followed by the decisions
-    in which it differs:
+    their guards. The attribute is written as the name of a recipe of lib/Numerics, followed by the
+    decisions that differ from this recipe:
 
     ```mlir
     #fp4.recipe<transformer_engine>
@@ -144,8 +144,8 @@ def Fp4_HadamardArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_HadamardArithmetic,
 def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   let mnemonic = "hadamard";
   let description = [{
-    The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation.
-    Its values make a round trip through bf16, or, with `rounding = none`, stay in fp32 as in
+    The random Hadamard transform that `fp4.hadamard` describes, as a part of another operation. The
+    values make a round trip through bf16, or, with `rounding = none`, stay in fp32 as in
     TransformerEngine's fast math. Parameters that are left out have the values shown:
 
     ```mlir
@@ -157,7 +157,7 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// What lib/Numerics calls it.
+    /// The options of the transform in lib/Numerics.
     ::fp4::numerics::HadamardOptions options() const;
   }];
 }

@@ -45,10 +45,10 @@ constexpr Format formatOf(numerics::BlockFormat format) { return static_cast<For
 /// Elements of the contraction axis that share one scale.
 inline int64_t blockSize(Format format) { return numerics::blockSizeOf(blockFormat(format)); }
 
-/// Whether scales are f32, of 1 x 128 or 128 x 128 elements.
+/// Returns true when scales are f32, of 1 x 128 or 128 x 128 elements.
 inline bool hasF32Scales(Format format) { return numerics::hasF32Scales(blockFormat(format)); }
 
-/// Whether data has two elements per byte.
+/// Returns true when data has two elements per byte.
 inline bool hasPackedData(Format format) { return numerics::isPacked(blockFormat(format)); }
 
 /// True for the element types of data that have a byte each: 6 and 8 bits.

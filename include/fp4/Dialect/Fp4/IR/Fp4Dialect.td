@@ -16,8 +16,8 @@ def Fp4_Dialect : Dialect {
     in the wrong layout does not verify.
 
     Every operation has one exact meaning, written as a formula in its description and computed by
-    the reference in lib/Numerics. Where libraries differ in the order of the fp32 operations, the
-    `recipe` attribute names the order that holds.
+    the reference in lib/Numerics. The `recipe` attribute names the order of the fp32 operations, in
+    which libraries differ.
   }];
   // fp4.name and fp4.dims: see docs/reference/semantics.md.
   let hasRegionArgAttrVerify = 1;

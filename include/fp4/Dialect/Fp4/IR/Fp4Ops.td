@@ -85,7 +85,7 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
   }];
 }
 
-// What fp4.hadamard and fp4.hadamard_amax have in common.
+// The common part of fp4.hadamard and fp4.hadamard_amax.
 class Fp4_HadamardBase<string mnemonic> : Fp4_TensorOp<mnemonic, [Fp4_InferTypes]> {
   dag transform = (ins AnyRankedTensor:$input,
                        DefaultValuedAttr<I64Attr, "16">:$size,
@@ -179,7 +179,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     data   = e2m1(fp32(input) * 2^(127 - scale))
     ```
 
-    Both casts saturate. reference/recipes.md has every recipe, its source, and the rules for NaN,
+    The two casts saturate. docs/Numerics.md has every recipe, its source, and the rules for NaN,
     infinity and zero; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |
@@ -261,7 +261,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
         -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     ```
 
-    Both orientations of a gradient, as TransformerEngine trains with them:
+    A quantization of a gradient in two orientations, as TransformerEngine trains with them:
 
     ```mlir
     %q, %s, %qt, %st = fp4.quantize %x amax %ax columnwise_amax %ay rng %rng
@@ -327,9 +327,9 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
     ```
 
     The result is computed in fp32 and rounded once to its element type. `recipe` is the recipe that
-    wrote the data (default: transformer_engine or ocp_floor). Its decision `dequantize` gives the
-    factor in the outer parentheses, and 2688 is 6 times its `e4m3_max`. There is no `amax` if the
-    recipe has no tensor scale.
+    wrote the data (default: transformer_engine or ocp_floor). The decision `dequantize` of the
+    recipe gives the factor in the outer parentheses, and 2688 is 6 times its `e4m3_max`. There is
+    no `amax` if the recipe has no tensor scale.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -395,7 +395,7 @@ def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
 def Fp4_UnswizzleScalesOp : Fp4_TensorOp<"unswizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales back to row-major";
   let description = [{
-    This is the inverse of `fp4.swizzle_scales`. Padding bytes are not read.
+    The operation is the inverse of `fp4.swizzle_scales`. Padding bytes are not read.
 
     | operand | element type        | shape | layout      |
     |---------|---------------------|-------|-------------|
@@ -418,8 +418,8 @@ def Fp4_StackScalesOp : Fp4_Op<"stack_scales", [Fp4_InferTypes]> {
   let description = [{
     The result has the rows of the shards, one shard after the other, in the layout of the shards.
     The ranks of a tensor- or sequence-parallel group quantize their rows by themselves and pad
-    them. This operation makes of their scales what quantizing the whole gives: it removes the
-    padding between shards and pads the whole at its end.
+    them. From their scales this operation makes the scales of the whole: it removes the padding
+    between shards and pads the whole at its end.
 
     | operand | element type        | shape   | layout |
     |---------|---------------------|---------|--------|
@@ -449,7 +449,7 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
     ```
 
     Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to (shards *
-    K) x M_rank, but a product needs K x (shards * M_rank). This holds for the data, and for the
+    K) x M_rank, but a product needs K x (shards * M_rank). The same is true of the data, and of the
     row-major scales before `fp4.swizzle_scales`.
 
     | operand | element type | shape |
@@ -475,11 +475,11 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
     alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))
     ```
 
-    The factor is computed in fp32, from the left. TransformerEngine's GEMM multiplies its product
-    by it. `lhs_recipe` and `rhs_recipe` are the recipes of the operands (default:
-    transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller for four-over-six.
-    Their decision `alpha` can select another formula: the product of the decode scales, or 1 over the
-    product of the encode scales.
+    The factor is computed in fp32, from the left. TransformerEngine's GEMM multiplies its result by
+    the factor. `lhs_recipe` and `rhs_recipe` are the recipes of the operands (default:
+    transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller for four-over-six. The
+    decision `alpha` of the recipes can select another formula: the product of the decode scales, or
+    1 over the product of the encode scales.
 
     One of the operands may have an amax for each of its rows (`per_row` of `fp4.quantize`). Then
     alpha has one number for each row, or each column, of the product. With `per_group` both have an

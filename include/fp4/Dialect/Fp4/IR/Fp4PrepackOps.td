@@ -16,12 +16,13 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
     The scales of NVFP4 change their form: exponents get another bias, and magnitudes below 2^-6 are
     no longer subnormal. An element whose scale is zero becomes zero, because no scale in that form is.
 
-    The result type of MXFP4 weights says what they are for: 16-bit floats, or activations of e4m3. The
-    latter has tiles of 128 by 128, whose rows have a power of two each, and the elements of a block
-    relative to it are normal numbers of e4m3. Where nonzero blocks of a row of a tile have scales that are
-    more than 2^11 apart, or one is NaN, the row is NaN in that tile: the range is checked, and no weight
-    is rounded. A block of zeros may get another scale. With `#fp4.weight_layout<wgmma_rows>` a row has
-    the same power of two in all tiles, and is NaN in all of them where its scales are too far apart.
+    The result type of MXFP4 weights names the activations beside them: 16-bit floats, or
+    activations of e4m3. The latter has tiles of 128 by 128, whose rows have a power of two each,
+    and the elements of a block relative to it are normal numbers of e4m3. A row becomes NaN in a
+    tile where its nonzero blocks have scales that are more than 2^11 apart, or where a scale is
+    NaN: the range is checked, and no weight is rounded. A block of zeros may get another scale.
+    With `#fp4.weight_layout<wgmma_rows>` a row has the same power of two in all tiles, and is NaN
+    in all of them where its scales are too far apart.
 
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|
@@ -45,9 +46,9 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
 def Fp4_UnprepackOp : Fp4_Op<"unprepack", [Fp4_InferTypes]> {
   let summary = "weights and scales back to row-major";
   let description = [{
-    This is the inverse of `fp4.prepack`: the codes of a block are those that were packed, unless
-    its scale is zero, and so are its scales. Of tiles for e4m3, a block of zeros may have another scale,
-    and all scales of a row that is NaN in a tile are NaN.
+    The operation is the inverse of `fp4.prepack`: the codes of a block are those that were packed,
+    unless its scale is zero, and so are its scales. With tiles for e4m3, a block of zeros may have
+    another scale, and all scales of a row that is NaN in a tile are NaN.
 
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|

@@ -21,21 +21,21 @@ def Fp4_BlockScaledMatmulOp
     The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
     the element type of the result.
 
-    A body, which fp4-fuse makes of the elementwise operations that follow a product, comes before
-    this rounding. Its first argument is the element in fp32, the others are elements of
-    `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
-    M x N that of both. In a product of G groups, G x 1 x N has the row of each group. It yields the
-    element of the result. Operations of arith and math have the meaning that they have in
-    linalg.generic (docs/reference/semantics.md lists them).
+    An epilogue region, which fp4-fuse makes of the elementwise operations that follow a matmul,
+    comes before this rounding. The first argument of the region is the element in fp32, the others
+    are elements of `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the
+    column, and of M x N that of both. In a matmul of G groups, G x 1 x N has the row of each group.
+    The region yields the element of the result. Operations of arith and math have the meaning that
+    they have in linalg.generic (docs/Spec.md lists them).
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
     block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, sa * sb, acc)`.
 
-    Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP MX
-    with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and weights
-    of mxfp4. Where an operand has elements of 8 bits, instructions of the tensor core have 32 elements
-    of K and not 64 (docs/reference/numerics.md).
+    Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP
+    MX with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and
+    weights of mxfp4. Instructions of the tensor core have 32 elements of K, not 64, if an operand
+    has elements of 8 bits (docs/Numerics.md).
 
     With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
@@ -43,29 +43,31 @@ def Fp4_BlockScaledMatmulOp
     K is cut where lhs has at most so many rows, and is one range where it has more.
 
     With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
-    equal parts of all slices of 256 elements of K that the first tiles have (docs/reference/semantics.md says which).
-    A tile that several workers have parts of is the sum of theirs in fp32, in the order of K. So W
-    thread blocks, or pairs of them, take equally long where the number of tiles does not divide by W.
+    equal parts of all slices of 256 elements of K of the first tiles (docs/Spec.md names these
+    tiles). A tile that several workers have parts of is the sum of theirs in fp32, in the order of
+    K. Thus W CTAs, or pairs of CTAs, take equally long where the number of tiles does not divide by
+    W.
 
-    With `groups` the product is one of several matrices: they are stacked in lhs, `groups` has the
-    rows of each, and every group has N rows of its own in rhs. A batched product has groups of
-    equal size, and an empty group has no result. With `offsets` the rows of groups are known on the
+    With `groups` the matmul multiplies several matrices: they are stacked in lhs, `groups` has the
+    rows of each, and every group has N rows of its own in rhs. A batched matmul has groups of equal
+    size, and an empty group has no result. With `offsets` the rows of groups are known on the
     device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
     `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
-    `expected_rows` are those that a group is expected to have, by which plans are chosen. They decide no
-    bit of the result, and groups may have other numbers of rows. Rows of the result that are of no group
-    are zero, or with `unspecified_rows` whatever they are: the kernel does not write them.
+    `expected_rows` are those that a group is expected to have, by which plans are chosen. The
+    expected rows decide no bit of the result, and groups may have other numbers of rows. Rows of
+    the result that are of no group are zero, or with `unspecified_rows` whatever they are: the
+    kernel does not write them.
 
     With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
-    suits products of a few rows with a matrix. This too decides bits of the result. So does
-    `tensor_core_k96`: instructions of the tensor core have 96 elements of K, on sm_103a, which has 1.5
-    times the rate with them. With `fast_accumulation` sums of f8E4M3FN activations and prepacked
-    weights stay in the tensor core and are not promoted every 128 elements of K.
+    suits small-M matmuls. The attribute decides bits of the result, and so does `tensor_core_k96`:
+    instructions of the tensor core have 96 elements of K, on sm_103a, which has 1.5 times the rate
+    with them. With `fast_accumulation` sums of f8E4M3FN activations and prepacked weights stay in
+    the tensor core and are not promoted every 128 elements of K.
 
-    With `rhs2` it is a dual product: two products of one lhs, of which the body takes the elements in
-    fp32 as its first two arguments. `alpha2` is the alpha of the second. So a gated unit such as
-    SwiGLU, silu(x w1^T) * (x w3^T), reads lhs once and has one result. Both rhs of a product of groups
-    have the rows of all groups, and prepacked ones contain their scales.
+    With `rhs2` the op is a dual GEMM: two GEMMs of one lhs, whose elements in fp32 are the first
+    two arguments of the epilogue region. `alpha2` is the alpha of the second. A gated unit such as
+    SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result. The two rhs of a
+    grouped matmul have the rows of all groups, and prepacked ones contain their scales.
 
     With `quantize_recipe` the elements that the body yields are quantized as `fp4.quantize` does, to
     the results `quantized`; a recipe with a tensor scale takes `quantize_amax`. A body that yields
@@ -73,19 +75,20 @@ def Fp4_BlockScaledMatmulOp
     largest magnitude of the elements, where a NaN counts as 0. The elements themselves are a result
     besides, the first, only where there is one result more than that.
 
-    A lhs of bf16 or f16 has no scales: its elements are factors as they are. It is the activation of
-    a product whose rhs has quantized weights. These may be prepacked: `fp4.prepack` gives a rhs that
-    contains its scales, in a layout that its type names. A lhs of nvfp4 or mxfp4 may have scales beside
-    prepacked weights: its elements become bf16 before the product, exactly but for magnitudes from 2^128 on.
+    A lhs of bf16 or f16 has no scales: its elements are factors as they are. Such a lhs is the
+    activation beside quantized weights. The weights may be prepacked: `fp4.prepack` gives a rhs
+    that contains its scales, in a layout that its type names. A lhs of nvfp4 or mxfp4 may have
+    scales beside prepacked weights: its elements become bf16 before the GEMM, exactly but for
+    magnitudes from 2^128 on.
 
-    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights. What its elements were
-    divided by, a number or one for each row, is alpha. Beside weights with scales the product is that
-    of a lhs of mxfp8_e4m3 whose scales are one. Beside weights that are prepacked for it, for each block
-    of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`, where the power of two is
-    that of the row of weights in its tile, and the sum is that of the tensor core. With
-    `arithmetic = #fp4.product_arithmetic<fast_accumulation>` it is the tensor core that adds all of K, or of a range
-    of it, and the power of two of the row, which is one in all tiles of `#fp4.weight_layout<wgmma_rows>`,
-    multiplies the sum.
+    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights. The divisor of its
+    elements, one number or one for each row, is alpha. Beside weights with scales the result is
+    that of a lhs of mxfp8_e4m3 with unit scales. Beside weights that are prepacked for it, for each
+    block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`,
+    where the power of two is that of the row of weights in its tile, and the sum is that of the
+    tensor core. With `arithmetic = #fp4.product_arithmetic<fast_accumulation>` it is the tensor
+    core that adds all of K, or of a split-K part, and the power of two of the row, which is one in
+    all tiles of `#fp4.weight_layout<wgmma_rows>`, multiplies the sum.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
@@ -190,12 +193,12 @@ def Fp4_BlockScaledMatmulOp
     bool isMXF8F6F4();
     /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
-    /// Its lhs are floats of 16 bits, which have no scales.
+    /// Returns true when the lhs is floats of 16 bits, which have no scales.
     bool hasFloatLhs() { return !getLhsScales(); }
-    /// Its lhs is f8E4M3FN without scales, beside mxfp4 weights with scales: the tensor core multiplies
-    /// as if the lhs had scales of one.
+    /// Returns true when the lhs is f8E4M3FN without scales, beside mxfp4 weights with scales: the
+    /// tensor core multiplies as if the lhs had unit scales.
     bool hasUnitScales();
-    /// Its rhs is a result of `fp4.prepack`, which contains the scales.
+    /// Returns true when the rhs is a result of `fp4.prepack`, which contains the scales.
     bool hasPrepackedRhs() { return !getRhsScales(); }
     /// Is several products, of which each has rows of lhs.
     bool isGrouped() { return getGroups() || getOffsets(); }
@@ -228,12 +231,12 @@ def Fp4_BlockScaledMatmulOp
     ::mlir::TypedValue<::mlir::RankedTensorType> getResult();
     /// Data and scales of each orientation; none without `quantize_recipe`.
     ::mlir::ResultRange getQuantized();
-    /// Their recipe writes rows, or columns.
+    /// Return true when the recipe of the results writes rows, or columns.
     bool quantizesRows();
     bool quantizesColumns();
     /// The amax; null without `with_amax`.
     ::mlir::Value getAmax();
-    /// It has one result, the matrix of elements.
+    /// Returns true when the op has one result, the matrix of elements.
     bool hasOnlyElements() { return !getQuantizeRecipe() && !getWithAmax(); }
   }];
 }

@@ -1,8 +1,8 @@
 //===- KernelPlan.h - How an operation becomes a kernel -------------------===//
 //
-// What fp4-plan-kernels decides for an operation, and what a lowering obeys. `#fp4.plan` carries
-// it. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by which
-// plans are parsed, printed, completed and verified (docs/concepts/plans.md).
+// Decisions that fp4-plan-kernels makes for an operation and that a lowering obeys. `#fp4.plan`
+// carries them. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by
+// which plans are parsed, printed, completed and verified (docs/Rationale/Plans.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -52,7 +52,7 @@ struct KernelPlan {
 
   bool operator==(const KernelPlan &) const = default;
 
-  /// This plan, with what it leaves open as in `other`.
+  /// Returns this plan, with its open fields taken from `other`.
   KernelPlan orElse(const KernelPlan &other) const;
   /// A field that a complete plan of this family has and this plan lacks; empty if there is none.
   llvm::StringRef missingField() const;

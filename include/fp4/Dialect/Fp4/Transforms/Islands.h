@@ -1,8 +1,8 @@
 //===- Islands.h - fp4 inside of the programs of other compilers ----------===//
 //
-// What fp4-outline-islands consists of: which operations go to the fp4 compiler together, and how
-// the tensors that only fp4 knows look to everybody else. docs/guides/embed.md is the way of a host
-// compiler through it.
+// The parts of fp4-outline-islands: the choice of operations that go to the fp4 compiler together,
+// and the form in which everybody else sees tensors that only fp4 knows. docs/Embedding.md leads a
+// host compiler through them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,8 +20,8 @@ inline constexpr llvm::StringLiteral kIslandsModule = "fp4_islands";
 /// none, because the host has no fp4 operation.
 mlir::OwningOpRef<mlir::ModuleOp> takeIslands(mlir::ModuleOp host);
 
-/// Whether the elements of `type` lie in memory otherwise than its shape says: two to a byte, or in
-/// the tiles of a scale layout. Only fp4 knows where, so the host handles bytes.
+/// Returns true when the elements of `type` lie in memory otherwise than its shape says: two to a
+/// byte, or in the tiles of a scale layout. Only fp4 finds them, so the host handles bytes.
 bool hasOwnStorage(mlir::Type type);
 
 /// The tensor of the bytes of `type`, with the shape of its buffer at function boundaries

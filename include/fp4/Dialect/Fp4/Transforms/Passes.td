@@ -9,7 +9,7 @@ def Fuse : Pass<"fp4-fuse"> {
   let description = [{
     **Why.** Quantizing is bound by memory, so its time depends on how often a tensor is read and
     whether intermediate tensors exist. A program is written in plain operations, and each operation
-    becomes a kernel. This pass reduces their number.
+    becomes a kernel. The pass reduces the number of kernels.
 
     **Precondition.** None. Helpers should be inlined and common subexpressions eliminated, because
     only operations of one block on one SSA value are merged.
@@ -24,17 +24,17 @@ def Fuse : Pass<"fp4-fuse"> {
     2. A rowwise and a columnwise `fp4.quantize` of one tensor that agree in format, recipe, block,
        rounding and random numbers are one with `outputs` both.
     3. Scales whose only use is `fp4.swizzle_scales` are written in layout tiled_128x4.
-    4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` is the body of its
-       epilogue (`fp4-generalize-elementwise` makes such operations). Where it alone reads two
-       products of one lhs, as a gated unit does, they are one dual product.
+    4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` becomes its
+       epilogue region (`fp4-generalize-elementwise` makes such operations). Two matmuls of one lhs
+       that only this operation reads, as in a gated unit, become one dual GEMM.
     5. An `fp4.quantize` of the elements of a product whose amax is known before the product, and an
        `fp4.amax` of them, are results of the product. Elements that nothing else reads are none.
     6. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
        `fp4.prologue`: their kernels load its inputs and compute it, and its result is not stored.
 
-    Where a candidate does not fire, a missed remark of category `fp4-fuse` says why, at the
-    operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
-    says what fired.
+    A missed remark of category `fp4-fuse` at the operation says why a candidate does not fire:
+    `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark says what
+    fired.
 
     The activations of a linear layer, as TransformerEngine quantizes them for training, are seven
     operations that become two:
@@ -128,7 +128,7 @@ def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** A host compiler has functions in which fp4 operations stand between operations of other
     dialects. The fp4 compiler compiles functions of fp4 operations, and the host knows nothing of
-    packed elements and scale layouts. This pass separates the two (docs/guides/embed.md).
+    packed elements and scale layouts. The pass separates the two (docs/Embedding.md).
 
     **Precondition.** Functions are inlined and simplified as far as the host wants; what is in two
     functions does not become one island.

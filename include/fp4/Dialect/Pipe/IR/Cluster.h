@@ -1,7 +1,7 @@
 //===- Cluster.h - Blocks of a cluster that share channels ----------------===//
 //
-// Which cluster runs a kernel, and which of its blocks arrive at which barriers of a channel. The
-// verifiers ask for the blocks of every rank; the lowering emits the same masks.
+// The cluster that runs a kernel, and the CTAs of it that arrive at each barrier of a channel. The
+// verifiers ask for the CTAs of every rank; the lowering emits the same masks.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -38,13 +38,13 @@ hw::ClusterDirection toHardware(Direction direction);
 /// "blocks along m", as messages name those that load a tile together.
 llvm::StringRef spellBlocksAlong(Direction direction);
 
-/// Of `parts` blocks that load a tile with `rows` rows of scales together, those along the rows. As
-/// many of the rest have blocks of 128x4 of one row side by side.
+/// Returns how many of the `parts` CTAs that load a tile with `rows` rows of scales together lie
+/// along the rows. The remaining factor of CTAs have scale tiles of one row side by side.
 inline int64_t rowPartsOfScales(int64_t rows, int64_t parts) {
   return std::gcd(parts, int64_t(llvm::divideCeil(rows, kScaleBlockRows)));
 }
 
-/// How the blocks of a cluster share one channel.
+/// Sharing of one channel among the CTAs of a cluster.
 struct ChannelSharing {
   hw::ClusterShape cluster;
   bool pairFills = false, pairUses = false; ///< this end is the tensor core of a pair
@@ -81,7 +81,7 @@ struct ChannelSharing {
   int32_t getNumReleasing() const;
 };
 
-/// How `channel` is shared; `pairs` as usesPairs(kernel) says.
+/// Returns how `channel` is shared; `pairs` is the result of usesPairs(kernel).
 ChannelSharing sharingOf(ChannelOp channel, bool pairs);
 
 } // namespace fp4::pipe

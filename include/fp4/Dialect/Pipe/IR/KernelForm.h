@@ -5,8 +5,8 @@
 
 namespace fp4::pipe {
 
-/// Whether `op` belongs to one role: an engine executes it, it is at an end of a channel, or it
-/// takes work that is requested.
+/// Returns true when `op` belongs to one role: an engine executes it, it is at an end of a channel,
+/// or it takes work that is requested.
 bool belongsToRole(mlir::Operation *op);
 
 /// Fails where such an op is outside of all roles: the kernel is in the sequential form, or is

@@ -24,9 +24,9 @@
 #include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
 
 namespace fp4::pipe {
-/// What an op on a channel does with a stage: the producer acquires it, announces the bytes of its
-/// loads, fills it and commits it; the consumer waits for it and releases it, before that perhaps a
-/// part of it, and may await that its own release is complete.
+/// Use of a stage by an op on a channel. The producer acquires the stage, announces the bytes of
+/// its loads, fills and commits it. The consumer waits for the stage and releases it, before that
+/// perhaps a part of it, and may await that its own release is complete.
 enum class ChannelUse {
   Acquire,
   Announce,
@@ -75,10 +75,10 @@ int64_t promotedBlocks(int64_t columns);
 hw::SwizzleMode swizzleMode(Layout layout);
 /// Bytes of a swizzled row: 32, 64 or 128; 0 for layouts without a swizzle.
 int64_t swizzleWidth(Layout layout);
-/// Whether 16 packed elements of 4 or 6 bits take 16 bytes in shared memory.
+/// Returns true when 16 packed elements of 4 or 6 bits take 16 bytes in shared memory.
 bool isPadded(Layout layout);
-/// Of an element in global memory, 0 where it is no number: codes of 6 bits take a byte each,
-/// except where TMA adds padding to packed ones.
+/// Bits of an element in global memory, 0 where there is no such number. Codes of 6 bits take a
+/// byte each, except where TMA adds padding to packed ones.
 int64_t bitsInMemory(mlir::Type elementType, Layout layout);
 /// Device buffer of a kernel argument; the rules of BufferTypes.h.
 mlir::MemRefType getBufferType(GlobalType type);

@@ -51,8 +51,9 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
     bool isElected() const { return !drives(Engine::Threads) && !drives(Engine::Convert); }
-    /// What completes this role's side of a channel whose tiles `engine` fills or uses: the bytes of
-    /// `tma`, the commits of `tensor`, or the arrivals of all `threads` where the role has some.
+    /// The kind of completion of this role's side of a channel whose tiles `engine` fills or uses:
+    /// the bytes of `tma`, the commits of `tensor`, or the arrivals of all `threads` where the role
+    /// has some.
     Engine getCompletion(Engine engine) const;
     /// Arrivals of one side that `completion` completes.
     int32_t getArrivals(Engine completion) const;

@@ -51,7 +51,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
-    threads; (C163) `bulk_store` is the one consumer of a shared payload that threads produce; (C159) there is one aligned stride per tile. It is smaller than the tile only where two
+    threads; (C163) `bulk_store` is the one consumer of a shared payload that threads produce;
+    (C159) there is one aligned stride per tile. The stride is smaller than the tile only where two
     stages of one tile in tensor memory overlap, in less than half of the tile.
 
     The two stages of such an accumulator hold more columns than are there. A producer takes a stage
@@ -135,8 +136,8 @@ def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
   let description = [{
     One arrival on the full barrier of stage `it mod depth` that adds `bytes` to what the loads
     signalling this stage must complete. Comes before those loads; the sum of their bytes equals
-    `bytes`. Where a pair's tensor core uses the stage, the leader announces the bytes of both
-    blocks, and its peer announces nothing. PTX: mbarrier.arrive.expect_tx.
+    `bytes`. If a pair's tensor core uses the stage, the leader announces the bytes of both CTAs,
+    and its peer announces nothing. PTX: mbarrier.arrive.expect_tx.
 
     Constraints: (C124) the channel's producer is tma.
 
@@ -186,10 +187,10 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
     Nothing arrives if the channel's stages are filled once, because nothing waits for them. (C123)
 
-    Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits until
-    all groups but this one have been read. It then arrives for the stage before, whose copies have
-    been read, and in a channel of depth 1 waits for its own group and arrives for its own stage. The
-    role ends when all groups have been read. PTX: cp.async.bulk.commit_group,
+    Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits
+    until all groups but this one have been read. The thread then arrives for the stage before,
+    whose copies have been read, and in a channel of depth 1 waits for its own group and arrives for
+    its own stage. The role ends when all groups have been read. PTX: cp.async.bulk.commit_group,
     cp.async.bulk.wait_group.read 1, mbarrier.arrive.
 
     Example:
@@ -204,9 +205,9 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
   let description = [{
     The consumer has read the columns that its stage has in common with the other stage, so the
     producer may fill that one. The consumer still holds the other columns, from tile size minus
-    stride up to the stride, and ends its access with `pipe.consumer_release`. That op then needs no
-    arrival: the producer takes this stage again after the next partial release of the same role. PTX:
-    what `pipe.consumer_release` emits otherwise.
+    stride up to the stride, and ends its access with `pipe.consumer_release`. The last release then
+    needs no arrival: the producer takes this stage again after the next partial release of the same
+    role. PTX: the arrival that `pipe.consumer_release` emits otherwise.
 
     Constraints: (C157) the stages of the channel overlap; the op is between the wait and the release
     of a stage, once; what follows reads columns that no other stage has, at places that are known.
@@ -227,12 +228,12 @@ def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
   let summary = "wait until the consumer's own release is complete";
   let description = [{
     The consumer waits for its release of the stage that it took `distance` iterations ago: the work
-    issued before that release is then done. It does not wait if there was no such stage. The
-    release of a `tensor` consumer is complete when its products are; they run later than the role's
-    thread, which waits here only if it is more than `distance` stages ahead. PTX:
-    mbarrier.try_wait.parity on the empty barrier of stage `(it - distance) mod depth`; or, where one
-    warp multiplies and copies and every wait for a stage is followed by one of these of distance 2, a
-    tcgen05.commit to the full barrier of the next stage, which then counts one arrival more.
+    issued before that release is then done. There is no wait without such a stage. The release of a
+    `tensor` consumer is complete when its MMAs are; they run later than the role's thread, which
+    waits here only if it is more than `distance` stages ahead. PTX: mbarrier.try_wait.parity on the
+    empty barrier of stage `(it - distance) mod depth`; or, where one warp multiplies and copies and
+    every wait for a stage is followed by one of these of distance 2, a tcgen05.commit to the full
+    barrier of the next stage, which then counts one arrival more.
 
     Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth.
 

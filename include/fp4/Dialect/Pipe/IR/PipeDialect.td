@@ -32,12 +32,12 @@ def Pipe_Dialect : Dialect {
     `convert-pipe-to-nvvm` lowers the third form. Loops, scalar and vector arithmetic are those of
     `scf`, `arith` and `vector`; counters, coordinates and sizes in a kernel are `i32`.
 
-    An op names the *engine* that executes it: `tma` (tensor maps and bulk copies into shared memory),
-    `tensor` (matrix instructions), `scale_copy` (shared to tensor memory), `threads` (ordinary
-    instructions), `convert` (threads that convert operands), `bulk_store` (bulk copies out of shared
-    memory), `work_queue` (requests for work).
-    Which warps drive which engine is a decision, the role plan `pipe.role_plan` of the sequential
-    `gpu.func` (`#pipe.role_plan`). No op and no kernel builder knows a role or a number of threads.
+    An op names the *engine* that executes it: `tma` (tensor maps and bulk copies into shared
+    memory), `tensor` (matrix instructions), `scale_copy` (shared to tensor memory), `threads`
+    (ordinary instructions), `convert` (threads that convert operands), `bulk_store` (bulk copies
+    out of shared memory), `work_queue` (requests for work). The assignment of warps to engines is a
+    decision, the role plan `pipe.role_plan` of the sequential `gpu.func` (`#pipe.role_plan`). No op
+    and no kernel builder knows a role or a number of threads.
 
     A kernel may run in clusters of blocks: `known_cluster_size` of the `gpu.func`, whose x counts
     along m and whose y counts along n. All blocks of a cluster work on the same tiles of
@@ -51,12 +51,12 @@ def Pipe_Dialect : Dialect {
     `pipe.alone`, the launches of the module ask for so much shared memory that a multiprocessor holds one
     block; `pipe.shared_bytes` stays what a block uses.
 
-    Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
-    `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
-    shared memory of the word that receives the address of the allocation). Where the schedule of its work
-    asks for it (`#pipe.cluster_launch`), `pipe.work_ring`: the byte offset of the ring of responses in
-    shared memory, and their number d. Behind d times 16 bytes are the full and then the empty barriers,
-    8 bytes each.
+    Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a CTA),
+    `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in shared
+    memory of the word that receives the address of the allocation). If the schedule of its work
+    asks for it (`#pipe.cluster_launch`), also `pipe.work_ring`: the byte offset of the ring of
+    responses in shared memory, and their number d. Behind d times 16 bytes are the full and then
+    the empty barriers, 8 bytes each.
   }];
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::LLVM::LLVMDialect"];
   let useDefaultTypePrinterParser = 1;

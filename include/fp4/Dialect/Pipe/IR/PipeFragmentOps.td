@@ -75,12 +75,12 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
 def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Convert"> {
   let summary = "reports rows of groups that decrease or are not there";
   let description = [{
-    The rows of group g are those from `offsets[g]` to `offsets[g + 1]`, or with two numbers for each
-    group those from `offsets[g][0]` to `offsets[g][1]`, numbers of 64 bits in two words. One thread of
-    the grid compares them with `limit`, the rows that there are, and with the group before. It writes
-    what is wrong with the first group that does not fit to `report`, which the host reads
-    (fp4rt_group_report). No other role waits for it. The role drives `convert` because it has threads
-    and no tiles. PTX: ld.global, atom.cas, st.release.sys.
+    The rows of group g are those from `offsets[g]` to `offsets[g + 1]`, or with two numbers for
+    each group those from `offsets[g][0]` to `offsets[g][1]`, numbers of 64 bits in two words. One
+    thread of the grid compares them with `limit`, the rows that there are, and with the group
+    before. The thread describes the first group that does not fit in `report`, which the host reads
+    (fp4rt_group_report). No other role waits for it. The role drives `convert` because it has
+    threads and no tiles. PTX: ld.global, atom.cas, st.release.sys.
 
     Constraints: (C455) offsets are a linear buffer of i32 with two columns and two rows or more, or
     with four columns, and report is one of 8 x i64.
@@ -281,8 +281,8 @@ def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> 
 def Pipe_ReadFragmentOp : Pipe_EngineOp<"read_fragment", "Threads"> {
   let summary = "this thread's elements of some columns of a fragment";
   let description = [{
-    Of every 8 columns from `column` on, a thread has two elements of one row and two of the row 8
-    below, in this order (`include/fp4/ISA/FragmentLayout.h`).
+    A thread has two elements of one row and two of the row 8 below for every 8 columns from
+    `column` on, in this order (`include/fp4/ISA/FragmentLayout.h`).
 
     Constraints: (C182) `column` and the columns that the vector covers, two for each element, are
     multiples of 8 within the fragment; the fragment has 64 rows.
@@ -388,9 +388,9 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
-    /// Of its place in shared memory, that of a line of the widest swizzle.
+    /// Alignment of the place in shared memory: a line of the widest swizzle.
     static constexpr int64_t kStagedAlignment = 1024;
-    /// Of shared memory, for all threads of the role; 0 where nothing is staged.
+    /// Bytes of shared memory for all threads of the role; 0 where nothing is staged.
     int64_t getStagedBytes();
   }];
 }
@@ -406,9 +406,9 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
     sequential form returns the tile; the other forms fill a tile of a channel acquired by this role.
     PTX: stmatrix.x4.
 
-    Constraints: (C325) the tile is returned or filled. It has 64 rows for each warpgroup of the role
-    and two columns for each element of the vector, of 16 bits and of the same type; a row is as wide
-    as the swizzle of the tile.
+    Constraints: (C325) the tile is returned or filled. The tile has 64 rows for each warpgroup of
+    the role and two columns for each element of the vector, of 16 bits and of the same type; a row
+    is as wide as the swizzle of the tile.
 
     Example:
     ```mlir

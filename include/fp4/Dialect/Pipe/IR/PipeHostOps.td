@@ -89,9 +89,9 @@ def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
 def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
   let summary = "a size that must hold when the host program runs";
   let description = [{
-    Where sizes are dynamic, what verifiers check otherwise is checked at run time: the program
-    fails with "`what` must be `expected`, but got `found`" and the note. A check of a size against
-    itself is erased.
+    Dynamic sizes are checked at run time, as verifiers check static ones: the program fails with
+    "`what` must be `expected`, but got `found`" and the note. A check of a size against itself is
+    erased.
 
     Example:
     ```mlir

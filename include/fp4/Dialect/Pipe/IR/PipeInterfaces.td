@@ -110,9 +110,10 @@ def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
     }]>,
   ];
   let extraClassDeclaration = [{
-    /// Of its place in shared memory.
+    /// Alignment of the place in shared memory, and bytes of the barriers in it.
     static constexpr int64_t kJoinAlignment = 16, kJoinBarrierBytes = 16;
-    /// Where the barriers are behind the place: the pieces have arrived, and they have been added.
+    /// Offset of the barriers within the place. One says that the pieces have arrived, and one that
+    /// they have been added.
     int64_t getBarriersOffset() { return getJoinBytes() - kJoinBarrierBytes; }
   }];
 }

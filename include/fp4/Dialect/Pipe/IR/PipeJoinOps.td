@@ -14,10 +14,10 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
   let summary = "true for the last of several blocks to arrive";
   let description = [{
     Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
-    `parts`, which makes it 0 again. What the warps that arrived before have stored is visible then. Every warp
-    of the role arrives at a number of its own, those of a warp in all blocks at the same: with what the
-    other warps of its block did it has nothing to do. Nobody waits. The number of parts is a constant,
-    or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
+    `parts`, which makes it 0 again. The stores of the warps that arrived before are visible then.
+    Every warp of the role counts in a number of its own, which the same warp of all CTAs shares.
+    The result says nothing of the other warps of its CTA. Nobody waits. The number of parts is a
+    constant, or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
 
     Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at
     least 2; (C419) there is either a constant or a value.
@@ -46,8 +46,8 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
 def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
   let summary = "this thread's row segment of a buffer that the kernel writes";
   let description = [{
-    The thread of accumulator lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
-    elements exist. It sees what a `pipe.store` of this kernel left there only after a `pipe.join`
+    The thread of TMEM lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
+    elements exist. The values of a `pipe.store` of this kernel are visible only after a `pipe.join`
     that came after the store. PTX: ld.global.
 
     Constraints: (C172) the buffer has two dimensions of the vector's element type, and its columns
@@ -77,10 +77,11 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<
     the block at place p mod S along m. Afterwards the first accumulator of a block has the sums in its
     own pieces, and what it had in the others.
 
-    Every block sends the pieces that others add to their shared memory, and waits until those of the
-    others have arrived for its own. What it adds of itself stays in registers. Before the next join the
-    blocks wait until the sums of this one are added. In the pipelined form the op has a place in shared
-    memory, which is `getJoinBytes` long: room for the pieces of the other blocks, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
+    Every CTA sends the pieces that other CTAs add to their shared memory, and waits until the
+    pieces for its own part have arrived. The piece that a CTA adds of its own stays in registers.
+    Before the next reduction the CTAs wait until the sums of this one are added. In the pipelined
+    form the op has a place in shared memory, which is `getJoinBytes` long: room for the pieces of
+    the other CTAs, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
 
     Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns` are
     a multiple of 8 that divides their columns; (C261) the cluster has at least two blocks along m.
@@ -108,17 +109,19 @@ def Pipe_JoinLanesOp : Pipe_EngineOp<
     "join_lanes", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
   let summary = "sums of the accumulators in tensor memory of the blocks of a cluster";
   let description = [{
-    Adds the accumulators that the S blocks along m have in tensor memory, element by element in fp32,
-    from the first block to the last. Of a pair the accumulator is that of both blocks, so S is half of
-    the blocks along m, and a block joins those that have its place in their pairs. Columns are shared
-    out: the block at place p adds `p * W` and the next ones, where the vector has W elements, and the
-    thread of lane r gets those of row r. Elements behind the last column are unspecified. Where the
-    role has several warpgroups, each has its part of the columns and shares these out.
+    Adds the accumulators that the S CTAs along m have in tensor memory, element by element in fp32,
+    from the first CTA to the last. The two CTAs of a pair have one accumulator, so S is half of the
+    CTAs along m, and a CTA exchanges with the CTAs that have its place in their pairs. Columns are
+    shared out: the CTA at place p adds `p * W` and the next ones, where the vector has W elements,
+    and the thread of TMEM lane r gets those of row r. Elements behind the last column are
+    unspecified. If the role has several warpgroups, each has its part of the columns and shares
+    these out.
 
-    Every block sends the columns that others add to their shared memory, and waits until those of the
-    others have arrived for its own. What it adds of itself stays in tensor memory until then. Before
-    the next join the blocks wait until the sums of this one are added. In the pipelined form the op has
-    a place in shared memory. PTX: tcgen05.ld, st.async.shared::cluster, mbarrier.arrive.
+    Every CTA sends the columns that other CTAs add to their shared memory, and waits until the
+    columns for its own part have arrived. The columns that a CTA adds of its own stay in tensor
+    memory until then. Before the next reduction the CTAs wait until the sums of this one are added.
+    In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
+    st.async.shared::cluster, mbarrier.arrive.
 
     Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two blocks
     along m, or two pairs, join; (C522) the vector has a multiple of 4 elements, at most 128, and S

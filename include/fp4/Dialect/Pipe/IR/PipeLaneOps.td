@@ -18,9 +18,9 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
   let summary = "product of two tiles without scales, in tensor memory";
   let description = [{
     `acc[m, n] = sum over k of a[m, k] * b[n, k]` over the k of one tile, in instructions of 32 in
-    ascending order. What was in the accumulator is overwritten. The sums are those of kind f8f6f4
-    (docs/reference/numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
-    With an accumulator of a pair, each block has 128 rows of A and half of the rows of B. PTX:
+    ascending order. The previous sums of the accumulator are overwritten. The sums are those of
+    kind f8f6f4 (docs/Numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
+    With an accumulator of a pair, each CTA has 128 rows of A and half of the rows of B. PTX:
     tcgen05.mma.kind::f8f6f4.
 
     Constraints: (C373) A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B; A has 128
@@ -78,11 +78,12 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
   let summary = "scaled fp4 elements to 16-bit floats in tensor memory";
   let description = [{
     `tile[n, k] = convert(source[n, k], scales[n, k / block])`, elements in ascending order.
-    `numerics::convertElement` beside floats is the definition: with scales of f8E4M3FN value * scale *
-    2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale * 2^-4 in bf16. Both are exact.
-    Elements behind the `blocks` blocks of 4 scale columns that exist (default: all) must be zeros of
-    `source`. Thread r of a warpgroup of the role converts row r. Two or four warpgroups share the work.
-    The sequential form returns the tile; the other forms fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
+    `numerics::convertElement` beside floats is the definition: with scales of f8E4M3FN value *
+    scale * 2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale * 2^-4 in bf16. The two
+    conversions are exact. Elements behind the `blocks` blocks of 4 scale columns that exist
+    (default: all) must be zeros of `source`. Thread r of a warpgroup of the role converts row r.
+    Two or four warpgroups share the work. The sequential form returns the tile; the other forms
+    fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
 
     Constraints: (C467) source is f4E2M1FN of 128 rows with layout swizzle_64B, one panel wide; its
     scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the shape
@@ -159,8 +160,8 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
 def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
   let summary = "the first column of a tile that this thread's warpgroup has";
   let description = [{
-    Warpgroup w of the role has the columns of the tile from w times those of the fragment on. Where the
-    accumulator is in tensor memory, the warpgroups have equal parts of its columns.
+    Warpgroup w of the role has the columns of the tile from w times those of the fragment on. An
+    accumulator in tensor memory is divided by columns into equal parts, one for each warpgroup.
 
     Constraints: (C374) a fragment is of lanes, and a tile of tensor memory is an accumulator whose
     columns the warpgroups divide.
@@ -208,9 +209,10 @@ def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
 def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
   let summary = "scale of one block of k, from tiles of them, that goes with this thread's sums";
   let description = [{
-    What `pipe.lane_scale` gives, from tiles in shared memory: a column of both is a block of k, a row of
-    `a` is one of the tile whose sums they scale, and a row of `b` is a block of 128 columns of the
-    result. Where `b` has more rows than one, each is that of a warpgroup of the role. PTX: ld.shared.
+    The factors of `pipe.lane_scale`, from tiles in shared memory: a column of both tiles is a scale
+    block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a block
+    of 128 columns of the result. Each row of a `b` with several rows belongs to one warpgroup of
+    the role. PTX: ld.shared.
 
     Constraints: (C376) both tiles are of f32 without a swizzle and have as many columns; A has 128 rows;
     B has one row, or as many as the role has warpgroups.

@@ -8,10 +8,10 @@
 
 namespace fp4::pipe {
 
-/// Where columns are not static they fill units of so many bytes, in which rows begin.
+/// Unit of rows whose columns are not static: rows begin at multiples of so many bytes.
 inline constexpr int64_t kRowUnitBytes = 16;
 
-/// What says of which sizes `global` is; null where its type alone does.
+/// Returns the op that gives the sizes of `global`; null where its type alone has them.
 MatrixOp matrixOf(mlir::Value global);
 
 } // namespace fp4::pipe

@@ -8,10 +8,10 @@ def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
   let summary = "device buffer whose sizes the kernel gets as numbers";
   let description = [{
     The same buffer as `global`, of a type with all sizes that are static. Its rows, or its rows of
-    scale blocks, are `pitch` bytes apart. Operations that read and write through the result take its
-    other sizes from here. Where 16 bytes of elements or more are stored at a time, `pitch` is a multiple
-    of 16, and dynamic columns take whole units of 16 bytes. Scales are stored in smaller pieces, and may
-    have any columns.
+    scale blocks, are `pitch` bytes apart. Operations that read and write through the result take
+    its other sizes from here. For stores of 16 bytes of elements or more at a time, `pitch` is a
+    multiple of 16, and dynamic columns take whole units of 16 bytes. Scales are stored in smaller
+    pieces, and may have any columns.
 
     Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type and
     layout; `columns` is present when its columns are dynamic, and `rows` only when its rows are.
@@ -35,9 +35,10 @@ def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
   let summary = "TMA descriptor of a device buffer with columns that the host knows when it runs";
   let description = [{
     `pipe.make_tensor_map` of a buffer whose columns are dynamic: `columns` logical elements of each
-    row exist. What makes the buffer has checked that its pitch is a multiple of 16 bytes.
+    row exist. The host has checked that the pitch of the buffer is a multiple of 16 bytes.
 
-    Where the map adds padding, it has checked that K is a multiple of 128 and the pitch one of 32 bytes.
+    For a map that adds padding, the host has checked that K is a multiple of 128 and the pitch a
+    multiple of 32 bytes.
 
     Constraints: (C491) the buffer is a row-major memref of rank 2 with dynamic columns, of the
     elements of the map, or bytes of them, or of rank 3 with rows of 512-byte blocks of scales.

@@ -11,11 +11,11 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
   let summary = "product of two tiles in shared memory, in registers";
   let description = [{
-    `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of 32
-    in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. What the fragment
-    held is overwritten, and the sums are complete when the op ends. The tensor core of sm_90a keeps
-    14 bits of such a sum (numerics.md), so `pipe.promote` adds it to an accumulator of fp32.
-    PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
+    `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of
+    32 in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. The previous
+    sums of the fragment are overwritten, and the sums are complete when the op ends. The tensor
+    core of sm_90a keeps 14 bits of such a sum (docs/Numerics.md), so `pipe.promote` adds it to an
+    accumulator of fp32. PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
 
     Constraints: (C220) the fragment is of wgmma with 64 rows; A and B are f8E4M3FN with rows of 128
     bytes and layout swizzle_128B; A has 64 rows from `row` on for each warpgroup of the role, and B
@@ -74,10 +74,11 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
 def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
   let summary = "scales of one block of k, from tiles of them, that go with this thread's sums";
   let description = [{
-    What `pipe.block_scales` gives, from tiles in shared memory: a column of both is a block of k, a row
-    of `a` is one of the tile whose sums they scale, and a row of `b` is a block of 128 columns of the
-    result. Warpgroup w of the role has the rows from `row + 64 w` on. A thread gets `a[r, column]` and
-    `a[r + 8, column]` of its rows, then `b[i, column]` for each row of `b`. PTX: ld.shared.
+    The factors of `pipe.block_scales`, from tiles in shared memory: a column of both tiles is a
+    scale block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a
+    block of 128 columns of the result. Warpgroup w of the role has the rows from `row + 64 w` on. A
+    thread gets `a[r, column]` and `a[r + 8, column]` of its rows, then `b[i, column]` for each row
+    of `b`. PTX: ld.shared.
 
     Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
     from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two

@@ -1,8 +1,8 @@
 //===- PipeResultOps.td - What an epilogue derives from its elements -----===//
 //
-// A thread of an epilogue has a segment of one row of the result in registers. These ops find the
-// largest magnitude of all of them, and exchange elements within a warp so that a thread has a segment
-// of a column.
+// A thread of an epilogue has a segment of one row of the result in registers. The ops of this file
+// find the largest magnitude of all of them, and exchange elements within a warp so that a thread
+// has a segment of a column.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPERESULTOPS_TD
@@ -56,9 +56,9 @@ def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
 def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads", [SameOperandsAndResultType]> {
   let summary = "the rows of a warp as columns";
   let description = [{
-    The 32 threads of a warp have 32 elements each: the thread of lane l has row l of a square. It gets
-    column l: `result[i]` of lane l is `value[l]` of lane i. All threads of the warp execute it. PTX:
-    shfl.sync.bfly.
+    The 32 threads of a warp have 32 elements each: the thread of lane l has row l of a square. The
+    thread gets column l: `result[i]` of lane l is `value[l]` of lane i. All threads of the warp
+    execute it. PTX: shfl.sync.bfly.
 
     Constraints: (C212) the vector has 32 elements.
 
@@ -76,11 +76,11 @@ def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads", [SameOperandsAndRes
 def Pipe_StoreColumnOp : Pipe_EngineOp<"store_column", "Threads"> {
   let summary = "predicated store of what this thread made of a column";
   let description = [{
-    Where `pipe.transpose` gave a thread a column of the result, this stores what the thread made of it:
-    codes, or their scales, as a segment of a row of `dest`. The thread of lane l of warp w writes
-    `dest[row + l, column + w * n + i] = value[i]` for the n elements of the vector, where the element
-    exists. Columns that only pad a block of a `tiled_128x4` buffer are written with zero, and its rows
-    that do so are not written.
+    Stores the codes or scales that a thread made of its column of the result (see
+    `pipe.transpose`), as a segment of a row of `dest`. The thread of lane l of warp w writes
+    `dest[row + l, column + w * n + i] = value[i]` for the n elements of the vector, where the
+    element exists. Columns that only pad a block of a `tiled_128x4` buffer are written with zero,
+    and its rows that do so are not written.
 
     Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the element
     type of the buffer, which has two dimensions and static columns; dynamic rows are those of a

@@ -55,8 +55,7 @@ def Pipe_StaticPersistentAttr
     - `panels<w>`: the grid is cut into panels of w columns of tiles. Within a panel, n runs fastest.
       About w tiles share each A tile, and the B tiles of a panel are used again by every row.
 
-    Where the kernel runs in clusters, a cluster is what takes tiles, and all of its blocks see each
-    of them.
+    In a kernel with clusters, a cluster takes tiles, and all of its CTAs see each of them.
 
     Constraints: (C146) only the raster `panels` has a width, which is at least 1.
 
@@ -74,10 +73,10 @@ def Pipe_ClusterLaunchAttr
   let mnemonic = "cluster_launch";
   let summary = "blocks, or clusters, that take over tiles of others which have not started";
   let description = [{
-    The grid has a block, or a cluster, for each tile. One that runs works on its own tile first. Then it asks the
-    hardware for one that has not started: that one will never start, and its tile is done here. So the work
-    is shared out while the kernel runs, by who is ready. The raster says which tile has number t, as
-    in `#pipe.static_persistent`.
+    The grid has a CTA, or a cluster, for each tile. A running CTA works on its own tile first. Then
+    it asks the hardware for a CTA that has not started: that CTA will never start, and its tile is
+    done here. The work is thus shared out while the kernel runs, to whichever CTA is ready. The
+    raster says which tile has number t, as in `#pipe.static_persistent`.
 
     `pipe.request_work` asks, in a role of its own. Responses arrive in a ring in shared memory, in every
     block of a cluster; each role takes each of them, in order. Up to `depth` responses wait there, so the

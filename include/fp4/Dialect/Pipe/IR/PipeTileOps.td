@@ -43,15 +43,15 @@ def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
 def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
   let summary = "numbers for this thread's accumulator columns";
   let description = [{
-    The thread of accumulator lane r gets `global[row + r, column + i]`, i = 0, 1, ... A dimension of
-    1 is the same for every row, or every column. Rows and columns that do not exist have the number
-    of the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
+    The thread of TMEM lane r gets `global[row + r, column + i]`, i = 0, 1, ... A dimension of 1 is
+    the same for every row, or every column. Rows and columns that do not exist have the number of
+    the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
     not be written while the kernel runs. `column` is a multiple of the vector's elements. With
     `transposed` the thread gets `global[row + i, column + r]`: its column of the buffer. With
-    `one_row` everything is of row `row`, such as that of a group, which exists. PTX: ld.global.nc.
+    `one_row` all elements are of row `row`, such as a group's. PTX: ld.global.nc.
 
-    Constraints: (C144) the buffer has two dimensions of the vector's element type; `rows` is
-    present when its rows are dynamic.
+    Constraints: (C144) the buffer is a matrix of the vector's element type; dynamic rows come with
+    `rows`.
 
     Example:
     ```mlir
@@ -72,9 +72,8 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
 def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
   let summary = "a row of a table";
   let description = [{
-    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. The table must
-    not be written while the kernel runs, so every role that needs an entry may load it anew. PTX:
-    ld.global.nc.
+    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. Nothing
+    writes the table while the kernel runs, so every role may load entries. PTX: ld.global.nc.
 
     Constraints: (C170) the table has one dimension, or two of which the vector is the second, 1, 2
     or 4 columns; both have one element type of 32 bits.
@@ -95,12 +94,11 @@ def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
 def Pipe_ExistingRowsOp : Pipe_Op<"existing_rows", [Pure]> {
   let summary = "rows of a box that its tensor has";
   let description = [{
-    Of a box of `box` rows that begins at `row` of a tensor with `rows` rows: how many of them exist.
-    A box behind the last row has all of its rows, because all of them load as zeros. `row` is a
-    multiple of `box`.
+    Counts the existing rows of a box of `box` rows at `row` of a tensor with `rows` rows. A box
+    behind the last row has all of its rows, which load as zeros. `row` is a multiple of `box`.
 
-    Constraints: (C472) `rows` is an argument of the kernel or a constant, so that it is known before
-    the roles begin; `box` is positive.
+    Constraints: (C472) `rows` is an argument of the kernel or a constant, so that it is known
+    before the roles begin; `box` is positive.
 
     Example:
     ```mlir
@@ -136,31 +134,32 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
   let summary = "TMA load of one box into shared memory";
   let description = [{
     Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
-    matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several panels
-    is as many boxes side by side. A tile of 64 rows of scales begins at a multiple of 64 rows, of
-    which each has a block. A tile of `halves_128x4` is a box of one block for each half of its rows and
-    each 4 columns. The sequential form returns the tile; the other forms fill a stage
-    of a channel acquired by this role, and signal its full barrier with the bytes of the whole tile.
-    PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
+    matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several
+    panels is as many boxes side by side. A tile of 64 rows of scales begins at a multiple of 64
+    rows, each with a scale tile. A tile of `halves_128x4` is a box of one scale tile for each half
+    of its rows and each 4 columns. The sequential form returns the tile; the other forms fill a
+    stage of a channel acquired by this role, and signal its full barrier with the bytes of the
+    tile. PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once
+    per box.
 
-    With `multicast`, the blocks of the cluster along a direction need the same tile and load it
-    together. Each loads a part, and sends it to all: parts are as many rows, or of scales as many
-    blocks of 128x4, of a row of blocks where there are more parts than such rows. Every block gets the
-    whole tile, and its barrier the bytes of the whole tile. The direction `pairs` means the blocks
-    along m that have the same place in their pairs, which need the same half of B. PTX:
-    .multicast::cluster. Where the pair's tensor core uses the stage, the loads of both blocks
+    With `multicast`, the CTAs of the cluster along a direction need the same tile and load it
+    together. Each loads a part, and sends it to all: parts have equally many rows, or of scales
+    equally many scale tiles, of one row of scale tiles where there are more parts than such rows.
+    Every CTA gets the whole tile, and its barrier the bytes of the whole tile. The direction
+    `pairs` means the CTAs along m that have the same place in their pairs, which need the same half
+    of B. PTX: .multicast::cluster. If the pair's tensor core uses the stage, the loads of both CTAs
     signal the barrier of the leader. PTX: .cta_group::2.
 
-    With `rows`, the map has a tail. Where fewer rows exist than the box has, these alone are loaded and
-    counted. The others of the tile keep what they have: zeros from the start of the kernel, or rows of
-    a tile before.
+    With `rows`, the map has a residue (the type says `tail`). Only the existing rows of the box are
+    loaded and counted. Other rows of the tile keep zeros, or rows of a tile before.
 
-    Constraints: (C473) a map with a tail comes with `rows` from `pipe.existing_rows` of as many rows as
-    its box has, and one block loads the tile; (C109) the tile has the shape, element type and layout of
-    the map, or its panels have, or with `multicast` each block's part of them; (C424) the map of a
-    halves_128x4 tile has boxes of one block, 128x4, and its halves are the parts of a pair; (C110) either
-    the op returns a tile, or it has a destination and a channel; (C151) the cluster has several blocks in the direction of
-    `multicast`, and the parts of the tile are aligned as tiles are.
+    Constraints: (C473) a map with a tail comes with `rows` from `pipe.existing_rows` of as many
+    rows as its box has, and one CTA loads the tile; (C109) the tile has the shape, element type and
+    layout of the map, or its panels have, or with `multicast` each CTA's part; (C424) the map of a
+    halves_128x4 tile has boxes of one scale tile, 128x4, and its halves are the parts of a pair;
+    (C110) either the op returns a tile, or it has a destination and a channel; (C151) several CTAs
+    of the cluster lie in the direction of `multicast`, and the parts of the tile are aligned as
+    tiles are.
 
     Example:
     ```mlir
@@ -190,7 +189,7 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     bool canSignalLeader() { return true; }
     /// Parts of the tile that different blocks load: 1 without multicast.
     int64_t getParts();
-    /// How many of `parts` lie along the rows: all, but of scales as many as there are rows of blocks.
+    /// Parts along the rows: all, or for scales at most as many as rows of scale tiles.
     int64_t getRowParts(int64_t parts);
   }];
   let assemblyFormat = [{
@@ -206,16 +205,16 @@ def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
   let description = [{
     Copies the 512-byte blocks whose first is (row_block, column_block) of a `tiled_128x4` buffer,
     in units of 128 rows and of 4 scale columns. Per row of blocks of the tile it is one copy of
-    `blocks` contiguous 512-byte blocks (default: all of the tile, whose columns then exist); a row of blocks beyond the
-    buffer's last is replaced by the last. With `in_bounds` no tile reaches beyond it: `row_block`
-    is a multiple of the tile's rows of blocks. PTX: cp.async.bulk.shared::cta.global, once per row
-    of blocks, `blocks * 512` bytes each.
+    `blocks` contiguous 512-byte blocks (default: all of the tile, whose columns then exist); a row
+    of blocks beyond the buffer's last is replaced by the last. With `in_bounds` no tile reaches
+    beyond it: `row_block` is a multiple of the tile's rows of blocks. PTX:
+    cp.async.bulk.shared::cta.global, once per row of blocks, `blocks * 512` bytes each.
 
     Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
-    the source's rows are static when the tile has more than one row of blocks, and the tile has whole
-    blocks; (C112) `blocks` is
-    present when the source's static blocks of columns are not a multiple of the tile's; (C129) with
-    `in_bounds` the source's static rows of blocks are a multiple of the tile's.
+    the source's rows are static when the tile has more than one row of scale tiles, and the tile
+    has whole scale tiles; (C112) `blocks` is present when the source's static scale tiles of a row
+    are not a multiple of the tile's; (C129) with `in_bounds` the source's static rows of scale
+    tiles are a multiple of the tile's.
 
     Example:
     ```mlir
@@ -264,14 +263,14 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
     memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
     earlier one is not ordered before it. For a tile of a pair, each block's scales go from its
-    shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
-    side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
-    mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
+    shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by side,
+    the first `at` a column of the allocation. Iteration i of the source's channel uses tile i mod
+    `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
     products which read the set are complete; with fewer sets a `pipe.await_release` precedes the
-    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block; of
-    layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
+    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block;
+    of layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
 
-    Constraints: (C113) the tiles have the same shape, element type and layout; `sets` is positive and comes
+    Constraints: (C113) the tiles have the same shape, elements and layout; a positive `sets` comes
     with `at`.
 
     Example:
@@ -293,35 +292,35 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
 def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let summary = "block-scaled matrix multiply of one k tile";
   let description = [{
-    `acc[m, n] = (accumulate ? acc[m, n] : 0)
-                 + sum over k of a[m, k] * sa[m, k / block] * b[n, k] * sb[n + r, k / block]`
-    for k below `64 * steps`, `32 * steps` where elements have 8 bits, or `96 * steps` with `k96` (default:
-    the tile's K), with
-    block = K / scale columns of the tile, 16 (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * sa[m, k / block] * b[n, k] *
+    sb[n + r, k / block]` for k below `64 * steps`, `32 * steps` where elements have 8 bits, or
+    `96 * steps` with `k96` (default: the tile's K), with block = K / scale columns of the tile, 16
+    (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
     multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
-    instruction; the first takes `accumulate`, later ones accumulate.
-    PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
-    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. With `k96` an instruction has K = 96, by a bit
-    of its descriptor: 48 bytes of a row, which may begin in one panel and end in the next, and 6 or 3
-    scales, which may begin in one block of scales and end in the next. `part = array<i64: f, n>` are the
-    n instructions of the tile from the f-th on: the scale tiles are theirs alone, and the first of them
-    takes `accumulate`.
+    instruction; the first takes `accumulate`, later ones accumulate. PTX:
+    tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
+    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. With `k96` an instruction has K = 96,
+    by a bit of its descriptor: 48 bytes of a row, which may begin in one panel and end in the next,
+    and 6 or 3 scales, which may begin in one block of scales and end in the next.
+    `part = array<i64: f, n>` are the n instructions of the tile from the f-th on: the scale tiles
+    are theirs alone, and the first of them takes `accumulate`.
 
     The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
     Each block has its half of the rows of A with their scales, its half of the rows of B, and the
     scales of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
 
-    Constraints: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B agree in N, one of 8..256 in steps of 8;
-    B of a block of a pair has half as many rows; (C115) A and B are f4E2M1FN, of the same K, a
-    multiple of 64, or (C291) one of them has 8 or 6 bits: each is f8E4M3FN, f8E5M2, or of 6 or 4 bits in
-    layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of
-    f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
-    block implies, and enough rows; (C440) those of B have layout halves_128x4 and as many rows as the
-    accumulator columns where a pair has 128 rows, and else layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none
-    does; (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits, layout
-    swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as many rows as the
-    accumulator columns, in whole blocks of 128; (C486) `part` is of instructions of K = 96 that the tile
-    has, and begins with a block of four scales.
+    Constraints: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B agree in N, one
+    of 8..256 in steps of 8; B of a block of a pair has half as many rows; (C115) A and B are
+    f4E2M1FN, of the same K, a multiple of 64, or (C291) one of them has 8 or 6 bits: each is
+    f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64,
+    with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type
+    of one format and the columns its block implies, and enough rows; (C440) those of B have layout
+    halves_128x4 and as many rows as the accumulator columns where a pair has 128 rows, and else
+    layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none does;
+    (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits,
+    layout swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as
+    many rows as the accumulator columns, in whole blocks of 128; (C486) `part` is of instructions
+    of K = 96 that the tile has, and begins with a block of four scales.
 
     Example:
     ```mlir
@@ -361,10 +360,10 @@ def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
   let summary = "every 16 rows of a tile, transposed, times one small matrix";
   let description = [{
     `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
-    A and the `n` rows of B, with i below 16. What was in the accumulator is overwritten. A row-major
-    tile that TMA loaded is read as it lies: its columns become the rows of the accumulator ("MN-major"
-    operand), B is K-major. Products of bf16 or f16 are exact and their sum is fp32. One instruction
-    per slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
+    A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
+    A row-major tile that TMA loaded is read as it lies: its columns become the rows of the
+    accumulator ("MN-major" operand), B is K-major. Products of bf16 or f16 are exact and their sum
+    is fp32. One instruction per slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
 
     Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
     swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
@@ -398,12 +397,12 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
   let summary = "the matrix of a random Hadamard transform in shared memory";
   let description = [{
     `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
-    else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The entries,
-    1/4 and -1/4, are exact in bf16. Every thread writes two of them. The sequential form returns the
-    tile; the other forms fill a tile of a channel acquired by this role.
+    else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The
+    entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them. The sequential form
+    returns the tile; the other forms fill a tile of a channel acquired by this role.
 
-    Constraints: (C126) the tile is 16x16 of bf16 with layout swizzle_32B, returned or filled;
-    `signs` has 16 bits.
+    Constraints: (C126) the returned or filled tile is 16x16 bf16 in swizzle_32B; `signs` has 16
+    bits.
 
     Example:
     ```mlir
@@ -423,9 +422,9 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
 def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let summary = "accumulator columns of this thread's row";
   let description = [{
-    The thread of accumulator lane r (r = thread index within the four epilogue warps) gets
-    `acc[r, column + i]`, i = 0, 1, ... Where a pair has 128 rows, it gets
-    `acc[r mod 64, h * columns/2 + column + i]` of the block's rows, with h of `pipe.lane_half`. PTX:
+    The thread of TMEM lane r (r = thread index within the four epilogue warps) gets
+    `acc[r, column + i]`, i = 0, 1, ... In a pair with 128 rows, it gets
+    `acc[r mod 64, h * columns/2 + column + i]` of the CTA's rows, with h of `pipe.lane_half`. PTX:
     tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
     Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type
@@ -448,9 +447,9 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
 def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
   let summary = "which half of the lanes this thread's lane is in";
   let description = [{
-    0 for lanes 0 to 63, 1 for lanes 64 to 127. Where a pair has 128 rows, threads of both halves have the
-    same rows of the block and different columns: what a thread of lane r reads is in row `row - 64 * h + r`
-    and in columns from `column + h * columns / 2` on.
+    0 for TMEM lanes 0 to 63, 1 for TMEM lanes 64 to 127. In a pair with 128 rows, threads of both
+    halves have the same rows of the CTA and different columns: a thread of TMEM lane r reads
+    elements of row `row - 64 * h + r` and of columns from `column + h * columns / 2` on.
 
     Example:
     ```mlir
@@ -469,8 +468,8 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
     is the accumulator lane of the thread. `columnwise` says that this output is the transposed
-    input. `held` codes and scales are computed where this op is and not where they are used, so that
-    registers keep them and not the elements.
+    input. `held` codes and scales are computed where this op is and not where they are used, so
+    that registers keep them and not the elements.
 
     Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
     format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
@@ -506,11 +505,11 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
   let summary = "predicated store of this thread's row segment";
   let description = [{
     The thread of accumulator lane r writes `dest[row + r, column + i] = value[i]` where
-    `row + r < rows` and `column + i <` the columns of dest. `rows` defaults to the static rows
-    of the buffer. Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
-    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column` is
-    a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns that
-    only pad a block are written with zero.
+    `row + r < rows` and `column + i <` the columns of dest. `rows` defaults to the static rows of
+    the buffer. Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
+    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column`
+    is a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns
+    that only pad a block are written with zero.
 
     With `transposed` the thread writes `dest[row + i, column + r] = value[i]`, its column of dest.
     `row` then is the multiple. The threads of a warp write elements that lie side by side.
@@ -538,13 +537,15 @@ def Pipe_StageOp : Pipe_EngineOp<
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "this thread's row segment into a tile of shared memory";
   let description = [{
-    The thread of accumulator lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its role
-    `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to global memory. Threads of one phase write 16 bytes of different
-    rows each, which the swizzle of the tile puts in different banks. The sequential form returns
-    the tile; the other forms fill a tile of a channel acquired by this role. PTX: st.shared.v4.
+    The thread of accumulator lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its
+    role `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to
+    global memory. Threads of one phase write 16 bytes of different rows each, which the swizzle of
+    the tile puts in different banks. The sequential form returns the tile; the other forms fill a
+    tile of a channel acquired by this role. PTX: st.shared.v4.
 
-    Constraints: (C160) the tile is returned or filled. It has 128 rows for each warpgroup of the role,
-    one or two, and as many columns as the vector has elements, of the same type; a row is as wide as the swizzle of the tile.
+    Constraints: (C160) the tile is returned or filled. The tile has 128 rows for each warpgroup of
+    the role, one or two, a column for each element of the vector, of the same type; a row is as
+    wide as the swizzle of the tile.
 
     Example:
     ```mlir
@@ -574,13 +575,12 @@ def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
     The copy reads the tile through the async proxy after the role took the stage, and the threads
     that filled it have executed fence.proxy.async before they handed it over. The release of the
     stage waits until the copy has read it (`pipe.consumer_release`). PTX:
-    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes: the
-    first half of its rows goes to (row, column), the second to (row, column + halves).
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes:
+    the first half of its rows goes to (row, column), the second to (row, column + halves).
 
-    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C441) with
-    `halves`, a positive multiple of 16 bytes, it has twice the rows of the box; (C162)
-    outside of the sequential form the tile comes from a `pipe.consumer_wait` of a role that drives
-    no `threads`.
+    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C441)
+    with `halves`, a positive multiple of 16 bytes, it has twice the rows of the box; (C162) outside
+    of the sequential form a role without `threads` gets the tile from `pipe.consumer_wait`.
 
     Example:
     ```mlir

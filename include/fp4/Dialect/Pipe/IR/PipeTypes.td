@@ -7,7 +7,7 @@ include "fp4/Dialect/Pipe/IR/PipeDialect.td"
 class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
     : TypeDef<Pipe_Dialect, name, traits> {
   let mnemonic = typeMnemonic;
-  /// Of types with a shape and a layout.
+  /// Members of types with a shape and a layout.
   code tileDecls = [{
     /// Rows of the tile (the M or N direction).
     int64_t getRows() const { return getShape()[0]; }
@@ -198,11 +198,12 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
   let summary = "accumulator in the registers of a warp or warpgroup";
   let description = [{
     The accumulator of an instruction that leaves it in registers. `wgmma` shares 64 rows among the
-    128 threads of a warpgroup, `mma_sync` 16 rows among the 32 threads of a warp. Which thread has
-    which element is the law of `include/fp4/ISA/FragmentLayout.h`. A fragment of more rows is made
-    by several instructions. `lanes` has what threads add up from the 128 lanes of tensor memory:
-    thread r of a warpgroup has row r. It never leaves its threads: it is no payload of a channel. A fragment of
-    f8E4M3FN has weights that a warpgroup holds as operand A (`pipe.hold_weights`).
+    128 threads of a warpgroup, `mma_sync` 16 rows among the 32 threads of a warp. The thread that
+    has an element follows from `include/fp4/ISA/FragmentLayout.h`. A fragment of more rows is made
+    by several instructions. `lanes` has the sums that threads add up from the 128 TMEM lanes:
+    thread r of a warpgroup has row r. A fragment never leaves its threads: it is no payload of a
+    channel. A fragment of f8E4M3FN has weights that a warpgroup holds as operand A
+    (`pipe.hold_weights`).
 
     Constraints: (C158) the element type is f32, or f8E4M3FN for `wgmma`, the rows are a multiple of
     those of the instruction, and the columns are such as it has, 8 to 256 in steps of 8, or any

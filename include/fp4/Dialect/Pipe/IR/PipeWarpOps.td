@@ -62,9 +62,9 @@ def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
   let summary = "where in a tile the fragment of this thread's warp begins";
   let description = [{
     The row and the column of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out, that
-    `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. These
-    ops count 16 rows for each warp of the role before, so the row is that much less than the first of
-    the fragment, and perhaps negative.
+    `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. The
+    two ops count 16 rows for each warp of the role before, so the row is that much less than the
+    first of the fragment, and perhaps negative.
 
     Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows and
     columns, and the role has a warp for each fragment of the tile.
@@ -148,11 +148,11 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
     the 128 rows once. The thread of accumulator lane r gets n elements of row r: those of warpgroup
     w of the role from column `first` = w * n on.
 
-    With `transposed` the rows of fragments are columns of the result, as in `pipe.store_fragment`: the
-    one vector has elements of rows from `row` on, a multiple of 8, as many as it has columns of a
-    fragment. A segment is a part of the 64 columns of a warpgroup, from `column` on, a multiple of 16:
-    `first` is 64 w + `column`. Where the fragments have R < 128 rows of the result, lane r has row r
-    modulo R.
+    With `transposed` the rows of fragments are columns of the result, as in `pipe.store_fragment`:
+    the one vector has elements of rows from `row` on, a multiple of 8, as many as it has columns of
+    a fragment. A segment is a part of the 64 columns of a warpgroup, from `column` on, a multiple
+    of 16: `first` is 64 w + `column`. If the fragments have R < 128 rows of the result, thread r
+    has row r modulo R.
 
     Warpgroups get their elements one after the other, so that the place in shared memory, which the
     op has in the pipelined form, is `getStagedBytes` long: the segments of one. All threads of the
@@ -179,7 +179,7 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
   let extraClassDeclaration = engineDecl # [{
     /// Rows of which the role has the elements, and bytes of a line of the widest swizzle.
     static constexpr int64_t kRows = 128, kLineBytes = 128;
-    /// Of shared memory: the segments of one warpgroup, in whole lines.
+    /// Bytes of shared memory: the segments of one warpgroup, in whole lines.
     int64_t getStagedBytes();
   }];
 }

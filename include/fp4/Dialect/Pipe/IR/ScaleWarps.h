@@ -12,9 +12,9 @@
 
 namespace fp4::pipe {
 
-/// On a kernel without roles: scales have channels of their own, beside those of the operands that
-/// a role multiplies. They come in smaller parts then, and are copied before the operands are
-/// there.
+/// Attribute of a kernel without roles: scales have channels of their own, apart from the channels
+/// of the operands that a role multiplies. The scales then come in smaller parts, and are copied
+/// before the operands are there.
 inline constexpr llvm::StringLiteral kSeparateScalesAttr = "pipe.separate_scales";
 
 /// The second warp of the role copies scales.
@@ -23,11 +23,12 @@ bool hasScaleWarp(RoleAttr role);
 /// All that is done with stages of the channel is to copy scales out of them.
 bool hasOnlyScales(ChannelOp channel);
 
-/// Such a warp copies scales out of the stages of the channel.
+/// Returns true when a scale warp copies scales out of the stages of the channel.
 bool feedsScaleWarp(ChannelOp channel);
 
-/// What its barriers take in shared memory: of each of its `depth` stages full, empty, and where a
-/// warp of its own copies scales out of it, copied; behind those one for all copies of this warp.
+/// Bytes of the barriers in shared memory: for each of the `depth` stages full, empty and, where a
+/// warp of its own copies scales out of the stage, copied; after them one barrier for all copies of
+/// this warp.
 int64_t barrierBytes(ChannelOp channel, int64_t depth);
 
 } // namespace fp4::pipe

@@ -5,8 +5,9 @@
 
 namespace fp4::pipe {
 
-/// Stages of `channel` that `region` takes in each iteration of its loop, such as two where each
-/// has the weights of one of two products. Of a role in turn they are those of one warpgroup.
+/// Returns the number of stages of `channel` that `region` takes in each iteration of its loop,
+/// such as two where each has the weights of one of two GEMMs. For roles in turn the stages are
+/// those of one warpgroup.
 int64_t stagesOfIteration(ChannelOp channel, RoleRegionOp region);
 
 } // namespace fp4::pipe

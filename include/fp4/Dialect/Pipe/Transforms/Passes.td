@@ -90,24 +90,24 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
 def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
   let summary = "Give channels depth, place and iteration counters";
   let description = [{
-    **Why.** A channel of several stages lets the producer work ahead. This pass decides how many
-    fit, where each lies, and which barrier phase belongs to which iteration.
+    **Why.** A channel of several stages lets the producer work ahead. The pass decides how many
+    stages fit, where each lies, and which barrier phase belongs to which iteration.
 
     **Precondition.** Kernels in the specialized form.
 
     **What holds afterwards.** Channels through tensor memory have up to `max-accumulators` stages
-    where the columns suffice beside the scale tiles, but no more than two where a loop fills a stage;
-    channels through shared memory share what the target has of it, at most `max-stages` each, and
-    one stage where they are filled outside of loops. Scale tiles get a set of columns for each stage
-    that they are copied from, or as many as fit and a `pipe.await_release`. Where the kernel's attribute `nvvm.minctasm` wants
-    several blocks on a multiprocessor, each plans with its share. Tiles of the widest alignment come first in shared memory,
-    then barriers, then the word for the tensor memory address; the function carries
-    `pipe.shared_bytes`, `pipe.tmem_columns` and `pipe.tmem_slot`, and its launches ask for that
-    much dynamic shared memory; of a kernel with `pipe.alone`, for so much at least that a multiprocessor
-    has no room for two blocks. Every channel op names an iteration: in each role a counter per
-    channel starts at 0, is carried by the loops around its ops and advances with every commit or
-    release, so it goes on from one output tile to the next. Stages filled by tma begin with
-    `pipe.expect_tx` of exactly the bytes that their loads complete.
+    where the columns suffice beside the scale tiles, but no more than two where a loop fills a
+    stage; channels through shared memory share what the target has of it, at most `max-stages`
+    each, and one stage where they are filled outside of loops. Scale tiles get a set of columns for
+    each stage that they are copied from, or as many as fit and a `pipe.await_release`. If the
+    kernel's attribute `nvvm.minctasm` wants several CTAs on an SM, each plans with its share. Tiles
+    of the widest alignment come first in shared memory, then barriers, then the word for the tensor
+    memory address; the function carries `pipe.shared_bytes`, `pipe.tmem_columns` and
+    `pipe.tmem_slot`, and its launches ask for that much dynamic shared memory; of a kernel with
+    `pipe.alone`, for so much at least that an SM has no room for two CTAs. Every channel op names
+    an iteration: in each role a counter per channel starts at 0, is carried by the loops around its
+    ops and advances with every commit or release, so it goes on from one output tile to the next.
+    Stages filled by tma begin with `pipe.expect_tx` of exactly the bytes that their loads complete.
 
     ```mlir
     // fp4-opt --fp4-set-target --pipe-pipeline

@@ -30,8 +30,8 @@ LogicalResult ClusterLaunchAttr::verify(function_ref<InFlightDiagnostic()> emitE
 
 int64_t ClusterLaunchAttr::getRingDepth() const { return getDepth(); }
 
-/// The loop over tile numbers below `total`, of which the first is `first`. It carries the number, how
-/// many responses this role has taken, and what `work` carries.
+/// The loop over tile numbers below `total`, of which the first is `first`. The loop carries the
+/// number, the count of responses that this role has taken, and the values that `work` carries.
 static scf::WhileOp createLoop(RewriterBase &rewriter, ForEachWorkOp work, Value first,
                                Value total) {
   Location loc = work.getLoc();

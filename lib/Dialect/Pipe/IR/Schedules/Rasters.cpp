@@ -37,7 +37,7 @@ static bool isMultiple(Value count, Value unit) {
 }
 
 /// `width`, or all columns where there are fewer: the tiles of a whole panel are then no more than
-/// all tiles, which 32 bits hold. Those of narrow panels always fit.
+/// all tiles, which 32 bits hold. The tiles of narrow panels always fit.
 static Value columnsOfPanel(I32Builder i32, Value numN, int64_t width) {
   constexpr int64_t narrow = 64;
   APInt value;

@@ -1,6 +1,6 @@
 //===- Rasters.h - What schedules share -----------------------------------===//
 //
-// Which tile has which number, and which number a block begins with.
+// Numbers of tiles, and the number that a CTA begins with.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -57,7 +57,7 @@ TilePlace tileOf(I32Builder i32, TileOrder order, mlir::Value t, ForEachWorkOp w
 /// them, which a grid has side by side along x.
 mlir::Value workerOf(I32Builder i32, mlir::Value block, hw::ClusterShape cluster);
 
-/// How many tiles `work` has, and the number that this worker begins with.
+/// Number of tiles of `work`, and the number that this worker begins with.
 struct WorkNumbers {
   hw::ClusterShape cluster;
   mlir::Value total, first;
