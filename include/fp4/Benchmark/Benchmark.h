@@ -32,9 +32,9 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
 
 /// The highest rates of a GPU according to its specification.
 struct Roof {
-  double bytesPerSecond = 0; ///< of its memory
-  double flopsPerClock = 0;  ///< of FP4 products, of one multiprocessor; 0: it has none
-  uint32_t clockMhz = 0;     ///< of the multiprocessors
+  double bytesPerSecond = 0; ///< rate of the device memory
+  double flopsPerClock = 0;  ///< FP4 rate of one SM; 0: no FP4
+  uint32_t clockMhz = 0;     ///< clock of the SMs
 };
 /// Nothing for GPUs without an entry.
 std::optional<Roof> roofOf(std::string_view deviceName);
@@ -47,8 +47,8 @@ struct BenchmarkReport {
     std::string name; ///< the kernel's module, or "program"
     Traffic traffic;
     Timing timing;
-    std::optional<Timing> copy; ///< of as many bytes, read and written
-    std::optional<Timing> twin; ///< of the same loads and stores without arithmetic
+    std::optional<Timing> copy; ///< copy of as many bytes, read and written
+    std::optional<Timing> twin; ///< same loads and stores without arithmetic
     double bytesPerSecond() const;
     double flopsPerSecond() const;
     /// Fraction of the copy's rate, and of the twin's; 0 when there is none.
@@ -61,7 +61,7 @@ struct BenchmarkReport {
     double memory = 0, products = 0, productsAtClock = 0;
   };
   OfRoof ofRoof(const Entry &entry) const;
-  std::string driver, time; ///< of the device, and UTC
+  std::string driver, time; ///< driver version, and UTC
   int32_t multiprocessors = 0;
   uint64_t l2Bytes = 0, setBytes = 0;
   size_t sets = 0;
@@ -87,7 +87,7 @@ Expected<Baseline> readBaseline(const std::string &path);
 struct Comparison {
   std::string name;
   double ratio = 0; ///< median now over median then
-  double error = 0; ///< of the ratio: 2.6 standard errors, 99 %
+  double error = 0; ///< uncertainty of the ratio: 2.6 standard errors, 99 %
   /// FASTER or SLOWER by more than 1 %, SAME within 1 %, or UNDECIDED because the error is too
   /// large or the entry then moved other bytes or was not there.
   std::string verdict;

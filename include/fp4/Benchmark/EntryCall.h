@@ -44,9 +44,9 @@ private:
   const Function &function_;
   std::vector<std::vector<uint64_t>> arguments_; ///< one descriptor each
   std::vector<uint64_t> results_;                ///< descriptors, one after the other
-  int64_t dynamicSize_ = 0;                      ///< of the first dynamic argument
-  std::map<std::string, Type> types_;            ///< of the program's values
-  std::vector<rt::ResultBuffer> places_;         ///< of strided results
+  int64_t dynamicSize_ = 0;                      ///< size of the first dynamic argument
+  std::map<std::string, Type> types_;            ///< types of the program's values
+  std::vector<rt::ResultBuffer> places_;         ///< places of strided results
 };
 
 } // namespace fp4::harness

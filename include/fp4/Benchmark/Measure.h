@@ -31,7 +31,7 @@ struct Timing {
 struct MeasureOptions {
   double tolerance = 0.002;
   size_t minSamples = 20, maxSamples = 500;
-  double maxMilliseconds = 1000; ///< of device time
+  double maxMilliseconds = 1000; ///< limit of device time
   bool graphs = true;            ///< false: rows, however short a run is
 };
 

@@ -27,7 +27,7 @@ struct QuantizeCommand {
   std::string compare; ///< a second recipe; empty: none
   std::string input;   ///< x.npy; to dequantize the prefix of three files, or the codes
   std::string output;  ///< prefix of the files; to dequantize the file. Empty: nothing is written
-  std::string type;    ///< of the input's elements, where the file does not say
+  std::string type;    ///< element type of the input, if the file does not say
   std::string layout = "linear";
   std::string scales; ///< to dequantize: the file, instead of PREFIX.scales.npy
   std::optional<float> amax;

@@ -47,11 +47,11 @@ struct RunOptions : sim::SimulationOptions {
   bool verify = true;
   bool benchmark = false; ///< time what was verified
   bool json = false;      ///< the report as one JSON object
-  bool showProgress = true; ///< of a simulation that takes long
+  bool showProgress = true; ///< for simulations that take long
   std::string compare;    ///< JSON of an earlier benchmark, or of predictions; empty: none
-  std::string label;      ///< what comparisons of predictions call this program; empty: its function
+  std::string label;      ///< name in comparisons of predictions; empty: the function's name
   std::optional<TimedProgram> before; ///< to compare predictions with
-  EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
+  EntryResolver twin;     ///< same program compiled with --no-arithmetic, to time beside it
   std::shared_ptr<const Prepared> prepared; ///< null: the run makes its own
   rt::ModuleCache::Exchange exchange;       ///< none: the library's own code runs
 };
@@ -67,7 +67,7 @@ struct RunReport {
     uint32_t spillBytes = 0;
     uint32_t sharedBytes = 0;
     double milliseconds = 0;
-    std::optional<rt::LaunchCounts> counts; ///< of a simulator
+    std::optional<rt::LaunchCounts> counts; ///< counts of a simulator
   };
   struct Operand {
     std::string name;
@@ -79,12 +79,12 @@ struct RunReport {
   std::vector<Verdict> verdicts;
   bool verified = false;                  ///< the reference was run
   std::string check;                      ///< mode of the hazard checker; empty on a GPU
-  std::vector<sim::HazardReport> hazards; ///< what it found
+  std::vector<sim::HazardReport> hazards; ///< findings of the checker
   bool counted = false;                   ///< accesses were counted
   std::vector<sim::KernelTime> times;     ///< predicted, with --time
-  std::vector<sim::OrderReport> orders;   ///< of each launch, with --policy exhaustive
+  std::vector<sim::OrderReport> orders;   ///< one of each launch, with --policy exhaustive
   std::vector<std::string> instructionMixes; ///< for each: "of the cubin", "estimated from PTX"
-  std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
+  std::vector<sim::AccessCount> wasteful; ///< accesses that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
   bool benchmarked = false;                 ///< with --benchmark, and the result was right

@@ -18,7 +18,7 @@ namespace fp4::harness {
 struct TimedProgram {
   std::string label; ///< a plan, a file, or "the plan of the compiler"
   struct Launch {
-    std::string name; ///< of the kernel's module, without the function's
+    std::string name; ///< name of the kernel's module, without the function's
     sim::KernelTime time;
   };
   std::vector<Launch> launches;
@@ -40,8 +40,8 @@ struct TimeComparison {
   TimedProgram before, now;
   double ratio = 0; ///< time now by time before; 0 where one has no prediction
   std::vector<TimeDifference> kernels;   ///< microseconds
-  std::string kernel;                    ///< that is explained; empty: none has a counterpart
-  std::string boundBefore, boundNow;     ///< of that kernel
+  std::string kernel;                    ///< the explained kernel; empty: none has a counterpart
+  std::string boundBefore, boundNow;     ///< bounds of that kernel
   std::vector<TimeDifference> resources; ///< microseconds that it is busy, the largest change first
   std::vector<TimeDifference> waits;     ///< "role: what", microseconds of the kernel's time
   std::vector<TimeDifference> amounts;   ///< bytes, instructions, blocks

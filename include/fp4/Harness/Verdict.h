@@ -15,13 +15,13 @@ namespace fp4::harness {
 struct Verdict {
   std::string name;
   bool passed = false;
-  std::string method; ///< what it was compared with
+  std::string method; ///< method of the comparison
   uint64_t elements = 0, mismatches = 0;
-  bool hasBound = false;      ///< it is a matrix product: the next three hold
+  bool hasBound = false;      ///< true for a GEMM: the next three hold
   uint64_t outside = 0;       ///< elements beyond their bound
   double maxError = 0;        ///< largest distance from the plain sum in fp64
-  double maxErrorOfBound = 0; ///< the same divided by the derived bound; at most 1 passes
-  std::string details;        ///< where it failed: the first mismatches, one a line
+  double maxErrorOfBound = 0; ///< maxError divided by the derived bound; at most 1 passes
+  std::string details;        ///< the first mismatches, one a line
 };
 
 /// Compares one result, where it is specified. Types must agree, or the verdict says how they

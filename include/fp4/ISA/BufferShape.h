@@ -42,7 +42,7 @@ enum class RowPitch : uint8_t { Dense, Padded };
 struct LogicalShape {
   std::span<const int64_t> sizes;
   unsigned elementBits = 0;
-  bool tiledScales = false; ///< in layout tiled_128x4; a matrix
+  bool tiledScales = false; ///< true for a matrix in layout tiled_128x4
 };
 
 /// The buffer's sizes, in bytes where elements have 4 bits or scales are tiled, else in elements.

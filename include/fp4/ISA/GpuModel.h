@@ -16,7 +16,7 @@ namespace fp4::hw {
 
 struct GpuModel {
   std::string_view option; ///< the name in options: "h200"
-  std::string_view name;   ///< as cudaGetDeviceProperties gives it
+  std::string_view name;   ///< name from cudaGetDeviceProperties
   std::string_view target;
   uint64_t memoryBytes;
   unsigned memoryBusBits;

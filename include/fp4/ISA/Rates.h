@@ -16,7 +16,7 @@ namespace fp4::hw {
 enum class Mark : uint8_t {
   Documented, ///< the vendor publishes it
   Measured,   ///< somebody measured this quantity alone
-  Fitted,     ///< it makes a model agree with measurements of whole kernels
+  Fitted,     ///< a fit makes a model agree with measurements of whole kernels
   Assumed     ///< taken from another target, because nobody published a better number
 };
 
@@ -30,16 +30,16 @@ struct Rate {
 
 /// Cost of the tiles of a block-scaled GEMM on tcgen05.
 struct ProductRates {
-  Rate flopsPerCycle;           ///< of dense fp4, of one multiprocessor
+  Rate flopsPerCycle;           ///< rate of dense fp4 on one SM
   Rate sharedBytesPerCycle;     ///< operands that the tensor core reads from shared memory
-  Rate l2BytesPerCycle;         ///< that the L2 cache delivers to one multiprocessor
+  Rate l2BytesPerCycle;         ///< rate at which L2 delivers to one SM
   Rate fillCycles;              ///< filling the ring of stages and draining the last instructions
   Rate epilogueCyclesPerColumn; ///< reading, converting and storing 128 rows of the accumulator
-  Rate serialShare;             ///< of the epilogue that one accumulator alone cannot hide
-  Rate tailCycles;              ///< of a kernel besides its tiles
+  Rate serialShare;             ///< share of the epilogue that one accumulator alone cannot hide
+  Rate tailCycles;              ///< time of a kernel besides its tiles
   Rate launchCycles;            ///< from one kernel to the next besides the kernel
-  Rate memoryBytesPerCycle;     ///< that device memory delivers to all multiprocessors
-  Rate clusteredShare;          ///< of the multiprocessors that clusters of 4 blocks and more reach
+  Rate memoryBytesPerCycle;     ///< rate at which device memory delivers to all SMs
+  Rate clusteredShare;          ///< share of the SMs that clusters of 4 CTAs and more reach
   Rate gigahertz;               ///< the clock at which the fitted rates were measured
 };
 

@@ -23,7 +23,7 @@ struct TargetModel {
   unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
   std::string_view ptxFeature; ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
 
-  unsigned multiprocessors;      ///< of the product named in `architecture`
+  unsigned multiprocessors;      ///< SMs of the product named in `architecture`
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
   uint32_t sharedBytesPerSM;     ///< shared memory of one multiprocessor, reserved bytes included
   uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours

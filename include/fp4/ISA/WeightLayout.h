@@ -131,9 +131,9 @@ template <typename Int> constexpr Int powersThatAreNotSmall(Int word) {
 
 /// Place within a tile of the eight codes of one thread and 16 columns.
 struct WeightWord {
-  unsigned byte;   ///< of the word
-  unsigned row;    ///< of pairs 0 and 2; that of 1 and 3 is 8 below
-  unsigned column; ///< of pairs 0 and 1; that of 2 and 3 is 8 behind
+  unsigned byte;   ///< offset of the word
+  unsigned row;    ///< row of pairs 0 and 2; that of 1 and 3 is 8 below
+  unsigned column; ///< column of pairs 0 and 1; that of 2 and 3 is 8 behind
 };
 /// Words of a tile in the order of memory.
 inline constexpr unsigned weightWords = weightCodeBytes / 4;
@@ -175,9 +175,9 @@ inline constexpr uint32_t byteExponentSteps[] = {0x08080800, 0x08080808};
 
 /// Place within a tile of the eight codes of one thread, row and 32 columns.
 struct ByteWord {
-  unsigned byte; ///< of the word
+  unsigned byte; ///< offset of the word
   unsigned row;
-  unsigned column; ///< of elements 0 to 3; the others are 16 behind
+  unsigned column; ///< column of elements 0 to 3; the others are 16 behind
 };
 inline constexpr unsigned byteWords = byteCodeBytes / 4;
 constexpr ByteWord byteWord(unsigned index) {

@@ -22,7 +22,7 @@ enum class Weights : uint8_t {
 /// Ways in which the tensor core gets the operands of a pair.
 enum class WeightRoute : uint8_t {
   Registers,  ///< weights become 16-bit floats or e4m3 in registers: operand A of wgmma or mma.sync
-  UnitScales, ///< both as they are, to kind mxf8f6f4, with scales of one beside the activations
+  UnitScales, ///< operands as they are, to kind mxf8f6f4, with unit scales beside the activations
   Lanes,      ///< weights become 16-bit floats in tensor memory: operand A of tcgen05.mma kind::f16
 };
 

@@ -130,7 +130,7 @@ struct GemmProblem {
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
-  std::span<const float> rowAlpha = {};      ///< in its place: one for each row of the result
+  std::span<const float> rowAlpha = {};      ///< replaces alpha: one for each row of the result
   std::span<const float> columnAlpha = {};   ///< or one for each column
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread

@@ -47,7 +47,7 @@ Expected<ByteWeights> decodeByteWeights(std::span<const uint8_t> tiles, uint64_t
 
 /// The first row of a tile, or of the weights, that is NaN because its scales are too far apart.
 struct FarScales {
-  uint64_t row, column;      ///< of the first element of the tile, or of the row
+  uint64_t row, column;      ///< place of the first element of the tile, or of the row
   uint8_t smallest, largest; ///< scale bytes of its blocks that are not zero
 };
 std::optional<FarScales> findFarScales(std::span<const uint8_t> codes,

@@ -38,13 +38,13 @@ struct CompareReport {
   std::vector<Mismatch> first; ///< the first few mismatches in row-major order
 
   bool ok() const { return mismatches == 0; }
-  bool withinBounds = false; ///< it is of compareWithin
+  bool withinBounds = false; ///< true for a result of compareWithin
   /// "all 131072 elements equal", or the count and a line for each first mismatch.
   std::string text() const;
 };
 
 struct CompareOptions {
-  FloatType type = FloatType::F32; ///< of the values; sets the unit in the last place
+  FloatType type = FloatType::F32; ///< type of the values; sets the unit in the last place
   uint64_t columns = 1;            ///< to turn positions into (row, column)
   unsigned keep = 8;               ///< mismatches to list
   bool nanEqual = true;            ///< all NaN bit patterns are one value

@@ -50,7 +50,7 @@ enum class ElementOp : uint8_t {
   Cos,
   Atan,
   Power,     ///< operand 0 to the power of operand 1, with the special cases of IEEE 754
-  Remainder, ///< of operand 0 by operand 1, exact, with the sign of operand 0
+  Remainder, ///< remainder of operand 0 by operand 1, exact, with the sign of operand 0
   Sqrt,
   ReciprocalSqrt, ///< 1 / sqrt, which rounds twice
   FusedMultiplyAdd,

@@ -21,7 +21,7 @@ enum class BlockFormat : uint8_t {
 struct ElementFormat {
   unsigned bits;
   unsigned mantissa;   ///< bits
-  int bias;            ///< of the exponent
+  int bias;            ///< bias of the exponent
   float largest;       ///< finite
   int largestExponent; ///< floor(log2(largest))
 };

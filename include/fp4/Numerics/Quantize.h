@@ -26,7 +26,7 @@ float amax(std::span<const float> values, NanPolicy policy = NanPolicy::Drop);
 /// g and d of a tensor.
 struct GlobalScale {
   float encode = 1.f, decode = 1.f;
-  float amax = 0.f; ///< what they were derived from
+  float amax = 0.f; ///< amax behind the scales
 };
 GlobalScale globalScale(const Recipe &recipe, float tensorAmax);
 

@@ -55,7 +55,7 @@ struct QuantizeOptions {
 
 /// One output.
 struct QuantizedSide {
-  uint64_t rows = 0, columns = 0; ///< of this output
+  uint64_t rows = 0, columns = 0; ///< extents of this output
   uint64_t blocks = 0;            ///< scales per row
   bool packed = true;             ///< two codes per byte
   ScaleLayout layout = ScaleLayout::Linear;

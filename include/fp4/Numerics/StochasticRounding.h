@@ -53,7 +53,7 @@ struct StochasticRounding {
 
 /// The output matrix whose elements are rounded.
 struct RandomDomain {
-  uint64_t rows = 0, columns = 0; ///< of the output
+  uint64_t rows = 0, columns = 0; ///< extents of the output
   bool columnwise = false;        ///< the output is the transposed input
   bool afterRowwise = false; ///< column-wise, written by the launch that wrote the row-wise output
   uint64_t firstGroup = 0;   ///< groups of 16 before this matrix

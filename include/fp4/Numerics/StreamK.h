@@ -69,7 +69,7 @@ public:
 
   StreamK stream;
   uint64_t slices, tilesM, tiles;
-  uint64_t shared = 0; ///< of the tiles, the first
+  uint64_t shared = 0; ///< first tiles, which are shared
 };
 
 } // namespace fp4::numerics

@@ -160,7 +160,7 @@ template <typename F> F logarithmOfOnePlus(F x) {
   F lost = x - (sum - one);
   F y = logarithmOrLimit(finiteLogarithm(sum), sum);
   y = selectLess(like(x, -1.f), x, selectLess(x, like(x, 0x1p+24f), y + lost / sum, y), y);
-  return withSignOf(y, x); // of -0 too
+  return withSignOf(y, x); // also for -0
 }
 
 template <typename F> F hyperbolicTangent(F x) {
@@ -169,7 +169,7 @@ template <typename F> F hyperbolicTangent(F x) {
   F a = magnitude(x), square = x * x, one = like(x, 1.f);
   F small = fma(square * x, polynomial(square, tail), x);
   F large = one - like(x, 2.f) / (exponentialOfModest(minimum(a + a, like(x, 80.f))) + one);
-  return withSignOf(selectLess(a, like(x, 0.625f), small, large), x); // of -0 too
+  return withSignOf(selectLess(a, like(x, 0.625f), small, large), x); // also for -0
 }
 
 /// erf of |x| up to 0.9375.

@@ -52,7 +52,7 @@ struct PhaseOptions {
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
   LaunchOverlap overlap = LaunchOverlap::Chosen;
-  unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
+  unsigned multiprocessors = 0; ///< SMs that grids of GEMM kernels fill; 0: all of the target
 };
 
 /// Adds the passes from the end of the previous phase to the end of `phase`. `Host` follows `Ptx`

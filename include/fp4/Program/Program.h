@@ -73,7 +73,7 @@ struct CallPlan {
   /// Descriptors (fp4/Reference/Descriptor.h), one after the other, without addresses. Descriptors
   /// of results are of dense buffers.
   std::vector<uint64_t> argumentWords, resultWords;
-  std::vector<size_t> argumentOffsets, resultOffsets; ///< where each begins
+  std::vector<size_t> argumentOffsets, resultOffsets; ///< offset of each
 };
 
 /// One function of a program on a device, whose entry point is resolved. A caller that calls it
@@ -144,7 +144,7 @@ private:
   std::shared_ptr<const Program> program_;
   rt::Device &device_;
   rt::ModuleCache cache_;
-  std::mutex mutex_; ///< of what follows
+  std::mutex mutex_; ///< guards the following members
   std::map<const harness::Function *, LoadedFunction> functions_;
 };
 

@@ -62,7 +62,7 @@ struct Type {
 struct Operand {
   std::string name;
   Type type;
-  std::vector<std::string> dims = {}; ///< what its dimensions are called: "M", "M/16", ""
+  std::vector<std::string> dims = {}; ///< names of the dimensions: "M", "M/16", ""
   bool strided = false;               ///< an argument or result whose rows the caller places
 };
 
@@ -80,7 +80,7 @@ struct Function {
   bool hasProgram = false;          ///< false: it has operations no reference knows
   std::vector<ProgramOp> program;   ///< operands: arguments a0, a1, .. or earlier results
   std::vector<std::string> returns; ///< one value per result
-  std::vector<ProgramOp> fused;     ///< what became kernels: the program after fusion
+  std::vector<ProgramOp> fused;     ///< operations that became kernels: the program after fusion
 };
 
 struct KernelResources {

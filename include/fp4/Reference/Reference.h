@@ -27,7 +27,7 @@ struct ReferenceValue {
   Tensor value; ///< zeros where it is unspecified
   std::vector<ByteRange> unspecified = {};
   std::string offsets = {}; ///< the value that says whose rows are specified where some are not
-  std::string_view model = {}; ///< of a product: the instruction whose arithmetic it has, else empty
+  std::string_view model = {}; ///< instruction whose arithmetic a GEMM has, else empty
   std::vector<double> sums = {}, bounds = {};
   std::vector<numerics::Overflow> mayOverflow = {}; ///< numerics::GemmReference
 };

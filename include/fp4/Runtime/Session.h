@@ -27,8 +27,8 @@ struct LaunchRecord {
   std::string module, kernel;
   LaunchShape shape;
   KernelInfo info;
-  double milliseconds = 0;            ///< of device time (hardware) or host time (simulator)
-  std::optional<LaunchCounts> counts; ///< of a simulator
+  double milliseconds = 0;            ///< device time (hardware) or host time (simulator)
+  std::optional<LaunchCounts> counts; ///< counts of a simulator
 };
 
 /// One device operation of host code, to be issued again while its session lives.
@@ -62,8 +62,8 @@ struct ResultBuffer {
 struct SessionOptions {
   StreamHandle stream = 0;                ///< all work is issued to it
   Allocator *allocator = nullptr;         ///< null: the device's own
-  std::vector<ResultBuffer> results = {}; ///< by number; those that are absent are allocated
-  ModuleCache *cache = nullptr;           ///< of the same device; null: a cache of this session
+  std::vector<ResultBuffer> results = {}; ///< places by number; absent ones are allocated
+  ModuleCache *cache = nullptr;           ///< of the same device; null: a session's own
   bool measure = true;                    ///< keep a LaunchRecord with its time for each launch
 };
 
@@ -159,11 +159,11 @@ private:
   std::vector<TimedLaunch> events_;
   uint64_t liveBytes_ = 0;
   CallerMemory callerMemory_ = CallerMemory::Device;
-  std::vector<ResultBuffer> destinations_; ///< of the call that runs
+  std::vector<ResultBuffer> destinations_; ///< places of the call that runs
   std::map<uint32_t, uint64_t> gaps_;      ///< bytes behind a row of each strided result
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
-  std::optional<WorkOrder> countersOrder_; ///< whose counters this session has given out
+  std::optional<WorkOrder> countersOrder_; ///< order whose counters this session has given out
 };
 
 /// The functions of fp4-c/Runtime.h by name, for a JIT that does not search the process.

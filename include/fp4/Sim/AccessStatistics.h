@@ -22,7 +22,7 @@ struct AccessCount {
   uint32_t line = 0, column = 0;
   std::string source; ///< the text of the line
   bool shared = false;
-  uint64_t accesses = 0; ///< by warps
+  uint64_t accesses = 0; ///< accesses by warps
   uint64_t cost = 0;     ///< wavefronts (shared) or sectors (global)
   uint64_t least = 0;    ///< with the same bytes, distinct, side by side
   /// "gemm.ptx:41:3: 640 accesses, 2560 wavefronts where 640 suffice: ld.shared..."
@@ -44,7 +44,7 @@ private:
   const Program *program = nullptr;
   std::string kernel;
   std::map<std::tuple<std::string, std::string, uint32_t, bool>, AccessCount> counts;
-  std::vector<AccessCount *> byPc; ///< of this launch; [2 * pc + shared]
+  std::vector<AccessCount *> byPc; ///< counts of this launch; [2 * pc + shared]
 };
 
 } // namespace fp4::sim

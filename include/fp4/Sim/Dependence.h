@@ -27,8 +27,8 @@ struct Prerequisite {
 struct Dependence {
   /// All other launches before have ended when this one begins.
   std::vector<Prerequisite> on;
-  std::string by; ///< how it depends on them, for reports: the name of a launch attribute, an edge
-  LaunchRef mark; ///< of the launch itself; null: no later one depends on it
+  std::string by; ///< reason for reports: the name of a launch attribute, an edge
+  LaunchRef mark; ///< mark of the launch itself; null: no later one depends on it
 };
 
 } // namespace fp4::sim

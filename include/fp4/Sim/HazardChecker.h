@@ -29,7 +29,7 @@ enum class HazardRule : uint8_t {
 #include "fp4/Sim/HazardRules.def"
 };
 std::string_view stringify(HazardRule rule);
-std::string_view summaryOf(HazardRule rule); ///< what is wrong, one line
+std::string_view summaryOf(HazardRule rule); ///< name of the fault, one line
 std::string_view remedyOf(HazardRule rule);  ///< the usual missing edge
 std::optional<HazardRule> parseHazardRule(std::string_view text);
 /// Every rule, in the order of the documents.
@@ -49,13 +49,13 @@ struct HazardAccess {
 struct HazardReport {
   HazardRule rule{};
   std::string program, kernel;
-  std::string place; ///< of the first byte both touch: "shared 0x400 of CTA rank 0"
+  std::string place; ///< first byte both touch: "shared 0x400 of CTA rank 0"
   HazardAccess first, second;
-  std::string message; ///< what is wrong
+  std::string message; ///< description of the fault
   std::string remedy;  ///< the missing edge
-  std::string detail;  ///< what else is known, or nothing
-  uint64_t count = 1;  ///< how often it was found at this pair of lines
-  uint64_t last = 0;   ///< what HazardChecker::found() was when it was found the last time
+  std::string detail;  ///< further facts, or nothing
+  uint64_t count = 1;  ///< findings at this pair of lines
+  uint64_t last = 0;   ///< HazardChecker::found() at the last finding
 
   /// "error: gemm.ptx:41:3: ... [shared-race]", with a note per access and one for the remedy.
   std::string text() const;

@@ -65,7 +65,7 @@ private:
   std::unique_ptr<AccessStatistics> statistics;
   std::unique_ptr<OutputFile> timelineFile;
   std::unique_ptr<Timeline> timeline; ///< writes to timelineFile
-  ObserverList observers;             ///< those that there are
+  ObserverList observers;             ///< the existing ones
   std::vector<KernelTime> predicted;
   std::vector<OrderReport> explored;
   std::vector<std::string> mixes;

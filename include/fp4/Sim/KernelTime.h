@@ -34,9 +34,9 @@ std::string_view stringify(Activity activity);
 /// The warps of a block that do the same, over all blocks.
 struct RoleTime {
   std::string name;                        ///< "load", "mma", "warps 0 to 7"
-  uint32_t firstWarp = 0, lastWarp = 0;    ///< of the block
+  uint32_t firstWarp = 0, lastWarp = 0;    ///< warps of the CTA
   double instructions = 0;                 ///< machine instructions of a warp, estimated
-  std::array<double, kActivities> share{}; ///< of the warps' lifetime
+  std::array<double, kActivities> share{}; ///< shares of the warps' lifetime
 };
 
 /// Share of the time in which a resource is busy, of 1.
@@ -53,10 +53,10 @@ struct KernelTime {
   std::vector<std::string> missing;
 
   double microseconds = 0;       ///< with the launch
-  double launchMicroseconds = 0; ///< of these
-  double cycles = 0;             ///< of the multiprocessors, without the launch
+  double launchMicroseconds = 0; ///< part of the above
+  double cycles = 0;             ///< cycles of the SMs, without the launch
   double gigahertz = 0;
-  double flops = 0;       ///< of matrix products
+  double flops = 0;       ///< flops of GEMMs
   double memoryBytes = 0; ///< to and from device memory
   double l2Bytes = 0;
   uint32_t blocksPerMultiprocessor = 0, registers = 0; ///< registers are estimated

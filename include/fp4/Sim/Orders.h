@@ -19,7 +19,7 @@ namespace fp4::sim {
 /// Result of the orders of one launch.
 struct OrderReport {
   std::string kernel;
-  uint64_t orders = 0;    ///< that ran to their end
+  uint64_t orders = 0;    ///< orders that ran to their end
   uint64_t pruned = 0;    ///< begun, and left when all that could follow had run before
   uint64_t longest = 0;   ///< steps of the longest order
   uint64_t processes = 0; ///< warps and asynchronous operations of that order
@@ -30,7 +30,7 @@ struct OrderReport {
   double seconds = 0;
 
   enum class Failure : uint8_t { None, Error, Hazard, Result };
-  Failure failure = Failure::None; ///< of the last order, which was the last to run
+  Failure failure = Failure::None; ///< failure of the last order, which was the last to run
   std::string order;               ///< the order that failed, for OrderOptions::replay
 };
 

@@ -36,11 +36,11 @@ struct KernelInfo {
   uint32_t maximumCluster = 0;               ///< .maxclusterrank, in CTAs; 0 when absent
   uint32_t maximumRegisters = 0;             ///< .maxnreg, per thread; 0 when absent
   uint32_t minimumBlocks = 0;                ///< .minnctapersm, 0 when absent
-  uint32_t largestIncrease = 0;              ///< of setmaxnreg.inc, per thread; 0 when absent
+  uint32_t largestIncrease = 0;              ///< largest setmaxnreg.inc, per thread; or 0
   uint32_t staticSharedBytes = 0;
   uint32_t localBytes = 0; ///< per thread
   uint32_t instructions = 0;
-  uint32_t line = 0; ///< of the .entry
+  uint32_t line = 0; ///< line of the .entry
 };
 
 /// A module-scope .global or .const variable.

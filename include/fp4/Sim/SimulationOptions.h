@@ -16,7 +16,7 @@ namespace fp4::sim {
 struct HazardReport;
 
 struct SimulationOptions {
-  std::string target = "sm_100a"; ///< what the code was emitted for
+  std::string target = "sm_100a"; ///< target of the code
   std::string policy = "eager";   ///< eager | lazy | random | delay | timed | exhaustive
   /// Cluster sizes of launches with a preferred cluster size: mixed | preferred | fallback
   /// (ClusterSizes).
@@ -27,8 +27,8 @@ struct SimulationOptions {
   double clock = 0;               ///< with time: Predictor::gigahertz
   std::string gpu;                ///< with time: Predictor::gpu
   uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
-  uint64_t seed = 1;               ///< of the random policy and of mixed clusters
-  uint64_t maxOrders = 0;         ///< of the policy exhaustive, for each launch; 0: no limit
+  uint64_t seed = 1;               ///< seed of the random policy and of mixed clusters
+  uint64_t maxOrders = 0;         ///< limit of the policy exhaustive, for each launch; 0: no limit
   /// ... an order that a report named, or the name of a file that holds it: it alone runs.
   std::string replay;
   /// The hazard checker: off | default | strict; empty: default, where a simulator runs the

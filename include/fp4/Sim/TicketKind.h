@@ -25,7 +25,7 @@ std::string_view stringify(TicketKind kind); ///< "tma", "bulk", "tcgen05.mma", 
 /// The part of a multiprocessor that does the work.
 enum class Engine : uint8_t {
   Tma,       ///< loads of the copy engine
-  BulkStore, ///< its stores and reductions to global memory
+  BulkStore, ///< stores and reductions to global memory
   Tensor,    ///< products
   ScaleCopy, ///< shared to tensor memory
   Threads,   ///< the warps' own load and store units

@@ -54,7 +54,7 @@ private:
   double now = 0, begin = 0; ///< events, or nanoseconds; of the launch
   const double *clock = nullptr;
   uint64_t launches = 0;
-  std::map<uint64_t, double> tracks; ///< of this launch: when the warp was last seen to exit
+  std::map<uint64_t, double> tracks; ///< last exit of each warp in this launch
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> phases; ///< open ones, by cluster and address
 };
 

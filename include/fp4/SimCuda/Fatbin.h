@@ -23,7 +23,7 @@ struct FatbinEntry {
   EntryKind kind = EntryKind::Other;
   uint32_t architecture = 0; ///< 100 for sm_100, sm_100a and sm_100f
   std::string ptx;           ///< decompressed; empty for machine code
-  std::string target;        ///< of PTX: what its .target line says, "sm_100a"
+  std::string target;        ///< .target of PTX: "sm_100a"
 };
 
 /// Bytes of the container that begins at `bytes`, or 0 when none does.

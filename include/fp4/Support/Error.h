@@ -26,8 +26,8 @@ enum class ErrorKind : int {
 
 struct Error {
   ErrorKind kind = ErrorKind::Usage;
-  std::string message;  ///< what is wrong, with the value found and the value expected
-  std::string note;     ///< what to do about it; may be empty
+  std::string message;  ///< description of the fault, with the value found and the value expected
+  std::string note;     ///< remedy; may be empty
 };
 
 template <typename T> using Expected = tl::expected<T, Error>;

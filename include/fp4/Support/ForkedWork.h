@@ -12,7 +12,7 @@ namespace fp4 {
 struct ForkedResult {
   std::string text; ///< the result
   enum class End : uint8_t { Finished, Crashed, TimedOut } end = End::Finished;
-  int signal = 0; ///< of a crash; 0: the process ended without a result
+  int signal = 0; ///< signal of a crash; 0: the process ended without a result
 };
 
 /// Ends the process of a piece of work, with what it came to.

@@ -22,7 +22,7 @@ struct GroupReport {
 
   int64_t state = kNone;
   int64_t group = 0;
-  int64_t begin = 0, end = 0; ///< its rows
+  int64_t begin = 0, end = 0; ///< rows of the group
   int64_t before = 0;         ///< the end of the groups before it
   int64_t limit = 0;          ///< the rows that there are
   int64_t reserved[2] = {};

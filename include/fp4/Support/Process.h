@@ -9,8 +9,8 @@
 namespace fp4 {
 
 struct ProcessResult {
-  int code = 0;          ///< its exit code, or 128 + n when signal n ended it
-  bool timedOut = false; ///< it was killed at the limit
+  int code = 0;          ///< exit code, or 128 + n after signal n
+  bool timedOut = false; ///< true after a kill at the limit
   std::string output;    ///< the beginning of what it printed, on both streams
 
   /// "ended with code 1", "was ended by signal 9 (Killed)", "has not ended after 10 s".

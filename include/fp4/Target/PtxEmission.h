@@ -13,7 +13,7 @@
 namespace fp4 {
 
 struct PtxOptions {
-  std::string chip;     ///< what -arch of ptxas takes, for example "sm_100a"
+  std::string chip;     ///< -arch of ptxas, for example "sm_100a"
   std::string features; ///< PTX ISA version as LLVM spells it, for example "+ptx88"
   int optLevel = 3;     ///< LLVM's -O level
 };

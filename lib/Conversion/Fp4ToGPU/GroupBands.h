@@ -35,14 +35,14 @@ public:
 
   struct Band {
     Int32 group, firstRow;
-    Int32 endRow; ///< of the group: the band may end before. Without a group: firstRow
+    Int32 endRow; ///< end of the group: the band may end before. Without a group: firstRow
   };
   /// Band number `number`, in the kernel that was entered.
   Band find(Int32 number) const;
 
 private:
   int64_t rows, bands;
-  mlir::RankedTensorType type; ///< of the table
+  mlir::RankedTensorType type; ///< type of the table
   mlir::Value buffer;
   mlir::Value table; ///< in the kernel
 };

@@ -86,7 +86,7 @@ Value KernelBuilder::hostColumns(Value tensor) {
   Value columns = memref::DimOp::create(hostBuilder, buffer(tensor), 1);
   if (!isa<Float4E2M1FNType>(type.getElementType()))
     return columns;
-  return arith::MulIOp::create(hostBuilder, columns, constIndex(hostBuilder, 2)); // of bytes
+  return arith::MulIOp::create(hostBuilder, columns, constIndex(hostBuilder, 2)); // bytes
 }
 
 void KernelBuilder::expectColumns(StringRef name, Value columns, int64_t multiple) {

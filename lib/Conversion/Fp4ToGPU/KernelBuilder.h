@@ -32,9 +32,9 @@ namespace fp4 {
 /// (StridedArguments.h).
 struct InputRows {
   mlir::Value base = {};        ///< !llvm.ptr<1>
-  int64_t bytes = 0;            ///< of a row; 0 where its columns are dynamic
+  int64_t bytes = 0;            ///< bytes of a row; 0 where its columns are dynamic
   mlir::Value pitch = {};       ///< i64, bytes from a row to the next; null: `bytes`
-  int64_t rowsOfMatrix = 0;     ///< of a batch of matrices
+  int64_t rowsOfMatrix = 0;     ///< rows of a matrix of a batch
   mlir::Value matrixPitch = {}; ///< i64, bytes from a matrix to the next; null where there is one
 
   int64_t unit = 16; ///< bytes at multiples of which rows with a pitch begin

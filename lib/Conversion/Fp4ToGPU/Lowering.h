@@ -16,12 +16,12 @@
 namespace fp4 {
 
 struct LoweringContext {
-  mlir::SymbolTable &symbols; ///< of the module that kernels are added to
+  mlir::SymbolTable &symbols; ///< symbols of the module of the kernels
   const hw::TargetModel &target;
   /// Kernels load and store as they do, and have a sum of the loaded bits in place of their
   /// arithmetic: the twins that benchmarks time beside kernels. Results are garbage.
   bool noArithmetic;
-  KernelPlan plan = {}; ///< of the operation that is lowered
+  KernelPlan plan = {}; ///< plan of the lowered operation
   /// Quantizers whose kernel computes their amax too, and what that does with NaN.
   llvm::DenseMap<mlir::Operation *, NanPolicy> withAmax = llvm::DenseMap<mlir::Operation *, NanPolicy>();
 };

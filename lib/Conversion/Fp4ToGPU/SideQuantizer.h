@@ -19,8 +19,8 @@ namespace fp4 {
 
 /// A block of the output; i32.
 struct BlockPlace {
-  mlir::Value row, block; ///< its row, and its number there; or null, and
-  mlir::Value index;      ///< its number, counted through all rows
+  mlir::Value row, block; ///< row, and number there; or null, and
+  mlir::Value index;      ///< number, counted through all rows
 };
 
 class SideQuantizer {

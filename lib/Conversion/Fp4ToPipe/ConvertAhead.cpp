@@ -63,7 +63,7 @@ public:
     source = argument(0);
     scales = argument(1);
     dest = argument(2);
-    unsigned number = 3; // of the next size that is dynamic
+    unsigned number = 3; // number of the next dynamic size
     auto size = [&](bool isDynamic, int64_t known) {
       return isDynamic ? Int32(b, func.getArgument(number++)) : Int32(b, known);
     };
@@ -117,7 +117,7 @@ void ConvertKernel::build(Int32 rows) {
 /// The words of a quarter, by the thread that needs them.
 PartsOfFour ConvertKernel::loadCodes(const Item &item) {
   int64_t words =
-      shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
+      shape.dataTypeA.getIntOrFloatBitWidth() / 4; // eight codes: one word, or two of 8 bits
   Int32 index = item.row * Int32(b, perRow) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
   PartsOfFour parts;
@@ -158,7 +158,7 @@ void ConvertKernel::convert(const Item &item, Value exists) {
   auto branch = scf::IfOp::create(b, exists);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  constexpr int64_t bytes = 2 * kElements; // of an item
+  constexpr int64_t bytes = 2 * kElements; // bytes of an item
   Value first = address(b, dest, item.number - item.place, bytes);
   first = address(b, first, item.place, bytes / kItemsOfTile);
   for (auto [number, piece] : llvm::enumerate(pieces)) {

@@ -123,7 +123,7 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
                                        {"rhs_scales", adaptor.getRhsScales()},
                                        {"rhs2_scales", adaptor.getRhs2Scales()}};
   for (auto [name, scales] : all)
-    if (scales) // those of e4m3 beside mxfp4 may be absent
+    if (scales) // scales of e4m3 beside mxfp4 may be absent
       checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
 }
 

@@ -278,7 +278,7 @@ private:
   struct Multiplication {
     BlockScaledMatmulOp op;
     OpAdaptor adaptor;
-    SmallVector<Value> operands; ///< those of `op`, packed
+    SmallVector<Value> operands; ///< operands of `op`, packed
     Value rows;
     ProductSizes sizes;
     SmallVector<Value> results;
@@ -501,7 +501,7 @@ private:
     if (!type.isDynamicDim(0))
       return;
     RankedTensorType column =
-        type.clone({type.getDimSize(0), 1}); // of which the rows are asked for
+        type.clone({type.getDimSize(0), 1}); // shape that has only rows
     Value expected = bufferDynamicSizes(b, op.getLoc(), column, rows).front();
     Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
     pipe::ExpectSizeOp::create(b, op.getLoc(),
@@ -544,7 +544,7 @@ private:
     int64_t most = mostWorks(shape, plan);
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
       most = std::numeric_limits<int32_t>::max() /
-             shape.clusterBlocksM(); // as a grid may have along x
+             shape.clusterBlocksM(); // limit of a grid along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };

@@ -163,7 +163,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restori
   using Alpha = MatmulShape::Alpha;
   Factors factors;
   bool isScalar = shape.alpha == Alpha::One || group.alpha;
-  Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
+  Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // alike in every part
   SmallVector<Value> ahead;
   if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
     ahead = alphasOfPlaces(row, column);
@@ -212,7 +212,7 @@ void FragmentEpilogue::leave(Value elements, Value row, Value column, OfGroup gr
 void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
   if (shape.storesTiles)
     return stageTile(elements, row, column);
-  constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
+  constexpr int64_t fewestStaged = 8; // columns that stmatrix takes
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
   bool isStaged = shape.stagesStores() && count % fewestStaged == 0 && 2 * count == partColumns;

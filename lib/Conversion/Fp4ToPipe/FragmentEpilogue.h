@@ -58,7 +58,7 @@ protected:
   /// The sums of each thread from column `first` of its fragment on. A dual product has those of
   /// the second one besides.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
-  int64_t partColumns = 32; ///< that are handled at a time, at most
+  int64_t partColumns = 32; ///< most columns that are handled at a time
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// i1: this block stores the part from column `first` on.
@@ -148,7 +148,7 @@ protected:
   /// A dual product, which has twice as many sums in registers, reads what all tiles have in common
   /// behind it.
   mlir::Value alphaOfAll;
-  int64_t threads;  ///< of the warpgroups that multiply
+  int64_t threads;  ///< threads of the warpgroups that multiply
 
 private:
   mlir::Value countTilesM();
@@ -172,9 +172,9 @@ private:
   /// Factors that all sums have.
   Factors broadcastAlphas(mlir::VectorType type, OfGroup group);
   void leave(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
-  std::optional<ResultStores> results;      ///< where elements are quantized
+  std::optional<ResultStores> results;      ///< stores of quantized elements
   llvm::SmallVector<mlir::Value> converted; ///< elements that are to be, in the order of storeSums
-  mlir::Value amax;                         ///< of the tile so far
+  mlir::Value amax;                         ///< amax of the tile so far
   /// Elements of a box of the result that are in shared memory.
   struct StagedPart {
     mlir::Value tile, elements, row, column;

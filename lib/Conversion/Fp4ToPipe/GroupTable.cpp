@@ -48,7 +48,7 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
 
 Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const MatmulShape &shape, Value tiles,
                           int64_t rows) {
-  if (shape.hasF32Scales()) // they are rows and no list of tiles
+  if (shape.hasF32Scales()) // offsets are rows and no list of tiles
     return tiles;
   auto type = pipe::GlobalType::get({rows, shape.k / shape.block}, shape.scaleType,
                                     pipe::Layout::Tiled128x4);

@@ -15,8 +15,8 @@ mlir::Value halveScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, ml
 /// Places of the rows of matrices, one matrix of each group, in scale tiles.
 struct ScaleHalves {
   int64_t groups;
-  int64_t blocks; ///< of a group
-  int64_t rows;   ///< of a block: 32, 64 or 96
+  int64_t blocks; ///< scale tiles of a group
+  int64_t rows;   ///< rows of a scale tile: 32, 64 or 96
 };
 
 /// Launches a kernel that gives each `rows` rows of a matrix a block; the buffer of these. The

@@ -34,7 +34,7 @@ private:
   void buildBlock(Value acc, const Tile &tile, Value k, Value scale);
   Value loadScales(Value map, Value row, Value block);
 
-  int64_t columns; ///< that a warpgroup has
+  int64_t columns; ///< columns of a warpgroup
 };
 } // namespace
 
@@ -105,7 +105,7 @@ void LaneProductBuilder::drain(ValueRange accs, const Tile &tile, Conversion con
 gpu::GPUFuncOp fp4::buildLaneProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                            const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  if (shape.body) // as in buildMatmulKernel: ptxas would spill, so that more blocks would fit
+  if (shape.body) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
     declareResident(func, 1);
   LaneProductBuilder(func, shape, plan, loc).build();
   return func;

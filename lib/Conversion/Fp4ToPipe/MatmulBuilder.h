@@ -21,18 +21,18 @@ protected:
   /// The part of a tile that this block has.
   struct Tile {
     Value row, column;          ///< first row and first column of Y
-    Value rowLimit;             ///< of groups the end of the rows of the result; else null
+    Value rowLimit;             ///< end of the rows of a group in the result; else null
     Value rowA, rowB;           ///< first row of A and of B
     Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
     Value blockA, blockB;       ///< the blocks of 128 rows of scales where these are
     Value bScaleRow;            ///< row of `column` within its block of scales; null when always 0
-    Range k;                    ///< its tiles
+    Range k;                    ///< k tiles
     Value part;                 ///< the range of K of a product that is split, or of a shared tile
-    Value parts, firstSums, counter; ///< of a shared tile: its ranges, and where they leave sums
+    Value parts, firstSums, counter; ///< shared tile: its parts, and the place of sums
     Value alpha, alpha2;             ///< in every lane; null where there is none for the whole tile
     Value group;                     ///< null where there is one product
-    Value laneRow;                   ///< in an epilogue, what with its lane is the row of a thread
-    Value laneColumn; ///< in front of the columns of a thread; null where all have the same
+    Value laneRow;                   ///< base of the row of a thread, to which its lane is added
+    Value laneColumn; ///< offset of the columns of a thread; null where all have the same
   };
 
   virtual void buildTile(Value m, Value n);
@@ -106,12 +106,12 @@ private:
 
   Value numM, numTilesN;
   Value columnOfGroup; ///< the first of this warpgroup; null where there is one
-  Value flip;          ///< what turns the order of columns around; null where it is always the same
+  Value flip;          ///< reversal of the order of columns; null for a constant order
   /// Places of this CTA among those that share loads, or are a pair; null where it is alone.
   Value placeM, placeN;
-  Value placeOfRange;                  ///< of its range of K, where these join in a cluster
+  Value placeOfRange;                  ///< place of its split-K part in the cluster
   Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one
-  std::optional<ResultStores> results; ///< where there are others than the elements
+  std::optional<ResultStores> results; ///< results besides the elements
 };
 
 } // namespace fp4

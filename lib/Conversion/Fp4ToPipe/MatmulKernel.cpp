@@ -152,7 +152,7 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.rowA = tile.row;
   tile.scaleRowA = tile.scaleRowA ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
   tile.column = shifted(tile.column ? tile.column : mul(n, shape.workN()), placeN, shape.tileN);
-  Value half = placeM; // of B, that a block of a pair has
+  Value half = placeM; // half of B, that a CTA of a pair has
   if (shape.pair && shape.clusterM > 2)
     half = arith::RemUIOp::create(b, loc, placeM, constant(2));
   tile.rowB = shape.pair ? shifted(tile.column, half, shape.blockN()) : tile.column;

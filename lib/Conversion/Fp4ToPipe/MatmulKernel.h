@@ -20,7 +20,7 @@ struct ResultQuantizer {
   bool hasAmax;                       ///< the recipe has a tensor scale
   bool rows = false, columns = false; ///< orientations that are written
   bool tiledRows = false,
-       tiledColumns = false; ///< their scales have layout tiled_128x4, else row-major
+       tiledColumns = false; ///< true for scales in layout tiled_128x4, else row-major
 
   int64_t block() const { return numerics::blockSizeOf(recipe.getDecisions().format); }
 };
@@ -35,7 +35,7 @@ struct MatmulShape {
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool fallsBack = false;             ///< smaller clusters may run the kernel
   bool pair = false;                  ///< two blocks along m have one tile, of 256 or 128 rows
-  int64_t depthUnit; ///< of which K is known to be a multiple: K where it is static
+  int64_t depthUnit; ///< known divisor of K: K where it is static
   int64_t block;     ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
@@ -45,7 +45,7 @@ struct MatmulShape {
   /// each group.
   enum class Alpha { None, One, Rows, Columns, Groups } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
-  mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
+  mlir::Region *body = nullptr; ///< region behind these, or none: BlockScaledMatmulOp's
   /// An input of the epilogue region, behind the element. The input of groups has a row for each of
   /// them.
   struct BodyInput {
@@ -57,9 +57,9 @@ struct MatmulShape {
   /// Warpgroups that add up sums of f32 scales from tensor memory, each of a part of the columns; 0
   /// where the tensor core leaves sums in registers.
   int64_t laneGroups = 0;
-  int64_t blocksOfTileK = 1; ///< of f32 scales: k tiles that a stage has
+  int64_t blocksOfTileK = 1; ///< k tiles of a stage, for f32 scales
   int64_t splits = 1;        ///< ranges of K that have sums of their own
-  int64_t ranges = 1;        ///< of these, that a block has; all have one length
+  int64_t ranges = 1;        ///< k slices of a CTA; all have one length
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
   /// Otherwise they are works of their own, which join in a workspace.
   bool joinsInCluster = false;
@@ -89,12 +89,12 @@ struct MatmulShape {
   /// Warpgroups that read an accumulator in tensor memory, each a part of its columns.
   int64_t epilogueGroups = 1;
   bool storesTiles = false;   ///< the result leaves through shared memory and TMA stores
-  bool stridedResult = false; ///< its caller says where its rows are
+  bool stridedResult = false; ///< the caller says where the rows are
   /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
   bool loadsTails = false;
   bool dual = false;                        ///< two products of A, whose elements the body takes
-  std::optional<ResultQuantizer> quantizer; ///< of the elements
-  bool withAmax = false;                    ///< of the elements
+  std::optional<ResultQuantizer> quantizer; ///< quantizer of the elements
+  bool withAmax = false;                    ///< with the amax of the elements
   bool storesElements = true;               ///< the elements are a result themselves
   mlir::Type floatA; ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
   /// The operand of activations has scales of one, of a buffer of one k tile.
@@ -139,7 +139,7 @@ struct MatmulShape {
   int64_t chunk() const {
     if (joinsInCluster && !hasFragments())
       return joinedChunk();
-    if (epilogueGroups > 1) // what is not held is stored as it is converted
+    if (epilogueGroups > 1) // columns not kept in registers are stored as they are converted
       return std::min(narrowChunk(), storedColumns());
     return hasOneAccumulator() ? narrowChunk() : storedColumns();
   }
@@ -192,7 +192,7 @@ struct MatmulShape {
   }
   bool k96 = false;           ///< instructions have K = 96
   bool unitScalesA = false;   ///< A is e4m3, and its scales in an instruction are 1
-  bool warpsMultiply = false; ///< by mma.sync: beside floats they have the fragments of wgmma
+  bool warpsMultiply = false; ///< mma.sync: beside floats, warps have the fragments of wgmma
   /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
   static constexpr int64_t kScalesOfPart = 12;
   /// Parts of a k tile whose scales are loaded and copied by themselves. The scales of a whole k
@@ -277,7 +277,7 @@ struct MatmulShape {
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     if (alpha == Alpha::Groups && !storesTiles) // the limits of rows and the factor do, too
       registers = std::min(registers, 3 * kHeldRegisters / 4);
-    registers /= epilogueGroups; // of which each thread has fewer
+    registers /= epilogueGroups; // each thread has fewer columns
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
   /// A thread holds half of a tile, so it may read either end of it first, and the next tile waits
@@ -406,7 +406,7 @@ struct MatmulShape {
   mlir::Type secondScales() const { return prepackedA || prepackedB ? mlir::Type() : scalesB(); }
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
-  pipe::GlobalType alphas() const; ///< where there is an alpha
+  pipe::GlobalType alphas() const; ///< null without alpha
   /// The type of an argument that becomes a buffer of `type`: without sizes where some of these are
   /// numbers that the kernel gets. Rows are where `hasRows`; those of A and of the result are given
   /// by themselves.

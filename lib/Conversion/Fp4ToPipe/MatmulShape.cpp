@@ -203,7 +203,7 @@ GlobalType MatmulShape::workspace() const {
   if (stream) // threads of a warp leave 16 bytes each, side by side
     return GlobalType::get({streamParts * rowsOfShare() * clusterM, kShareColumns},
                            Float32Type::get(scaleType.getContext()));
-  if (dynamicColumns()) // those of each tile of columns, one behind the other
+  if (dynamicColumns()) // parts of each tile of columns, one behind the other
     return GlobalType::get({ShapedType::kDynamic, tileN}, Float32Type::get(scaleType.getContext()));
   int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();
   return GlobalType::get({rows, tilesN() * workN()}, Float32Type::get(scaleType.getContext()));

@@ -27,8 +27,8 @@ using namespace fp4;
 
 namespace {
 
-constexpr int64_t kAccessWords = 4, kAccess = 16; // of one load or store, in words and in bytes
-constexpr int64_t kElements = 64;                 // of a thread
+constexpr int64_t kAccessWords = 4, kAccess = 16; // one load or store, in words and in bytes
+constexpr int64_t kElements = 64;                 // elements of a thread
 constexpr int64_t kPackedBytes = kElements * 6 / 8;
 
 /// Arguments of the kernel: the elements, the packed ones, and of these the rows and the bytes of a
@@ -66,7 +66,7 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, Ranke
                                      kernel.getArgument(number));
   };
   Value source = pointer(0), dest = pointer(1);
-  unsigned number = 2; // of the next size that is dynamic
+  unsigned number = 2; // number of the next dynamic size
   Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
                Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 rows =

@@ -145,7 +145,7 @@ static void addWorkspace(OpBuilder &b, Location loc, const MatmulShape &shape, V
   pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
   int64_t rowsOfParts = shape.splits * (ofFragments ? shape.tilesN() : shape.workM());
   int64_t tilesOfRow = shape.tilesN();
-  if (shape.dynamicColumns()) { // of the other operand
+  if (shape.dynamicColumns()) { // columns of the other operand
     tilesOfRow = shape.tilesM();
     rowsOfParts *= tilesOfRow;
   }

@@ -78,10 +78,10 @@ protected:
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
   mlir::Value columns, depth;       ///< N and K, where they are dynamic; else null
   mlir::Value resultBuffer;         ///< `result`, or its elements if that is a map
-  mlir::Value b2, scalesB2, alpha2; ///< of a dual product
+  mlir::Value b2, scalesB2, alpha2; ///< operands of a dual GEMM
   ResultArguments derived;          ///< the results, where there are others than elements
-  llvm::SmallVector<mlir::Value> inputs; ///< of the body
-  mlir::Value report;                    ///< where groups are searched
+  llvm::SmallVector<mlir::Value> inputs; ///< inputs of the epilogue region
+  mlir::Value report;                    ///< report on searched groups
   /// Sums that a body takes at a time, at most.
   int64_t bodyWidth = std::numeric_limits<int64_t>::max();
   mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
@@ -110,7 +110,7 @@ private:
   };
   /// By row and box.
   llvm::SmallDenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> existingOfBoxes;
-  llvm::SmallVector<Group> groups; ///< where they are searched, once their tiles are counted
+  llvm::SmallVector<Group> groups; ///< searched groups, once their tiles are counted
 };
 
 } // namespace fp4

@@ -43,7 +43,7 @@ private:
   struct Tile {
     SmallVector<Value> rows; ///< the first of each part
     Value column;
-    Value rowB;         ///< of rhs, its first
+    Value rowB;         ///< first row of rhs
     Value scaleColumn;  ///< `column`, where the groups before have whole blocks of scales
     OfGroup group;
     Range k;

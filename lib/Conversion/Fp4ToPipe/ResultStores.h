@@ -20,7 +20,7 @@ namespace fp4 {
 /// Values that the kernel writes, arguments or null.
 struct ResultArguments {
   mlir::Value elements, quantizeAmax, codes, scales, columnCodes, columnScales, amax;
-  mlir::Value columns; ///< of the result, i32, where the kernel gets them
+  mlir::Value columns; ///< columns of the result, i32, where the kernel gets them
 };
 
 /// The part of a result that a block works on.
@@ -70,7 +70,7 @@ private:
   mlir::Location loc;
   const MatmulShape &shape;
   ResultArguments to;
-  mlir::Value tensorAmax; ///< of the quantizer, where its recipe has one
+  mlir::Value tensorAmax; ///< amax of the quantizer, where its recipe has one
   mlir::Value running;    ///< the amax of the tile so far
   llvm::SmallVector<Store> kept;
 };

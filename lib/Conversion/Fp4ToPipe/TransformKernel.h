@@ -11,7 +11,7 @@ namespace fp4 {
 /// output is Q[K,M], and the transform runs along M.
 struct TransformShape {
   int64_t m, k;   ///< rows and columns of X
-  uint64_t signs; ///< of the transform
+  uint64_t signs; ///< signs of the transform
   RecipeAttr recipe;
   mlir::Type scaleType;
   bool tiledScales; ///< layout tiled_128x4, else row-major

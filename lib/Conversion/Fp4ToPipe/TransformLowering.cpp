@@ -57,7 +57,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, op.getLoc(), value);
     };
-    Value rows = adaptor.getInput(); // of a batch, from a copy
+    Value rows = adaptor.getInput(); // rows of a batch, from a copy
     if (stridedRowsOf(op.getInput()) == op.getInput())
       rows = stridedBuffer(rewriter, op.getLoc(), op.getInput());
     SmallVector<Value> arguments =

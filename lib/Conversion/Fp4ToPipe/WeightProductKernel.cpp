@@ -43,10 +43,10 @@ private:
   /// A tile of the result, and the range of K of its sums, the first that this block has.
   struct Tile : PlacedTile {
     SmallVector<Value> rows;   ///< the first of each part
-    SmallVector<Value> powers; ///< of the rows of weights of each part, where they have one each
-    Range k;    ///< its tiles
+    SmallVector<Value> powers; ///< one vector per part, where rows of weights have powers
+    Range k;    ///< k tiles
     Value part; ///< the place of the block among those of the tile; null where there is one
-    Share share; ///< where workers share tiles
+    Share share; ///< share of a worker, for shared tiles
   };
 
   Tile findTile(Value m, Value n);
@@ -314,7 +314,7 @@ WeightProductBuilder::ScaledTile WeightProductBuilder::loadScaled(Value map, Val
                                                                   const Tile &tile, size_t part,
                                                                   Value k, ScaleBlocks blocks) {
   Value rowBlock = rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
-  if (part && columns) // it may not exist
+  if (part && columns) // the part may not exist
     rowBlock = arith::MinUIOp::create(
         b, loc, rowBlock, rowBlockOf(arith::SubIOp::create(b, loc, columns, constant(1))));
   return {load(map, rowOfPart(tile, part), mul(k, shape.tileK), shape.tileK),

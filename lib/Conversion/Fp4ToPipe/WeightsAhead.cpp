@@ -49,7 +49,7 @@ public:
 private:
   /// Lanes that have the same rows, which are so many apart.
   static constexpr int64_t kLanes = 4, kRows[] = {0, 8};
-  static constexpr int64_t kHalves = 2, kBytes = 16; ///< of a tile along k; of a load or store
+  static constexpr int64_t kHalves = 2, kBytes = 16; ///< halves along k; bytes of a load or store
 
   void build();
   SmallVector<Value> loadWords(Value pointer, int64_t count);

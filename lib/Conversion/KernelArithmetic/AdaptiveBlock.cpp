@@ -136,7 +136,7 @@ BlockQuantizer::Block AdaptiveBlock::better(const Candidate &first, const Candid
 BlockQuantizer::Block AdaptiveBlock::emitQuick(const BlockElements &elements,
                                                ArrayRef<Scale> scales) {
   Value mayTie;
-  SmallVector<Value> values; // of both candidates
+  SmallVector<Value> values; // values of both candidates
   for (const Scale &scale : scales) {
     Value tie = QuickBlock::mayTie(s, b, s.reciprocalApprox(scale.factor), elements.stored);
     mayTie = mayTie ? Value(arith::OrIOp::create(b, mayTie, tie)) : tie;

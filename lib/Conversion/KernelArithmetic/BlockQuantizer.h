@@ -21,8 +21,8 @@ namespace fp4 {
 /// The elements of one scale in registers, and how to emit their amax (f32).
 struct BlockElements {
   llvm::SmallVector<mlir::Value> values; ///< f32
-  size_t rows = 1;                       ///< of a square block, one after the other
-  mlir::Type stored;                     ///< what they were widened from
+  size_t rows = 1;                       ///< rows of a square block, one after the other
+  mlir::Type stored;                     ///< type before they were widened
   std::function<mlir::Value(bool keepNaN)> amax;
   /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
   /// Unless that overflows or either is subnormal it makes no difference.
@@ -111,7 +111,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   numerics::Recipe description;
   mlir::Value tensorAmax;
-  Scalars::QuickDivisions *errorDivisions = nullptr; ///< of quantizeAdaptively
+  Scalars::QuickDivisions *errorDivisions = nullptr; ///< divisions of quantizeAdaptively
   RecipeEmitter recipe;
 };
 

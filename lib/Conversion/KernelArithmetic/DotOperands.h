@@ -22,7 +22,7 @@ public:
   /// Values that are computed once for a block of the lhs and serve all rows of the rhs.
   struct LhsBlock {
     llvm::SmallVector<mlir::Value> parts;
-    mlir::Value start; ///< of a sum; null where there is none
+    mlir::Value start; ///< start of a sum; null where there is none
   };
 
   /// The cheaper ones of the target, for scales of f8E4M3FN or f8E8M0FNU.

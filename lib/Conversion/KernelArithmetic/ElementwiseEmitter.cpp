@@ -67,7 +67,7 @@ public:
     if (element.isBF16() || element.isF16())
       exact = widenToF32(b, narrowTo(b, exact, element));
     else if (isa<Float8E4M3FNType>(element) && !isWithin464(op.getOperand(0)))
-      exact = orNaN({b, exact}); // who yields it rounds
+      exact = orNaN({b, exact}); // the yielding op rounds
     values.map(op.getResult(0), exact);
   }
 

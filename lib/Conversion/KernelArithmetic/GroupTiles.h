@@ -19,7 +19,7 @@ namespace fp4 {
 
 struct GroupTiles {
   GroupOffsets offsets;
-  int64_t rows; ///< of a tile
+  int64_t rows; ///< rows of a tile
   Int32 places; ///< in the table for tiles: every group may end within one
   /// The places behind that number have the first row and the end of what lies before each group,
   /// and of what lies behind the last one.

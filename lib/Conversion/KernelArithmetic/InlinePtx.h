@@ -99,10 +99,10 @@ mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, m
 /// A part of a product of a warpgroup with A in registers: instructions of 32 bytes of K each.
 struct WarpgroupProduct {
   mlir::Type element;               ///< f16, bf16 or f8E4M3FN
-  int64_t columns;                  ///< of an instruction
+  int64_t columns;                  ///< columns of an instruction
   llvm::SmallVector<mlir::Value> a; ///< i32, four for each instruction
   mlir::Value b;                    ///< i64, descriptor of the tile
-  llvm::SmallVector<int64_t> bOffsets; ///< of each instruction, in units of the descriptor
+  llvm::SmallVector<int64_t> bOffsets; ///< offsets of each instruction, in units of the descriptor
   mlir::Value accumulate;           ///< i1, for the first instruction
   int64_t pending = 0;              ///< leave so many parts to run, this one and those before it
   /// `b` is the same in all lanes and ptxas sees that: offsets are added to its lower word, which takes
@@ -111,9 +111,9 @@ struct WarpgroupProduct {
 };
 /// One k tile of a product of e4m3 with both operands in shared memory.
 struct SharedProduct {
-  int64_t columns;                                       ///< of B
+  int64_t columns;                                       ///< columns of B
   mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
-  llvm::SmallVector<int64_t> offsets;                    ///< of each instruction, in their units
+  llvm::SmallVector<int64_t> offsets;                    ///< one per instruction, in their units
   /// f32 each, or none: sums whose place this MMA takes. The MMA begins when nobody reads them any
   /// more, and has their registers. Without them ptxas begins the MMA earlier, with registers of
   /// its own.
@@ -136,10 +136,10 @@ void arriveWhen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition, m
 
 /// One k tile of a product of e4m3 with A in registers.
 struct ByteProduct {
-  int64_t columns;                     ///< of B
+  int64_t columns;                     ///< columns of B
   llvm::SmallVector<mlir::Value> a;    ///< i32, four for each instruction
   mlir::Value b;                       ///< i64, descriptor of the tile, the same in all lanes
-  llvm::SmallVector<int64_t> offsets;  ///< of each instruction, in units of the descriptor
+  llvm::SmallVector<int64_t> offsets;  ///< offsets of each instruction, in units of the descriptor
 };
 /// The sums of a thread, f32 each, which are complete behind awaitSums. The MMA begins without
 /// sums.

@@ -79,7 +79,7 @@ private:
     mlir::Value byte; ///< i8
     mlir::Value
         factor; ///< aligned, of the block's elements; from a table negative where one may tie
-    mlir::Value holds; ///< whether byte and factor, and the quick codes, are right
+    mlir::Value holds; ///< true when byte and factor, and the quick codes, are right
   };
   Scale emitScale(const BlockElements &elements);
   Scale lookUpScale(const BlockElements &elements, mlir::Value amax);

@@ -8,7 +8,7 @@ namespace fp4::sim {
 enum class LifeOp : uint8_t {
   WarpExit,
   CtaExit,
-  ClusterEnd, ///< its last operation is done
+  ClusterEnd, ///< the last operation of the cluster is done
   TmemAlloc,
   TmemDealloc,
   TmemRelinquish

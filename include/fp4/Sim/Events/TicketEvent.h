@@ -19,15 +19,15 @@ struct TicketEvent {
   TicketState state{};
   uint64_t id = 0;
   TicketKind kind{};
-  Engine engine{};                     ///< that does the work
-  uint64_t bytes = 0;                  ///< that it writes
-  uint64_t flops = 0;                  ///< of a product: 2 M N K, zeros of a sparse A included
-  uint32_t lane = 0;                   ///< of the issuing thread
+  Engine engine{};                     ///< engine that does the work
+  uint64_t bytes = 0;                  ///< bytes that the work writes
+  uint64_t flops = 0;                  ///< flops of a GEMM: 2 M N K, zeros of a sparse A included
+  uint32_t lane = 0;                   ///< lane of the issuing thread
   bool bulkGroup = false;              ///< belongs to the thread's open bulk group
-  uint32_t ctaGroup = 0;               ///< of tcgen05 operations
-  uint64_t accumulator = 0;            ///< of tcgen05.mma: the same for one D and shape
+  uint32_t ctaGroup = 0;               ///< group of tcgen05 operations
+  uint64_t accumulator = 0;            ///< number for tcgen05.mma: the same for one D and shape
   bool narrowCopy = false;             ///< tcgen05.cp.4x256b
-  Proxy proxy = Proxy::Async;          ///< of its accesses to memory other than tensor memory
+  Proxy proxy = Proxy::Async;          ///< proxy of the accesses to memory other than tensor memory
   std::span<const SharedRange> writes; ///< the shared memory it will write
   std::span<const uint32_t> signals;   ///< the mbarriers it will signal, by shared::cluster address
 };

@@ -343,7 +343,7 @@ static bool isOfGroups(Value input) { return typeOf(input).getRank() == 3; }
 /// The number of a scalar, of a row or column, of both, or of a group.
 Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value column) {
   int64_t bytes = type.getElementTypeBitWidth() / 8;
-  bool isMatrix = type.getRank() >= 2; // that of groups has one for each
+  bool isMatrix = type.getRank() >= 2; // a tensor of groups has one for each
   if (isMatrix && type.getDimSize(0) != 1)
     pointer = address(b, pointer, row, type.getShape().back() * bytes);
   if (isMatrix && type.getShape().back() != 1)

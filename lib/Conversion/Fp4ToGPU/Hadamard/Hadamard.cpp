@@ -187,8 +187,8 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars &s;
   int64_t columns;
-  Value hostAccesses;                  ///< of a row whose columns are dynamic
-  std::optional<HostDivisor> accesses; ///< the same in the kernel, where pieces cross rows
+  Value hostAccesses;                  ///< accesses of a row whose columns are dynamic
+  std::optional<HostDivisor> accesses; ///< divisor in the kernel, where pieces cross rows
   bool alongRows;
   int64_t parts; ///< pieces of a block
   int64_t width; ///< elements of an access

@@ -297,7 +297,7 @@ private:
   int64_t elementBytes, rowBytes, chunkBytes = kChunkBytes;
   bool noArithmetic;
   std::optional<ElementSource> source;
-  std::optional<GroupBands> bands; ///< of groups that only the device knows
+  std::optional<GroupBands> bands; ///< bands of groups that only the device knows
   Value result, chunks, tail;
 };
 

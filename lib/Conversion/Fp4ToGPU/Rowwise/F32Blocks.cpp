@@ -313,7 +313,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   RankedTensorType type;
-  int64_t columns, blocks; ///< of a row, where they are static
+  int64_t columns, blocks; ///< extents of a row, where they are static
   Value given;             ///< the columns where they are dynamic, i32
   bool noArithmetic;
   std::optional<ElementSource> source;

@@ -35,8 +35,8 @@ public:
   };
   /// Dynamic columns in the kernel.
   struct Columns {
-    Int32 blocks, count; ///< of a row, and of the whole matrix with all padding
-    Int32 tiles;         ///< of scales in a row; 0 where scales are linear
+    Int32 blocks, count; ///< blocks of a row, and of the whole matrix with all padding
+    Int32 tiles;         ///< scale tiles in a row; 0 where scales are linear
     HostDivisor perRow;  ///< blocks that a row is numbered with
   };
   /// `rows` (i32) in the kernel, and `columns` where they are dynamic.
@@ -56,7 +56,7 @@ public:
   struct Position {
     mlir::Value index;       ///< i32, of the block; the last block for threads behind it
     mlir::Value row, column; ///< i32, within the matrix; null where the index says all
-    mlir::Value paddedRow, paddedColumn; ///< the same before they are brought into the matrix
+    mlir::Value paddedRow, paddedColumn; ///< place before it is brought into the matrix
     mlir::Value isMine;                  ///< i1: the thread has this block; null: always
     mlir::Value isMatrix; ///< i1: it is part of the matrix, not of the padding; null: always
   };

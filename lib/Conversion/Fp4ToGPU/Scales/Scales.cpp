@@ -275,7 +275,7 @@ public:
 private:
   struct Shard {
     Value base;
-    int64_t firstRow; ///< of the result
+    int64_t firstRow; ///< first row in the result
   };
   ImplicitLocOpBuilder &b;
   SmallVector<Shard> shards;

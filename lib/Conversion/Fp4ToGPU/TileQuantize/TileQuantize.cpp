@@ -34,10 +34,10 @@ struct Side {
   std::optional<SideQuantizer> quantizer;
   OutputWriter writer;
   Value amax;
-  Int32 firstBlock; ///< of the group
+  Int32 firstBlock; ///< first block of the group
   Value rowAmaxes;  ///< pointer to the amax of each row of the output; null where it has one amax
-  Extent rows;      ///< of the output
-  std::optional<ScaleTable> table; ///< of its factors, where blocks are quantized together
+  Extent rows;      ///< rows of the output
+  std::optional<ScaleTable> table; ///< table of factors, where blocks are quantized together
 
   /// Takes the amax of this row for what follows. Rows that do not exist have the last one's.
   void chooseRow(ImplicitLocOpBuilder &b, Int32 row) {
@@ -575,12 +575,12 @@ private:
   Scalars s;
   RankedTensorType type;
   TilePlan plan;
-  Extent rows, columns; ///< of the input
+  Extent rows, columns; ///< extents of the input
   Value hostColumns;    ///< an index; null where they are static
   std::optional<RowGroups> groups;
-  std::optional<GroupBands> bands; ///< of groups that only the device knows
-  std::optional<RowGroups::Group> group; ///< of the tile
-  Extent endRow;                         ///< where the group ends
+  std::optional<GroupBands> bands; ///< bands of groups that only the device knows
+  std::optional<RowGroups::Group> group; ///< group of the tile
+  Extent endRow;                         ///< end of the group
   Output outputs[2];                     ///< row-wise, column-wise
   Value rng;
   bool noArithmetic;
@@ -589,7 +589,7 @@ private:
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;
   std::optional<CodeTile> codeTile;
-  Value squares; ///< in shared memory, of each square block: the scale, or the amax as f32
+  Value squares; ///< for each square block in shared memory: the scale, or the amax as f32
 };
 
 } // namespace

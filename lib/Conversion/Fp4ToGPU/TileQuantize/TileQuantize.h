@@ -63,7 +63,7 @@ struct TilePlan {
 
   int64_t elementBytes; ///< 2 or 4
   int64_t blockSize;    ///< 16 or 32
-  int64_t codeBits;     ///< that a code takes in memory: 4 or 8
+  int64_t codeBits;     ///< bits of a code in memory: 4 or 8
   bool squareBlocks;
 
   int64_t columns() const { return rowBytes / elementBytes; }
@@ -94,7 +94,7 @@ public:
   struct Group {
     Int32 index, firstRow, endRow;
     Int32 firstBand;
-    Int32 firstTile; ///< of its column-wise scales, in the list of all tiles
+    Int32 firstTile; ///< first of the column-wise scale tiles, in the list of all
   };
   /// The group that has band number `band`.
   Group find(Int32 band) const;
@@ -103,7 +103,7 @@ private:
   struct Range {
     int64_t index, firstRow, endRow, firstBand, firstTile;
   };
-  llvm::SmallVector<Range> ranges; ///< that have rows
+  llvm::SmallVector<Range> ranges; ///< ranges that have rows
   int64_t numBands = 0, rowDivisor = 0;
 };
 
@@ -202,17 +202,17 @@ public:
     Extent blocks;
   };
   struct Shape {
-    Extent rows, columns; ///< where the output, or the group of it, ends
-    Extent bufferColumns; ///< of a row in memory
+    Extent rows, columns; ///< ends of the output, or of its group
+    Extent bufferColumns; ///< columns of a row in memory
     int64_t blockSize;
     int64_t codeBits; ///< 4, or 8 where each code has a byte
     bool tiledScales;
-    std::optional<TileOrigin> tileOrigin; ///< of a group
+    std::optional<TileOrigin> tileOrigin; ///< origin of a group
     /// In shared memory, stageWords(stagedTiles); null where scales are written one by one.
     mlir::Value stage = {};
     int64_t stagedTiles = 0;
 
-    int64_t blockBytes() const { return blockSize * codeBits / 8; } ///< of the codes
+    int64_t blockBytes() const { return blockSize * codeBits / 8; } ///< bytes of codes
   };
 
   /// Words that gather the scales of a thread block, which are `tiles` neighbouring scale tiles.

@@ -78,7 +78,7 @@ void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
 }
 
 Value OutputWriter::codesAddress(Int32 row, Int32 block) {
-  Extent pitch = shape.bufferColumns; // of codes with a byte each
+  Extent pitch = shape.bufferColumns; // pitch of codes with a byte each
   if (shape.codeBits == 4 && !pitch.isDynamic())
     pitch.size = hw::paddedRowBytes(pitch.size);
   else if (shape.codeBits == 4)

@@ -49,7 +49,7 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
   if (auto dequantize = dyn_cast<DequantizeOp>(op))
     return !dequantize.getPerRow() || rows(0) == rows(2);
   if (!matmul.getEpilogueInputs().empty())
-    return false; // those with rows would have to become static too
+    return false; // values with rows would have to become static too
   if (!matmul.hasOnlyElements() || matmul.isDual())
     return false; // so would several results, and a second alpha
   if (!matmul.getAlpha())

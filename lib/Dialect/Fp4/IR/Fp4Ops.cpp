@@ -446,7 +446,7 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
                         op->getContext(), op->getLoc(), operands, op->getAttrDictionary(),
                         op->getPropertiesStorage(), op->getRegions(), types)))
     return failure();
-  if (auto quantize = dyn_cast<QuantizeOp>(op)) // its scales are in the layout their type says
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) // scales are in the layout that their type says
     for (auto [index, type] : llvm::enumerate(types))
       if (scaleLayout(rankedType(op->getResult(index))))
         type = quantize.getTiledType(cast<RankedTensorType>(type),

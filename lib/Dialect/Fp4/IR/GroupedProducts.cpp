@@ -46,7 +46,7 @@ std::optional<int64_t> verify::countGroups(std::optional<ArrayRef<int64_t>> grou
     return int64_t(groups->size());
   if (!offsets)
     return std::nullopt;
-  RankedTensorType type = rankedType(offsets); // of any shape, which verifyOffsets reports
+  RankedTensorType type = rankedType(offsets); // any shape, which verifyOffsets reports
   if (type.getRank() == 0 || type.isDynamicDim(0))
     return 0;
   return std::max<int64_t>(0, type.getDimSize(0) - (type.getRank() == 1 ? 1 : 0));

@@ -33,7 +33,7 @@ struct Field {
                bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*,
                Overlap KernelPlan::*, Join KernelPlan::*>
       member;
-  unsigned families;       ///< that have it
+  unsigned families;       ///< families that have the field
   bool isOptional = false; ///< a complete plan may lack it
 
   bool isOf(KernelFamily family) const { return families & 1u << unsigned(family); }

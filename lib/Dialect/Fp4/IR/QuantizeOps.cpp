@@ -152,7 +152,7 @@ LogicalResult HadamardAmaxOp::verify() {
 
 /// quantize (C4), dequantize (C9): the recipe is one of the format's.
 static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe, Format format) {
-  if (Status status = numerics::checkRecipe(recipe); !status) // of a builder; the parser checks
+  if (Status status = numerics::checkRecipe(recipe); !status) // from a builder; the parser checks
     return withNote(op->emitOpError("has a recipe that is none: ") << status.error().message,
                     status.error().note.empty() ? "docs/reference/recipes.md lists the recipes"
                                                 : status.error().note);

@@ -93,7 +93,7 @@ private:
   }
 
   Block &block;
-  unsigned floor = 0; ///< of the operations that are still to come
+  unsigned floor = 0; ///< floor of the operations that are still to come
   DenseMap<Operation *, unsigned> levels;
   DenseMap<std::pair<Value, unsigned>, Operation *> readers; ///< the first of a level
   llvm::EquivalenceClasses<Operation *> joined;              ///< ours

@@ -162,7 +162,7 @@ private:
   void absorb(AmaxOp amax) {
     if (amax.hasLines() || amax.getOffsets() || hasPlan(amax) ||
         cutsTransform(transform, amax.getGroups()))
-      return; // it has been said why
+      return; // the reason has been reported
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
       return missed(amax, kHadamardAmax,

@@ -419,7 +419,7 @@ LogicalResult ReadOp::verify() {
     return withNote(emitOpError() << "vector must have the accumulator's element type, but got "
                                   << vector << " from " << acc,
                     "write f32 vectors of an accumulator of !pipe.tmem<...xf32>");
-  int64_t columns = acc.getTmemColumns();                // of a lane
+  int64_t columns = acc.getTmemColumns();                // columns of a TMEM lane
   if (!llvm::isPowerOf2_64(n) || n > 128 || columns % n) // (C117)
     return withNote(
         emitOpError() << "vector must have a power of two of at most 128 elements that divides "

@@ -18,7 +18,7 @@ static constexpr size_t kMaxSteps = 1 << 18;
 namespace {
 /// One role in one block of the cluster.
 struct RoleTrace {
-  std::shared_ptr<const std::vector<Operation *>> steps; ///< of the role, the same in all blocks
+  std::shared_ptr<const std::vector<Operation *>> steps; ///< the same in all CTAs
   uint32_t rank;                                         ///< the block
   size_t next = 0;
 

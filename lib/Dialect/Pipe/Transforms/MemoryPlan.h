@@ -53,15 +53,15 @@ struct ChannelPlan {
   llvm::SmallVector<int64_t> places; ///< bytes or columns of stage 0, per tile
   int64_t barriers = 0;              ///< byte offset of the full barriers
   int64_t stride = 0;                ///< columns between two stages that overlap, else 0
-  int64_t step = 1;                  ///< of which the depth is a multiple
+  int64_t step = 1;                  ///< divisor of the depth
 
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };
 
 /// A tensor memory tile that a role makes for itself from a stage, or the tiles of stages in a row.
 struct StageTilePlan {
-  llvm::SmallVector<TmemTileOpInterface> ops; ///< that fill its sets in turns
-  ChannelOp channel;                          ///< whose stages they are made from
+  llvm::SmallVector<TmemTileOpInterface> ops; ///< ops that fill its sets in turns
+  ChannelOp channel;                          ///< channel of the stages from which they are made
   int64_t column = 0;
   int64_t sets = 1;
 
@@ -78,8 +78,8 @@ struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
   llvm::SmallVector<JoinPlan> joins;
   llvm::SmallVector<StageTilePlan> stageTiles;
-  int64_t stagedBytes = 0; ///< of what staged stores, or gathered rows, exchange
-  int64_t stagedPlace = 0; ///< its byte offset
+  int64_t stagedBytes = 0; ///< bytes that staged stores, or gathered rows, exchange
+  int64_t stagedPlace = 0; ///< byte offset of the stage
   int64_t workDepth = 0;   ///< responses to requests for work
   int64_t workRing = 0;    ///< byte offset of their ring
   int64_t sharedBytes = 0; ///< dynamic shared memory of a block

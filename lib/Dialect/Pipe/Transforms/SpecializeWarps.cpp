@@ -396,7 +396,7 @@ LogicalResult KernelSpecializer::run() {
   OpBuilder builder(kernel.getBody().front().getTerminator());
   createChannels(builder);
   for (RoleAttr role : plan.getRoles()) {
-    bool gives = role.getRegisters(); // which it does also where it has nothing else to do
+    bool gives = role.getRegisters(); // also where it has nothing else to do
     if ((used.contains(role) || gives) && failed(buildRole(builder, role)))
       return failure();
   }

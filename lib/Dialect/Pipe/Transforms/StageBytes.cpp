@@ -58,7 +58,7 @@ void fp4::pipe::addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler)
 LinearForm fp4::pipe::arrivingBytes(LinearForm bytes, ChannelOp channel) {
   auto kernel = channel->getParentOfType<gpu::GPUFuncOp>();
   bool pairs = channel.isCluster() && usesPairs(kernel);
-  if (sharingOf(channel, pairs).pairUses) // both blocks signal the leader
+  if (sharingOf(channel, pairs).pairUses) // both CTAs signal the leader
     bytes.scale(2);
   return bytes;
 }

@@ -34,7 +34,7 @@ struct Extent {
 /// The ranges of one kernel.
 struct Ranges {
   SmallVector<Extent> shared, tmem;
-  SmallVector<TmemTileOpInterface> tiles; ///< of which each has sets of its own
+  SmallVector<TmemTileOpInterface> tiles; ///< tiles with sets of their own
 };
 } // namespace
 

@@ -29,13 +29,13 @@ struct KernelPlan {
   std::array<int64_t, 3> tile = {};     ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {};  ///< blocks along m and n
   std::array<int64_t, 3> fallback = {}; ///< ... of clusters where `cluster` finds no room
-  std::optional<RangeJoin> join;        ///< where ranges of K are added
-  std::optional<int64_t> ranges;        ///< of K that a block has
+  std::optional<RangeJoin> join;        ///< place of the reduction of split-K parts
+  std::optional<int64_t> ranges;        ///< k slices of a CTA
   bool swap = false;                    ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;
-  std::optional<int64_t> epilogueWarps; ///< that read accumulators in tensor memory
-  std::optional<int64_t> mmaWarps;      ///< that multiply, and copy scales to tensor memory
+  std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory
+  std::optional<int64_t> mmaWarps;      ///< warps that multiply, and copy scales to tensor memory
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr
@@ -46,8 +46,8 @@ struct KernelPlan {
   std::optional<BlockOrder> order;
   std::optional<AmaxKernel> amax;
   std::optional<KernelOverlap> overlap;
-  std::optional<int64_t> maxRows; ///< of lhs, in a plan for few rows
-  std::optional<int64_t> depthUnit;     ///< of which K is a multiple, in a plan for dynamic K
+  std::optional<int64_t> maxRows; ///< most rows of lhs, in a small-M plan
+  std::optional<int64_t> depthUnit;     ///< divisor of K, in a plan for dynamic K
   std::array<int64_t, 3> waveCost = {}; ///< predicted: of a launch, of a wave, of a k tile of one
 
   bool operator==(const KernelPlan &) const = default;

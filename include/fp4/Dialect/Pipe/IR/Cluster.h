@@ -47,7 +47,7 @@ inline int64_t rowPartsOfScales(int64_t rows, int64_t parts) {
 /// Sharing of one channel among the CTAs of a cluster.
 struct ChannelSharing {
   hw::ClusterShape cluster;
-  bool pairFills = false, pairUses = false; ///< this end is the tensor core of a pair
+  bool pairFills = false, pairUses = false; ///< true where this end is the tensor core of a pair
   /// Loads along this direction fill the stages.
   bool multicastM = false, multicastN = false, multicastPairs = false;
 
