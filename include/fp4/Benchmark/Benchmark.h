@@ -1,4 +1,4 @@
-//===- Benchmark.h - How fast a verified function is ----------------------===//
+//===- Benchmark.h - Speed of a verified function -------------------------===//
 //
 // Calls the host code of the function once per operand set while the session records. Then it times
 // the recorded work: the whole program, each of its kernels, and for each a device-to-device copy
@@ -16,7 +16,7 @@
 
 namespace fp4::harness {
 
-/// Bytes read and written, and floating-point operations of matrix products.
+/// Bytes read and written, and floating-point operations of GEMMs.
 struct Traffic {
   uint64_t bytes = 0; ///< 0: not known
   uint64_t flops = 0;

@@ -1,4 +1,4 @@
-//===- Ingress.h - Block-scaled products of other dialects ----------------===//
+//===- Ingress.h - Block-scaled GEMMs of other dialects -------------------===//
 //
 // The common part of the conversions from tosa, linalg and stablehlo. Each conversion recognizes a
 // GEMM of its dialect and describes it as a ScaledProduct; convertProduct builds the fp4
@@ -19,8 +19,8 @@
 
 namespace fp4::ingress {
 
-/// An operand of a product. Data is [R, K] or [B, R, K] and scales are [R, K / block] or
-/// [B, R, K / block], both row-major. A left side of bf16 or f16 has null scales.
+/// An operand of a GEMM. Data is [R, K] or [B, R, K] and scales are [R, K / block] or [B, R, K /
+/// block], both row-major. A left side of bf16 or f16 has null scales.
 struct ScaledOperand {
   mlir::Value data, scales;
 };
@@ -46,7 +46,7 @@ mlir::Value asMatrix(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor)
 mlir::Value reshapeTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix,
                       mlir::RankedTensorType type);
 
-/// Builds the product at the place of `op`, or reports at `op` why fp4 has none like it.
+/// Builds the GEMM at the place of `op`, or reports at `op` why fp4 has none like it.
 mlir::FailureOr<mlir::Value> convertProduct(mlir::OpBuilder &b, mlir::Operation *op,
                                             const ScaledProduct &product);
 

@@ -1,11 +1,11 @@
-//===- LaunchAttributes.h - What launches say to the lowering of host code ----===//
+//===- LaunchAttributes.h - Attributes of launches for host code ----------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
 
 namespace fp4 {
 
-/// On a launch: its blocks wait for each other (fp4rt_launch_cooperative).
+/// On a launch: its CTAs wait for each other (fp4rt_launch_cooperative).
 inline constexpr llvm::StringLiteral kCooperativeAttr = "fp4.cooperative";
 
 /// On a launch of an amax, and on that of a quantizer that reads one: where the second comes next,

@@ -1,4 +1,4 @@
-//===- OperandNames.h - How errors of a program name its operands ---------===//
+//===- OperandNames.h - Names of operands in errors -----------------------===//
 //
 // Names of operands in messages. A check that the host makes when a program runs has no operation
 // at which to report: the name of the operand and the place of its operation in the source are part

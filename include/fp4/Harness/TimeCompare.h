@@ -44,7 +44,7 @@ struct TimeComparison {
   std::string boundBefore, boundNow;     ///< bounds of that kernel
   std::vector<TimeDifference> resources; ///< microseconds that it is busy, the largest change first
   std::vector<TimeDifference> waits;     ///< "role: what", microseconds of the kernel's time
-  std::vector<TimeDifference> amounts;   ///< bytes, instructions, blocks
+  std::vector<TimeDifference> amounts;   ///< bytes, instructions, CTAs
   std::vector<std::string> reasons;      ///< sentences, the strongest first
 
   /// One screen.

@@ -1,8 +1,8 @@
-//===- Verdict.h - Whether a device computed what the reference says ------===//
+//===- Verdict.h - Comparison of a device's results with the reference -----===//
 //
-//   * Everything but a matrix product is defined bit by bit, and must be bit-equal.
-//   * A matrix product must be bit-equal to the model of the tensor core, and must lie within a
-//     derived bound of the plain sum in fp64 (docs/reference/numerics.md).
+// * Everything but a GEMM is defined bit by bit, and must be bit-equal.
+// * A GEMM must be bit-equal to the model of the tensor core, and must lie within a
+//     derived bound of the plain sum in fp64 (docs/Numerics.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,8 @@
 //===- Cluster.h - Blocks of a cluster: ranks, masks, pairs ---------------===//
 //
-// A cluster has m blocks along x, which share columns of the result's tiles, and n along y. Block
-// (x, y) has the rank x + y * m. A multicast names the blocks that it reaches by a mask with one
-// bit per rank. Two blocks whose ranks differ in bit 0 only are a pair; the even one leads it.
+// A cluster has m CTAs along x, which share columns of the result's tiles, and n along y. CTA (x,
+// y) has the rank x + y * m. A multicast names the CTAs that it reaches by a mask with one bit per
+// rank. Two CTAs whose ranks differ in bit 0 only are a pair; the even one leads it.
 //
 // Functions that kernels need too are templates over the integer: uint32_t on the host; in a kernel
 // Int32 (KernelArithmetic), whose operators emit the arithmetic.
@@ -25,11 +25,11 @@ inline Status requirePreferredClusters(const TargetModel &target) {
                         "clusters of a preferred size");
 }
 
-/// Direction in which the blocks of a cluster are counted; Pairs: those along m that have the same
+/// Direction in which the CTAs of a cluster are counted; Pairs: those along m that have the same
 /// place in their pairs.
 enum class ClusterDirection : uint8_t { M, N, Pairs };
 
-/// The most blocks that the 16 bits of a mask can name.
+/// The most CTAs that the 16 bits of a mask can name.
 inline constexpr uint32_t maxClusterBlocks = 16;
 
 /// Mask of the CTAs with even ranks, which lead pairs.
@@ -47,7 +47,7 @@ struct ClusterShape {
   }
 };
 
-/// The place of block `rank` along `direction`.
+/// The place of CTA `rank` along `direction`.
 template <typename Int>
 constexpr Int placeAlong(Int rank, ClusterShape shape, ClusterDirection direction) {
   if (direction == ClusterDirection::N)
@@ -56,16 +56,16 @@ constexpr Int placeAlong(Int rank, ClusterShape shape, ClusterDirection directio
   return direction == ClusterDirection::M ? place : place / 2;
 }
 
-/// The leader of the pair of block `rank`.
+/// The leader of the pair of CTA `rank`.
 template <typename Int> constexpr Int pairLeader(Int rank) { return rank - rank % 2; }
 
-/// The block `rank` alone.
+/// The CTA `rank` alone.
 template <typename Int> constexpr Int maskOfBlock(Int rank) { return 1u << rank; }
 
 /// Mask of the two CTAs of the pair of `rank`.
 template <typename Int> constexpr Int maskOfPair(Int rank) { return 3u << pairLeader(rank); }
 
-/// The blocks that differ from `rank` in their place along `direction` only, and itself. Along n
+/// The CTAs that differ from `rank` in their place along `direction` only, and itself. Along n
 /// among `pairs`, those of the whole pair of `rank`.
 template <typename Int>
 constexpr Int maskAlong(Int rank, ClusterShape shape, ClusterDirection direction,

@@ -1,4 +1,4 @@
-//===- ClusterLimit.h - How many blocks a cluster may have -----------------===//
+//===- ClusterLimit.h - Limit of the CTAs of a cluster --------------------===//
 #pragma once
 
 #include "fp4/ISA/Cluster.h"
@@ -14,8 +14,8 @@ constexpr uint32_t mostClusterBlocks(const TargetModel &target) {
   return target.hasWgmma || target.hasTcgen05 ? maxClusterBlocks : target.maxClusterSize;
 }
 
-/// Multiprocessors on which clusters of so many blocks find room at a time: those of four and more
-/// leave some of them idle. A cluster that finds none begins when others have ended.
+/// SMs on which clusters of so many CTAs find room at a time: those of four and more leave some of
+/// them idle. A cluster that finds none begins when others have ended.
 inline int64_t multiprocessorsOfClusters(const TargetModel &target, int64_t blocks) {
   if (blocks < 4 || !target.product)
     return target.multiprocessors;

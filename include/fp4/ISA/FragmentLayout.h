@@ -23,8 +23,8 @@
 
 namespace fp4::hw {
 
-/// The instruction whose accumulator a fragment is, or `Lanes`: sums of what is read from the lanes of
-/// tensor memory, of which thread r of a warpgroup has lane r.
+/// The instruction whose accumulator a fragment is, or `Lanes`: sums of what is read from the TMEM
+/// lanes, of which thread r of a warpgroup has TMEM lane r.
 enum class FragmentKind : uint8_t { Wgmma, MmaSync, Lanes };
 
 /// Rows of one instruction, and the threads that share them.

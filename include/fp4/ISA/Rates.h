@@ -1,8 +1,8 @@
-//===- Rates.h - How fast a target's units are ----------------------------===//
+//===- Rates.h - Rates of a target's units --------------------------------===//
 //
 // Numbers that the cost model ranks tiles with. Each says where it comes from and how it is known,
-// so that a reader sees at the row of a target which numbers to trust. Cycles are those of the
-// multiprocessor's clock.
+// so that a reader sees at the row of a target which numbers to trust. Cycles are those of the SM's
+// clock.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

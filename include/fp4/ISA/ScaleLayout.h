@@ -1,12 +1,12 @@
-//===- ScaleLayout.h - Where a block scale lies: global, shared, TMEM -----===//
+//===- ScaleLayout.h - Layouts of scales: global, shared, TMEM ------------===//
 //
-// Block scales travel in one shape from global memory to tensor memory, "tiled 128x4": blocks of
-// 128 rows x 4 scales (512 bytes, one byte per scale), stored row-block major:
+// Block scales travel in one shape from global memory to tensor memory, "tiled 128x4": scale tiles
+// of 128 rows x 4 scales (512 bytes, one byte per scale), rows of tiles first:
 //
 //   offset(row, b) = ((row/128) * ceil(B/4) + b/4) * 512 + (row%32)*16 + (row%128/32)*4 + b%4
 //
-// A 512-byte block copied unchanged to shared memory and then by tcgen05.cp.32x128b.warpx4 to
-// tensor memory puts scale (row, b) into lane row%32 (and +32, +64, +96), column row%128/32,
+// A 512-byte scale tile copied unchanged to shared memory and then by tcgen05.cp.32x128b.warpx4 to
+// tensor memory puts scale (row, b) into TMEM lane row%32 (and +32, +64, +96), column row%128/32,
 // byte b%4, which is where tcgen05.mma looks for it.
 //
 // The functions below are the only places where the layout is spelled. The functions that kernels
@@ -39,30 +39,30 @@ constexpr uint64_t scalesPerRow(uint64_t k, uint64_t blockSize) {
 
 //===--- Global and shared memory ----------------------------------------===//
 
-/// The number of the 512-byte block in row `rowBlock` and column `blockColumn` of the blocks, of
-/// which a row has `columns`.
+/// The number of the 512-byte scale tile in row `rowBlock` and column `blockColumn` of the scale
+/// tiles, of which a row has `columns`.
 template <typename Int, typename Count>
 constexpr Int scaleBlockIndex(Int rowBlock, Int blockColumn, Count columns) {
   return rowBlock * columns + blockColumn;
 }
 
-/// Offset in its 512-byte block of the four scales of `row` that are there.
+/// Offset in its 512-byte scale tile of the four scales of `row` that are there.
 template <typename Int> constexpr Int scaleWordInBlock(Int row) {
   return row % 32 * 16 + row % 128 / 32 * 4;
 }
 
-/// Offset of scale (row, block) in its 512-byte block.
+/// Offset of scale (row, block) in its 512-byte scale tile.
 template <typename Int> constexpr Int scaleOffsetInBlock(Int row, Int block) {
   return scaleWordInBlock(row) + block % 4;
 }
 
-/// The number of the block of a half of the rows and of a block of columns, where halves are side
-/// by side: the scales of B of a pair with 128 rows, as one tcgen05.cp.64x128b.warpx2 takes them.
+/// The number of the scale tile of a half of the rows and of four columns, where halves are side by
+/// side: the scales of B of a pair with 128 rows, as one tcgen05.cp.64x128b.warpx2 takes them.
 template <typename Int> constexpr Int scaleHalfIndex(Int half, Int blockColumn) {
   return blockColumn * 2 + half;
 }
 
-/// Sixteen bytes of a block hold the four scales of `row`, row + 32, row + 64 and row + 96.
+/// Sixteen bytes of a scale tile hold the four scales of `row`, row + 32, row + 64 and row + 96.
 inline constexpr uint64_t scaleUnitBytes = 16, scaleUnitRowStep = 32;
 
 template <typename Int> struct ScaleUnit {
@@ -111,7 +111,7 @@ ScalePosition tiled128x4Position(uint64_t offset, uint64_t numBlocks);
 
 //===--- Tensor memory ---------------------------------------------------===//
 
-/// A scale byte in tensor memory, lane and column relative to the scale operand's address.
+/// A scale byte in tensor memory, TMEM lane and column relative to the scale operand's address.
 struct ScaleCell {
   uint32_t lane = 0, column = 0, byte = 0;
   bool operator==(const ScaleCell &) const = default;
@@ -121,36 +121,36 @@ struct ScaleCell {
 enum class ScaleOperand : uint8_t {
   Rows, ///< SFA of 128 rows per CTA (cta_group 1, or cta_group 2 with M 256); SFB of the same
   RowsPairM128,   ///< SFA of cta_group 2 with M 128: 64 rows per CTA, two columns
-  ColumnsPairM128 ///< SFB of cta_group 2 with M 128: N halves in lanes 0-63 and 64-127
+  ColumnsPairM128 ///< SFB of cta_group 2 with M 128: N halves in TMEM lanes 0-63 and 64-127
 };
 
 /// Returns the place where the MMA reads scale `block` (0 .. scale_vec-1) of `row` (local row of A,
-/// or column index n of B). `id` is the instruction descriptor's scale id. The four lane quadrants
-/// hold copies; `quadrant` selects one. `n` is the N of the MMA (used only by ColumnsPairM128,
-/// where quadrants 0 and 1 are the copies 0 and 1 of the half that holds the row).
+/// or column index n of B). `id` is the instruction descriptor's scale id. The four quadrants of
+/// TMEM lanes hold copies; `quadrant` selects one. `n` is the N of the MMA (used only by
+/// ColumnsPairM128, where quadrants 0 and 1 are the copies 0 and 1 of the half that holds the row).
 ScaleCell scaleCell(unsigned row, unsigned block, unsigned id, unsigned quadrant,
                     ScaleOperand operand = ScaleOperand::Rows, unsigned n = 0);
 
-/// The quadrant whose copy the MMA reads for an accumulator lane. [uncertain] Not documented; all
+/// The quadrant whose copy the MMA reads for an TMEM lane. [uncertain] Not documented; all
 /// quadrants must hold the same data.
 constexpr unsigned scaleReadQuadrant(unsigned accumulatorLane) { return accumulatorLane / 32; }
 
-/// Columns that the scales of `rows` rows take for one 512-byte block deep K step: 4 per 128 rows,
-/// because tcgen05.cp.32x128b writes whole blocks.
+/// Columns that the scales of `rows` rows take for one 512-byte scale tile deep K step: 4 per 128
+/// rows, because tcgen05.cp.32x128b writes whole scale tiles.
 constexpr unsigned scaleColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
 
-/// Column, relative to the tile's scale buffer, of 512-byte block (rowBlock, kBlock) of a tile of
-/// `rowBlocks` row blocks: blocks that one MMA reads together are adjacent.
+/// Column, relative to the tile's scale buffer, of 512-byte scale tile (rowBlock, kBlock) of a tile
+/// of `rowBlocks` rows of scale tiles: scale tiles that one MMA reads together are adjacent.
 constexpr unsigned scaleTileColumn(unsigned rowBlock, unsigned kBlock, unsigned rowBlocks) {
   return (kBlock * rowBlocks + rowBlock) * 4;
 }
 
-/// K steps (MMAs) that one 512-byte block serves: 4, 2 or 1 for scale_vec 1X, 2X, 4X.
+/// K steps (MMAs) that one 512-byte scale tile serves: 4, 2 or 1 for scale_vec 1X, 2X, 4X.
 constexpr unsigned scaleStepsPerBlock(ScaleVector vector) {
   return 4 / static_cast<unsigned>(vector);
 }
 
-/// Position of the scales of K step `step`: the 512-byte block along K and the id for the
+/// Position of the scales of K step `step`: the 512-byte scale tile along K and the id for the
 /// instruction descriptor.
 struct ScaleStep {
   unsigned kBlock = 0, id = 0;
@@ -167,8 +167,8 @@ constexpr ScaleStep k96ScaleStep(ScaleVector vector, unsigned step) {
   const unsigned first = step * k96Scales(vector);
   return {first / 4, first % 4};
 }
-/// Columns from the scales of one block of K to those of the next, for a product of `rows` rows (or
-/// columns). [derived] CUTLASS' layout of K = 96 rounds them up to whole blocks of 128.
+/// Columns from the scales of one block of K to those of the next, for a GEMM of `rows` rows (or
+/// columns). [derived] CUTLASS' layout of K = 96 rounds them up to whole multiples of 128.
 constexpr unsigned k96BlockColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
 
 //===--- For people ------------------------------------------------------===//
@@ -190,9 +190,9 @@ struct ScaleQuestion {
   unsigned ctaGroup = 1;
 };
 
-/// A few lines that say where that scale lies in global memory, in its shared-memory block and in
-/// tensor memory, with the instruction descriptor's id. Fails on an unknown format or an index out
-/// of range.
+/// A few lines that say where that scale lies in global memory, in its scale tile of shared memory
+/// and in tensor memory, with the instruction descriptor's id. Fails on an unknown format or an
+/// index out of range.
 Expected<std::string> explainScale(const ScaleQuestion &question);
 
 } // namespace fp4::hw

@@ -29,8 +29,9 @@ inline constexpr uint32_t mmaRowBytes = 32;
 /// are whole slices.
 inline constexpr uint32_t mmaK96RowBytes = 48, mmaK96TileK = 768;
 
-/// The start-address field of a descriptor for a shared address. A template, so that kernels emit it
-/// (Int32 of KernelArithmetic): a block of a cluster has its rank above the 18 bits of the address.
+/// The start-address field of a descriptor for a shared address. A template, so that kernels emit
+/// it (Int32 of KernelArithmetic): a CTA of a cluster has its rank above the 18 bits of the
+/// address.
 template <typename Int> constexpr Int descriptorStart(Int sharedAddress) {
   return (sharedAddress >> 4) & 0x3FFF;
 }
@@ -98,8 +99,7 @@ struct SmemDescriptor {
   /// chunks.
   static SmemDescriptor mnMajorOperand(SwizzleMode mode, uint32_t k, uint32_t startAddress = 0);
 
-  /// The 512-byte scale-factor block that one tcgen05.cp.32x128b.warpx4 copies: no swizzle,
-  /// SBO 128.
+  /// The scale tile that one tcgen05.cp.32x128b.warpx4 copies: no swizzle, SBO 128.
   static SmemDescriptor scaleFactorBlock(uint32_t startAddress = 0);
 };
 

@@ -1,4 +1,4 @@
-//===- TargetModel.h - What each GPU target has and how much of it --------===//
+//===- TargetModel.h - Features and sizes of each GPU target --------------===//
 //
 // The facts that decide how a kernel is lowered: capacities, instruction families and rates of one
 // `sm_XX` target. Passes, the simulator and the tools read them here. No code compares versions of
@@ -25,7 +25,7 @@ struct TargetModel {
 
   unsigned multiprocessors;      ///< SMs of the product named in `architecture`
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
-  uint32_t sharedBytesPerSM;     ///< shared memory of one multiprocessor, reserved bytes included
+  uint32_t sharedBytesPerSM;     ///< shared memory of one SM, reserved bytes included
   uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours
   uint32_t tmemColumns;          ///< 32-bit columns of tensor memory; 0 without tcgen05
   uint32_t tmemLanes;            ///< rows of tensor memory; 0 without tcgen05
@@ -45,14 +45,14 @@ struct TargetModel {
   bool hasSlowPartialBoxes;
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
-  bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two blocks of a cluster as one
+  bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two CTAs of a cluster as one
   bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
   bool hasStochasticConvert; ///< cvt.rs
   bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
 
   uint64_t l2Bytes;
-  /// Thread blocks of plain tile quantizers (lib/Conversion/Fp4ToGPU/TileQuantize) that a
-  /// multiprocessor is to hold: as many as their registers allow without spills.
+  /// CTAs of plain tile quantizers (lib/Conversion/Fp4ToGPU/TileQuantize) that an SM is to hold: as
+  /// many as their registers allow without spills.
   unsigned tileQuantizeBlocks;
   const ProductRates *product; ///< null without tcgen05
 };
@@ -73,7 +73,7 @@ std::string targetsWith(bool TargetModel::*feature);
 /// a user knows it by ("tcgen05", "fp4 conversion").
 Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature);
 
-/// Fails as requireFeature does unless block-scaled products have kernels on `target`: tcgen05
+/// Fails as requireFeature does unless block-scaled GEMMs have kernels on `target`: tcgen05
 /// multiplies fp4, wgmma what fp4 is converted to.
 Status requireProducts(const TargetModel &target);
 /// Fails unless `target` multiplies block-scaled operands as they are: elements of 8 bits, or of 4

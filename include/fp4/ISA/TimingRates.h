@@ -1,8 +1,8 @@
-//===- TimingRates.h - How long things take on a target -------------------===//
+//===- TimingRates.h - Rates and latencies of a target --------------------===//
 //
 // The numbers behind predictions of time (lib/Sim/Time), by name, so that a prediction that needs a
 // number nobody has measured can say which. TimingRates.def lists what there is to know and what is
-// known, with its source. Cycles ("clk") are those of the multiprocessor's clock.
+// known, with its source. Cycles ("clk") are those of the SM's clock.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

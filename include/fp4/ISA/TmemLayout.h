@@ -23,7 +23,7 @@ inline constexpr uint32_t tmemLaneCount = 128;
 inline constexpr uint32_t tmemColumnCount = 512;
 inline constexpr uint32_t tmemMinAllocColumns = 32;
 
-/// A tensor-memory address: lane in bits 16-31, column in bits 0-15.
+/// A tensor-memory address: TMEM lane in bits 16-31, column in bits 0-15.
 struct TmemAddress {
   uint32_t lane = 0, column = 0;
 
@@ -45,7 +45,7 @@ std::optional<uint32_t> tmemAllocationColumns(uint32_t columns);
 enum class AccumulatorLayout : uint8_t { A, B, C, D, E, F, G };
 
 /// A cell of D: the member of the CTA pair (0 even, 1 odd) and, relative to the accumulator's
-/// address, lane and column.
+/// address, TMEM lane and column.
 struct AccumulatorCell {
   uint32_t cta = 0, lane = 0, column = 0;
   bool operator==(const AccumulatorCell &) const = default;
@@ -65,15 +65,16 @@ unsigned accumulatorColumns(AccumulatorLayout layout, unsigned n);
 /// TMEM lanes 0..15 of each 32; add 16 where the accumulator's address does.
 AccumulatorCell accumulatorCell(AccumulatorLayout layout, unsigned row, unsigned col, unsigned n);
 
-/// Lane of row `row` (of one CTA's part) of an A in tensor memory, or of its sparsity metadata,
-/// relative to its address. Each part of the data path reads its own copy: see operandCopies.
+/// TMEM lane of row `row` (of one CTA's part) of an A in tensor memory, or of its sparsity
+/// metadata, relative to its address. Each part of the data path reads its own copy: see
+/// operandCopies.
 uint32_t operandLane(AccumulatorLayout layout, unsigned row, unsigned copy);
 /// Number of copies that such an operand must have: 2 for B and E, 4 for G, else 1.
 unsigned operandCopies(AccumulatorLayout layout);
 
-/// Sparsity metadata of elements of 16 and 32 bits: bits of row `row` are spread over two lanes,
-/// those of `half` of K (0 or 1) in the lane of metadataRow, 16 bits from metadataShift on.
-/// Narrower elements have the bits of a row in its own lane, in two columns.
+/// Sparsity metadata of elements of 16 and 32 bits: bits of row `row` are spread over two TMEM
+/// lanes, those of `half` of K (0 or 1) in the TMEM lane of metadataRow, 16 bits from metadataShift
+/// on. Narrower elements have the bits of a row in its own TMEM lane, in two columns.
 unsigned metadataRow(unsigned row, unsigned half);
 unsigned metadataShift(unsigned row);
 

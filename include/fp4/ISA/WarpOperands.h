@@ -1,4 +1,4 @@
-//===- WarpOperands.h - What the lanes of a warp have of its operands -----===//
+//===- WarpOperands.h - Operands in the lanes of a warp -------------------===//
 //
 // mma.sync.m16n8k64 of fp4 multiplies 16 rows of A with 8 columns of B, which are rows of a K-major
 // B. An instruction takes 32 bytes of each row. Register i of lane l holds

@@ -1,8 +1,8 @@
 //===- WeightProducts.h - Activations without scales beside fp4 weights ---===//
 //
-// A product of weights of 4 bits and of activations that have no scales (W4A16, W4A8) has a kernel
-// on a target if a row of the table says so. Each row names a fact of the target, and what the
-// kernel makes of the operands. All of it is exact, so that a pair has the same factors everywhere.
+// A GEMM of weights of 4 bits and of activations that have no scales (W4A16, W4A8) has a kernel on
+// a target if a row of the table says so. Each row names a fact of the target, and what the kernel
+// makes of the operands. All of it is exact, so that a pair has the same factors everywhere.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

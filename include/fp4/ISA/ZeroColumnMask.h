@@ -22,7 +22,7 @@ struct ZeroColumnMask {
   std::array<bool, 4> firstSkips{};    ///< the pattern begins with zero columns
   bool nonZero = false;
   unsigned skipSpan = 1, useSpan = 1; ///< columns that are zero, that are used, in turns
-  unsigned columnShift = 0;           ///< column 0 of the product is this column of B
+  unsigned columnShift = 0;           ///< column 0 of the result is this column of B
 
   bool operator==(const ZeroColumnMask &) const = default;
   uint64_t encode() const;
@@ -33,7 +33,7 @@ struct ZeroColumnMask {
   std::vector<bool> zeroColumns(unsigned m, unsigned n) const;
 };
 
-/// The greatest column shift of a product of M rows.
+/// The greatest column shift of a GEMM of M rows.
 unsigned maxColumnShift(unsigned m);
 
 } // namespace fp4::hw

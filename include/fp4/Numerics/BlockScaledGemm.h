@@ -137,11 +137,11 @@ struct GemmProblem {
   /// Called now and then, by one thread at a time, with the number of elements that are done.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
   std::vector<EpilogueOp> epilogue = {}; ///< between alpha and the rounding
-  /// Ranges of K that have sums of their own, which are added in fp32 from the first to the last. A
-  /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
+  /// Split-K parts, whose sums are added in fp32 from the first to the last. A part has whole
+  /// slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
-  /// In their place, ranges of K that differ from tile to tile (StreamK.h). TensorCore::BlockScaled
-  /// and K = 64 or 32 only.
+  /// Instead, parts of K that differ from tile to tile (StreamK.h). TensorCore::BlockScaled and K =
+  /// 64 or 32 only.
   std::optional<StreamK> streamK = std::nullopt;
   TensorCore core = TensorCore::BlockScaled;
   /// Instructions have K = 96, for TensorCore::BlockScaled and elements of 4 bits. Excludes
@@ -172,9 +172,9 @@ constexpr bool isMXF8F6F4(const GemmProblem &p) {
   return isMX(p.format) && !(isPacked(p.format) && isPacked(formatOfB(p)));
 }
 
-/// Elements of K in a slice, of which the ranges of a split product consist.
+/// Elements of K in a slice, of which split-K parts consist.
 inline constexpr uint64_t splitSlice = 256;
-/// First and last-but-one slice of range `split` of `splits`, of a product with `slices` of them.
+/// First and last-but-one slice of part `split` of `splits`, of a GEMM with `slices` of them.
 struct SplitRange {
   uint64_t begin, end;
 };
@@ -202,8 +202,7 @@ Overflow overflowOf(const EpilogueProgram &epilogue, bool mayBeInfinite);
 
 /// fp32(1 / (6 a * 6 b)) for operands whose largest scales are a and b (Recipe::e4m3Max).
 float alphaFactor(float e4m3MaxA = 448.f, float e4m3MaxB = 448.f);
-/// alpha of an NVFP4 product as TransformerEngine's kernel computes it:
-/// (amaxA * amaxB) * factor.
+/// alpha of an NVFP4 GEMM as TransformerEngine's kernel computes it: (amaxA * amaxB) * factor.
 float matmulAlpha(float amaxA, float amaxB, float factor = alphaFactor());
 /// alpha of operands quantized by recipes that have a tensor scale and one AlphaRule. Several
 /// amaxes of one operand, one for each of its rows, give one alpha each; the other operand has one

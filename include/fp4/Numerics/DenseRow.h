@@ -1,4 +1,4 @@
-//===- DenseRow.h - Rows of a dense matrix product, vectorized ------------===//
+//===- DenseRow.h - Rows of a dense MMA, vectorized -----------------------===//
 //
 // The arithmetic of DenseMma.h for rows of D, in 32-bit integers over their columns:
 //

@@ -1,7 +1,7 @@
 //===- Elementwise.h - Elementwise functions, bit by bit ------------------===//
 //
 // The program of an elementwise operation: straight-line code in SSA form on floating-point
-// numbers. The compiler writes the body of a linalg.generic, or one arith or math operation on
+// numbers. The compiler writes the region of a linalg.generic, or one arith or math operation on
 // tensors, as such a program into the manifest, and the reference evaluates it. Kernels emit the
 // same steps from the operations themselves (ElementwiseEmitter.h).
 //

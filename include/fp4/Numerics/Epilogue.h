@@ -1,8 +1,8 @@
-//===- Epilogue.h - What follows a product, element by element ------------===//
+//===- Epilogue.h - Steps of an epilogue, by element ----------------------===//
 //
-// One description of the steps between the fp32 sum of a product and the element that is stored.
-// The model of the tensor core evaluates it, the bound propagates errors through it, and the kernel
-// walks it to emit code, so that the three cannot disagree. docs/guides/add-an-epilogue-op.md
+// One description of the steps between the fp32 sum of a GEMM and the element that is stored. The
+// model of the tensor core evaluates it, the bound propagates errors through it, and the kernel
+// walks it to emit code, so that the three cannot disagree. docs/Rationale/AddingAnEpilogueOp.md
 // says how to add a step.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ Expected<EpilogueOp> parseEpilogueOp(std::string_view name);
 std::string spellEpilogue(std::span<const EpilogueOp> steps);
 Expected<std::vector<EpilogueOp>> parseEpilogue(std::string_view text);
 
-/// All steps of a product: Scale if it has an alpha, the named ones in their order, Round.
+/// All steps of a matmul: Scale if it has an alpha, the named ones in their order, Round.
 std::vector<EpilogueOp> epilogueSteps(bool hasAlpha, std::span<const EpilogueOp> named);
 
 /// A value in fp64 and how far the kernel's fp32 value may lie from it.

@@ -1,10 +1,10 @@
-//===- StreamK.h - Which ranges of K have sums of their own, by tile ------===//
+//===- StreamK.h - Parts of K that workers share --------------------------===//
 //
 // With attribute `stream_k` = [W, m, n] a result is cut into tiles of m x n elements. The first of
 // the T tiles are shared out: all if T is at most W, none if W divides T, else W tiles and the
 // tiles that would begin a further wave. W workers have equal parts of all slices of K of the
 // shared tiles, one after the other, so that a worker may have the end of one tile and the
-// beginning of another. Tiles are counted along m first. Kernels and models take the ranges from
+// beginning of another. Tiles are counted along m first. Kernels and models take the parts from
 // here.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ public:
   constexpr uint64_t bound(uint64_t worker) const {
     return worker * (shared * slices) / stream.workers;
   }
-  /// Runs body(first slice, end, worker) for every range of `tile`, from the first to the last. The
+  /// Runs body(first slice, end, worker) for every part of `tile`, from the first to the last. The
   /// worker of a tile that is not shared is nobody.
   template <typename Body> constexpr void forRanges(uint64_t tile, const Body &body) const {
     if (tile >= shared)
@@ -54,7 +54,7 @@ public:
       begin = std::max(begin, end);
     }
   }
-  /// Ranges of a tile.
+  /// Parts of a tile.
   constexpr uint64_t parts(uint64_t tile) const {
     uint64_t count = 0;
     forRanges(tile, [&](uint64_t, uint64_t, uint64_t) { ++count; });

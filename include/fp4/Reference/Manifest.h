@@ -1,4 +1,4 @@
-//===- Manifest.h - What a compiled library says about itself -------------===//
+//===- Manifest.h - Description of a compiled library ---------------------===//
 //
 // Schema 1 of the JSON that the compiler embeds as `fp4_manifest`: the functions with their
 // argument and result types, the tensor program that the reference interpreter executes to verify
@@ -49,7 +49,7 @@ struct Type {
   /// Elements of a static type. Like bufferBytes, saturates instead of overflowing.
   uint64_t elements() const;
   /// The dense device buffer at a function boundary: f4 packs two per byte and row, tiled_128x4
-  /// scales are ceil(R/128) x ceil(B/4) blocks of 512 bytes.
+  /// scales are ceil(R/128) x ceil(B/4) scale tiles.
   std::vector<int64_t> bufferShape() const;
   uint64_t bufferBytes() const;
   /// Bytes of one buffer element: 4, 2, or 1 for packed f4 pairs and scales.

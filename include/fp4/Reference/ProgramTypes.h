@@ -28,10 +28,10 @@ tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 bool hasOperand(const ProgramOp &op, size_t place);
 /// The name of that operand, or of the first where there are several; empty where there is none.
 std::string operandAt(const ProgramOp &op, size_t place);
-/// The second operand of a product are scales of the first, and the third is rhs; beside a lhs of floats
-/// the second is rhs.
+/// The second operand of a matmul are scales of the first, and the third is rhs; beside a lhs of
+/// floats the second is rhs.
 bool hasLhsScales(const ProgramOp &op);
-/// A product of groups, whose tiled scales are lists of tiles.
+/// a grouped GEMM, whose tiled scales are lists of tiles.
 bool isGroupedProduct(const ProgramOp &op);
 
 /// The operand of `op` that says the rows of its groups where only the device knows them; empty where

@@ -1,7 +1,7 @@
 //===- Reference.h - The program of a manifest, on the host ---------------===//
 //
 // Executes the fp4 operations of a function with lib/Numerics, one after the other. The values of a
-// matrix product come with the plain sum and its bounds, for the verdict (fp4/Harness/Verdict.h).
+// GEMM come with the plain sum and its bounds, for the verdict (fp4/Harness/Verdict.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,7 +22,7 @@ struct ByteRange {
   uint64_t begin = 0, size = 0;
 };
 
-/// A reference value with, for matrix products, the plain sum and its bounds.
+/// A reference value with, for GEMMs, the plain sum and its bounds.
 struct ReferenceValue {
   Tensor value; ///< zeros where it is unspecified
   std::vector<ByteRange> unspecified = {};
@@ -42,9 +42,8 @@ inline void clearUnspecified(Tensor &tensor, std::span<const ByteRange> unspecif
 using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
 
 /// One value per result of `function`. Fails (Usage) if the program has an operation that this tool
-/// does not know because it is older than the compiler, or computes with what is unspecified.
-/// Products have the arithmetic of the tensor core of `target`, or without one, of the default
-/// target.
+/// does not know because it is older than the compiler, or computes with what is unspecified. GEMMs
+/// have the arithmetic of the tensor core of `target`, or without one, of the default target.
 Expected<std::vector<ReferenceValue>> runReference(const Function &function,
                                                    std::span<const Tensor> arguments,
                                                    unsigned threads, const DataResolver &data = {},

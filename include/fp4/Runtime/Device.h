@@ -1,4 +1,4 @@
-//===- Device.h - What a device can do, whoever it is ---------------------===//
+//===- Device.h - Interface of every device -------------------------------===//
 //
 // The interface between the runtime and a machine that executes PTX: a GPU with the CUDA driver
 // (CudaDevice) or the simulator (SimDevice). The conformance suite fp4-cts tests both. Device
@@ -61,13 +61,13 @@ struct Dim3 {
 
 struct LaunchShape {
   Dim3 grid, block;
-  /// Blocks per cluster; {0,0,0} takes the kernel's own .reqnctapercluster, or 1.
+  /// CTAs per cluster; {0,0,0} takes the kernel's own .reqnctapercluster, or 1.
   Dim3 cluster{0, 0, 0};
   uint32_t dynamicSharedBytes = 0;
   StreamHandle stream = 0;
   /// May begin while the kernel before it on the stream ends: it executes griddepcontrol.wait.
   bool dependent = false;
-  /// All blocks are resident at the same time, so that they may wait for each other.
+  /// All CTAs run at the same time, so that they may wait for each other.
   bool cooperative = false;
   /// Larger clusters, multiples of `cluster`, that run where there is room for them; {0,0,0}: none.
   Dim3 preferredCluster{0, 0, 0};

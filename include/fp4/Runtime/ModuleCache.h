@@ -1,4 +1,4 @@
-//===- ModuleCache.h - What the calls of one program share on a device ----===//
+//===- ModuleCache.h - State shared by a program's calls ------------------===//
 //
 // Modules and constants are brought to a device once and stay there while the program is in use, and
 // so do the counters of its kernels, which are zero between them. A program that is called again and again has a cache that outlives its sessions; a session without

@@ -1,4 +1,4 @@
-//===- AccessStatistics.h - How well warps use the memories ---------------===//
+//===- AccessStatistics.h - Use of the memories by warps ------------------===//
 //
 // Counts the cost of every instruction that accesses shared or global memory: wavefronts of the 32
 // banks of shared memory, sectors of 32 bytes of global memory, and the least number that the same

@@ -1,4 +1,4 @@
-//===- Actor.h - Who acts in a simulation, and where ----------------------===//
+//===- Actor.h - Actors of a simulation and their places -------------------===//
 //
 // An actor is a warp (CTA, warp) or a ticket (an asynchronous operation, by its id).
 //

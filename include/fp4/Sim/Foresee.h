@@ -1,4 +1,4 @@
-//===- Foresee.h - What a device cannot run, said before it runs ----------===//
+//===- Foresee.h - Limits of a device, checked early ----------------------===//
 #pragma once
 
 #include "fp4/ISA/TargetModel.h"

@@ -1,4 +1,4 @@
-//===- Instruments.h - What watches a simulation --------------------------===//
+//===- Instruments.h - Observers of a simulation --------------------------===//
 //
 // From SimulationOptions to a simulator, the only way in which tools and libraries assemble one:
 //

@@ -22,7 +22,7 @@ enum class Activity : uint8_t {
   Shared,     ///< for a load from shared memory, or an exchange between lanes
   Pipe,       ///< for a unit that is busy
   Scheduler,  ///< for its turn
-  Barrier,    ///< at a barrier of its block or cluster, or for other lanes
+  Barrier,    ///< at a barrier of its CTA or cluster, or for other lanes
   Mbarrier,   ///< at an mbarrier
   Products,   ///< for wgmma, tcgen05 and copies that it issued
   Fence,
@@ -31,7 +31,7 @@ enum class Activity : uint8_t {
 inline constexpr size_t kActivities = 11;
 std::string_view stringify(Activity activity);
 
-/// The warps of a block that do the same, over all blocks.
+/// The warps of a CTA that do the same, over all CTAs.
 struct RoleTime {
   std::string name;                        ///< "load", "mma", "warps 0 to 7"
   uint32_t firstWarp = 0, lastWarp = 0;    ///< warps of the CTA
@@ -60,7 +60,7 @@ struct KernelTime {
   double memoryBytes = 0; ///< to and from device memory
   double l2Bytes = 0;
   uint32_t blocksPerMultiprocessor = 0, registers = 0; ///< registers are estimated
-  /// Multiprocessors that were simulated, of how many: fewer where the grid was sampled.
+  /// SMs that were simulated, of how many: fewer where the grid was sampled.
   uint32_t simulated = 0, multiprocessors = 0;
   std::string whole; ///< why a launch that is large enough for a sample was simulated whole
   std::vector<ResourceTime> resources; ///< the busiest first

@@ -1,4 +1,4 @@
-//===- Predictor.h - How times are predicted, and who gets them -----------===//
+//===- Predictor.h - Prediction of times ----------------------------------===//
 //
 // A value for SimOptions::predicted that says more than who receives the times:
 //
@@ -24,11 +24,11 @@ enum class InstructionMix : uint8_t {
 inline constexpr uint64_t kSampleAfter = uint64_t(6) << 20;
 
 struct Predictor {
-  /// Only what the prediction needs is executed: matrix products are not computed, and what is not
-  /// in the sample does not run. Results are then meaningless.
+  /// Only what the prediction needs is executed: MMAs are not computed, and what is not in the
+  /// sample does not run. Results are then meaningless.
   bool timesOnly = false;
-  /// Warp instructions after which a part of the multiprocessors goes on as a sample where that
-  /// saves time (docs/concepts/time-model.md, "Large grids"); 0: never.
+  /// Warp instructions after which a part of the SMs goes on as a sample where that saves time
+  /// (docs/Time.md, "Large grids"); 0: never.
   uint64_t sampleAfter = kSampleAfter;
   InstructionMix mix = InstructionMix::Ptx;
   /// Clock of the SMs; 0: that of the target's table of rates. The bandwidth of L2 and device

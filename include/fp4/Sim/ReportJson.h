@@ -1,4 +1,4 @@
-//===- ReportJson.h - What the instruments found, as JSON -----------------===//
+//===- ReportJson.h - Findings of the instruments, as JSON ----------------===//
 #pragma once
 
 #include "fp4/Sim/AccessStatistics.h"

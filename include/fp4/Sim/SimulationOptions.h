@@ -1,4 +1,4 @@
-//===- SimulationOptions.h - What a user asks of a simulation -------------===//
+//===- SimulationOptions.h - Options of a simulation ----------------------===//
 //
 // The one set of options of everything that simulates, with the same names and meanings: fp4-run,
 // fp4-runner and fp4-sim run on a command line, the simulator as a device, the stand-ins for CUDA's

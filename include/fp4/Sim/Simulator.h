@@ -46,7 +46,8 @@ enum class UninitializedReads : uint8_t { Error, Ignore };
 enum class Judgement : uint8_t {
   Letter,   ///< an error
   Practice, ///< a register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load;
-            ///< the lane of tcgen05.ld and .st counts within the quarter of the warp; a load of 32
+            ///< the TMEM lane of tcgen05.ld and .st counts within the quarter of the warp; a load
+            ///< of 32
             ///< lanes may find 16 that nothing has written; the index of a cluster that was not
             ///< canceled may be asked for; lanes may initialize one mbarrier with one count; of a
             ///< phase parity the lowest bit counts

@@ -22,11 +22,11 @@ enum class TicketKind : uint8_t {
 };
 std::string_view stringify(TicketKind kind); ///< "tma", "bulk", "tcgen05.mma", ...
 
-/// The part of a multiprocessor that does the work.
+/// The part of an SM that does the work.
 enum class Engine : uint8_t {
   Tma,       ///< loads of the copy engine
   BulkStore, ///< stores and reductions to global memory
-  Tensor,    ///< products
+  Tensor,    ///< MMAs
   ScaleCopy, ///< shared to tensor memory
   Threads,   ///< the warps' own load and store units
   WorkQueue, ///< the scheduler of clusters

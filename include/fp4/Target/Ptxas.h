@@ -33,7 +33,7 @@ struct KernelResources {
   int64_t spillStores = 0; ///< bytes stored to local memory because registers ran out
   int64_t spillLoads = 0;
   int64_t stackBytes = 0;  ///< local memory frame per thread
-  int64_t sharedBytes = 0; ///< static shared memory per block
+  int64_t sharedBytes = 0; ///< static shared memory per CTA
   int64_t barriers = 0;    ///< named barriers used
 };
 

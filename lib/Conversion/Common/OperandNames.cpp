@@ -1,4 +1,4 @@
-//===- OperandNames.cpp - How errors of a program name its operands -------===//
+//===- OperandNames.cpp - Names of operands in errors ---------------------===//
 #include "fp4/Conversion/OperandNames.h"
 
 #include "mlir/IR/Location.h"

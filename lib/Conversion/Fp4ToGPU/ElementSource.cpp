@@ -1,4 +1,4 @@
-//===- ElementSource.cpp - Where a streaming kernel has its elements from -===//
+//===- ElementSource.cpp - Elements of a streaming kernel -----------------===//
 #include "ElementSource.h"
 
 #include "ElementwiseEmitter.h"
@@ -81,7 +81,7 @@ static SmallVector<Value> packed(ImplicitLocOpBuilder &b, Value elements) {
   return {arith::ExtUIOp::create(b, b.getI32Type(), half).getResult()};
 }
 
-/// `count` elements of an argument of the body, a vector of f32.
+/// `count` elements of an argument of the region, a vector of f32.
 Value ElementSource::argument(const Input &input, Value row, int64_t count, Load load) {
   Type element = input.type.getElementType();
   if (input.hasColumns)

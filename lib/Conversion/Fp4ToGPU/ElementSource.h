@@ -1,4 +1,4 @@
-//===- ElementSource.h - Where a streaming kernel has its elements from ---===//
+//===- ElementSource.h - Elements of a streaming kernel -------------------===//
 //
 // A kernel that streams reads one matrix. Either memory has the matrix, or it is the prologue of its
 // readers (fp4/Dialect/Fp4/IR/Prologue.h), and the kernel loads the inputs of the elementwise

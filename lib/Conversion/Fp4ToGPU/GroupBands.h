@@ -1,11 +1,10 @@
 //===- GroupBands.h - Groups of rows that only the device knows -----------===//
 //
 // A streaming kernel whose operation has `offsets` takes the rows of groups in bands of 128, the
-// rows of a tile of scales. A kernel before it makes the table of the bands, as before a product of
-// groups (GroupTiles.h), and checks the offsets. There are as many bands as there may be; those that
+// rows of a tile of scales. A kernel before it makes the table of the bands, as before a grouped
+// GEMM (GroupTiles.h), and checks the offsets. There are as many bands as there may be; those that
 // no group has are behind the others and have no rows. No row of no group is read, unless all are.
-// Band number b has the tiles of scales of row
-// b of tiles in the list of all groups.
+// Band number b has the tiles of scales of row b of tiles in the list of all groups.
 //
 //   GroupBands bands(op, op.getOffsets(), rows, context);    // launches the kernel of the table
 //   KernelBuilder kernel(op, "quantize", context);

@@ -59,7 +59,7 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContex
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
   function.setKnownBlockSizeAttr(
       bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads()), 1, 1}));
-  // Registers are to be so few that these blocks are resident.
+  // Registers are to be so few that these CTAs fit on an SM.
   if (plan.resident)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       bodyBuilder.getI32IntegerAttr(static_cast<int32_t>(*plan.resident)));

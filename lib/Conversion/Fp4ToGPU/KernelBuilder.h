@@ -48,18 +48,18 @@ struct InputRows {
 class KernelBuilder {
 public:
   /// A kernel for `op`, named after the function, `kind` and a number. The plan in `context` says
-  /// how many threads and resident blocks it has.
+  /// how many threads and CTAs per SM it has.
   KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
 
   /// The launch neither leads nor follows another one (fp4-overlap-launches): the kernel is one that
   /// `op` needs beside its own.
   void standAlone() { overlap = {}; }
 
-  /// Threads of a block.
+  /// Threads of a CTA.
   int64_t numThreads() const { return *plan.threads; }
-  /// Blocks that a reduction launches for each multiprocessor at most.
+  /// CTAs that a reduction launches for each SM at most.
   int64_t blocksPerMultiprocessor() const { return *plan.grid; }
-  /// Work items of the threads of a block.
+  /// Work items of the threads of a CTA.
   int64_t itemsPerBlock() const { return *plan.threads * *plan.itemsPerThread; }
 
   mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
@@ -98,13 +98,13 @@ public:
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
-  /// Launches `blocks` (an index) blocks of threads and closes the kernel. Blocks of a cooperative launch
-  /// may wait for each other.
+  /// Launches `blocks` (an index) CTAs and closes the kernel. CTAs of a cooperative launch may wait
+  /// for each other.
   void launch(mlir::Value blocks, bool cooperative = false);
-  /// Launches enough blocks for `items` (an index) work items; see forEachItem.
+  /// Launches enough CTAs for `items` (an index) work items; see forEachItem.
   void launchItems(mlir::Value items);
 
-  /// Number of the thread block, i32, in the order that the plan asks for.
+  /// Number of the CTA, i32, in the order that the plan asks for.
   mlir::Value blockIndex();
   /// Thread number within the grid, and threads in the grid; i32.
   mlir::Value globalThread();

@@ -1,4 +1,4 @@
-//===- SideQuantizer.cpp - What becomes of the blocks of one output -------===//
+//===- SideQuantizer.cpp - Quantization of one output ---------------------===//
 #include "SideQuantizer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

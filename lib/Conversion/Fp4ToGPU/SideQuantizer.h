@@ -1,4 +1,4 @@
-//===- SideQuantizer.h - What becomes of the blocks of one output ---------===//
+//===- SideQuantizer.h - Quantization of one output -----------------------===//
 //
 // Takes a block of fp4.quantize from the words of its elements to codes and scale: the Hadamard
 // transform with its round trip through bf16, random words, and the recipe. Kernels differ in how

@@ -95,7 +95,7 @@ private:
   ImplicitLocOpBuilder b;
   HalfOperands halves;
   Value source, scales, dest;
-  Value perRow, columns; ///< items of a row, and its blocks of scales
+  Value perRow, columns; ///< items of a row, and its scale blocks
 };
 } // namespace
 

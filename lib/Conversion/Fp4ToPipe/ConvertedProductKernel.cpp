@@ -15,10 +15,11 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Beside many sums and what a body reads, a thread has registers for what it computes of few.
+/// Beside many sums and the values that an epilogue region reads, a thread has registers for what
+/// it computes of few.
 static constexpr int64_t kManySums = 128, kBodyWidth = 4;
 
-/// Rows of A that a product of both warpgroups takes at a time.
+/// Rows of A that an MMA of both warpgroups takes at a time.
 static constexpr int64_t kRows = 128;
 
 namespace {
@@ -61,7 +62,7 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
   finishTile();
 }
 
-/// The block of rows of A's scales that has the last row.
+/// The scale tile of A that has the last row.
 Value ConvertedProductBuilder::lastRowBlock() {
   if (!rows)
     return constant((shape.scaleRowsA() - 1) / kScaleBlockRows);
@@ -69,7 +70,7 @@ Value ConvertedProductBuilder::lastRowBlock() {
 }
 
 /// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
-/// The second B of a dual product is converted while the first one is multiplied.
+/// The second B of a dual GEMM is converted while the first one is multiplied.
 void ConvertedProductBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
                                          const Tile &tile, Value k) {
   Value element = mul(k, shape.tileK);

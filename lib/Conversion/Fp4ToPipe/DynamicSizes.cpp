@@ -1,4 +1,4 @@
-//===- DynamicSizes.cpp - Sizes of a product that the host knows when it runs ===//
+//===- DynamicSizes.cpp - Dynamic sizes of a matmul -----------------------===//
 
 #include "DynamicSizes.h"
 
@@ -54,7 +54,7 @@ Value fp4::holdsFor(OpBuilder &b, Location loc, const KernelPlan &plan, Value ro
 }
 
 namespace {
-/// The checks of one product.
+/// The checks of one matmul.
 class SizeChecks {
 public:
   SizeChecks(OpBuilder &b, BlockScaledMatmulOp op) : b(b), op(op), loc(op.getLoc()) {}

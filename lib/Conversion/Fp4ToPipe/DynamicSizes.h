@@ -1,4 +1,4 @@
-//===- DynamicSizes.h - Sizes of a product that the host knows when it runs ===//
+//===- DynamicSizes.h - Dynamic sizes of a matmul -------------------------===//
 #pragma once
 
 #include "MatmulKernel.h"
@@ -10,7 +10,7 @@ namespace fp4 {
 /// "operand 'NAME' of the product at FILE:12:8"
 std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
 
-/// N and K of a product, each an index, or null where it is static. `lhs` and `rhs` are buffers.
+/// N and K of a matmul, each an index, or null where it is static. `lhs` and `rhs` are buffers.
 struct ProductSizes {
   mlir::Value columns, depth;
 };

@@ -139,7 +139,7 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
   shape.depthUnit = knownUnitOfDepth(op, plan);
-  if (shape.hasF32Scales()) { // the tensor core sums one block of scales
+  if (shape.hasF32Scales()) { // the tensor core sums one scale block
     shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
     shape.tileK = pipe::kPromotedBlock;
   }
@@ -172,15 +172,15 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
     setConvertedAhead(shape);
 }
 
-/// Blocks of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
+/// CTAs of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
 static int64_t residentBlocks(const MatmulShape &shape, const KernelPlan &plan,
                               const hw::TargetModel &target) {
   int64_t blocks = plan.fallback[0] ? 1 : shape.clusterBlocksM() * shape.clusterN;
   return *plan.resident * hw::multiprocessorsOfClusters(target, blocks);
 }
 
-/// A block has several tiles, as far as is known. A kernel of one tile for each block would have
-/// fewer sets of scales for nothing.
+/// A CTA has several tiles, as far as is known. A kernel of one tile for each CTA would have fewer
+/// sets of scales for nothing.
 static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
                        const hw::TargetModel &target) {
   return shape.dynamicRows() || shape.dynamicWidth() ||
@@ -274,7 +274,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   }
 
 private:
-  /// A product whose results have their buffers.
+  /// A matmul whose results have their buffers.
   struct Multiplication {
     BlockScaledMatmulOp op;
     OpAdaptor adaptor;
@@ -418,7 +418,7 @@ private:
     return weights.powers;
   }
 
-  /// The scales of A, of which each 64 rows get a block.
+  /// The scales of A, of which each 64 rows get a scale tile.
   static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op,
                              SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
     Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
@@ -427,7 +427,7 @@ private:
     scales = halveScales(rewriter, op, scales);
   }
 
-  /// The scales of B, of which each half of a tile gets a block.
+  /// The scales of B, of which each half of a tile gets a scale tile.
   static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op,
                              SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
     auto split = [&](MutableOperandRange range) {
@@ -530,7 +530,7 @@ private:
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 
-  /// Tiles, of a block or a cluster each, that run at a time.
+  /// Tiles, of a CTA or a cluster each, that run at a time.
   int64_t mostWorks(const MatmulShape &shape, const KernelPlan &plan) const {
     return std::max<int64_t>(1, residentBlocks(shape, plan, target) /
                                     (shape.clusterBlocksM() * shape.clusterN));

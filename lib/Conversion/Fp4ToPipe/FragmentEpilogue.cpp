@@ -299,9 +299,9 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
   }
 }
 
-/// The sums of all ranges: those of block `part` are in its registers. As many ranges as there is
-/// room for beside these are read before any is added, since ptxas moves no addition in front of a
-/// branch.
+/// The sums of all split-K parts: those of CTA `part` are in its registers. As many parts as there
+/// is room for beside these are read before any is added, since ptxas moves no addition in front of
+/// a branch.
 SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value part,
                                                 llvm::function_ref<Value(Value)> rowOf) {
   if (shape.splits == 2) // in either order
@@ -318,7 +318,7 @@ SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value 
   return sums;
 }
 
-/// The sums of `range`: what block `range` has in its registers, and others in `row` of the
+/// The sums of part `range`: what CTA `range` has in its registers, and others in `row` of the
 /// workspace.
 SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value part, int64_t range,
                                                Value row) {

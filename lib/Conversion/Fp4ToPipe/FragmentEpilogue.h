@@ -22,13 +22,13 @@ protected:
       partColumns = shape.storedColumns();
   }
 
-  /// The whole kernel: `body` for every tile of the result, and of every range of K, that this
-  /// block works on.
+  /// The whole kernel: `body` for every tile of the result, and of every split-K part, that this
+  /// CTA works on.
   void buildTiles(WorkBody body);
   /// A box of `map` from (row, column) on, or as many as `depth` columns take.
   mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
-  /// The scales of a k tile of `rows` rows: the `blocks` blocks that exist from (rowBlock, kBlock)
-  /// on.
+  /// The scales of a k tile of `rows` rows: the `blocks` scale tiles that exist from (rowBlock,
+  /// kBlock) on.
   mlir::Value loadScales(mlir::Value from, mlir::Value rowBlock, mlir::Value kBlock,
                          mlir::Value blocks, int64_t rows);
   /// A k tile as the tensor core takes it from shared memory.
@@ -55,13 +55,13 @@ protected:
   };
   /// Tile (m, n) of the result. With groups, m counts the tiles along m of all of them.
   PlacedTile placeTile(mlir::Value m, mlir::Value n);
-  /// The sums of each thread from column `first` of its fragment on. A dual product has those of
-  /// the second one besides.
+  /// The sums of each thread from column `first` of its fragment on. A dual GEMM has those of the
+  /// second one besides.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
   int64_t partColumns = 32; ///< most columns that are handled at a time
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
-  /// i1: this block stores the part from column `first` on.
+  /// i1: this CTA stores the part from column `first` on.
   using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
   /// Factors that turn the results of the tensor core into the sums of the GEMM: 2^exponent, and
   /// powers of two of the rows that a thread has of a fragment, two of each, or null.
@@ -70,7 +70,7 @@ protected:
     mlir::Value powers = {};
   };
   /// Converts the sums of the role's warpgroups, times what restores them, and stores them from
-  /// (row, column) of the result on: all, or the parts that this block stores.
+  /// (row, column) of the result on: all, or the parts that this CTA stores.
   void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, Restoring restoring,
                  OfGroup group = {}, PartGuard isStored = {}, SumsFrom second = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, Restoring restoring,
@@ -89,7 +89,7 @@ protected:
   /// the sums over all of K, from the first CTA to the last, of each part.
   void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
                 llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
-  /// A work of a product whose workers share tiles, as its table says (StreamTable.cpp).
+  /// A work of a GEMM whose workers share tiles, as its table says (StreamTable.cpp).
   struct Share {
     mlir::Value firstSums, part, parts, counter;
   };
@@ -97,10 +97,10 @@ protected:
   /// of whoever has all of the tile, or those of all workers, with the last one to come.
   void joinShares(mlir::ValueRange accs, const Share &share,
                   llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
-  /// The sums over the ranges of a block that has all of them.
+  /// The sums over the k slices of a CTA that has all of them.
   mlir::Value sumOfRanges(mlir::ValueRange accs, mlir::VectorType type, int64_t first);
 
-  /// i32: the place of this block, where the ranges of a tile join in a cluster.
+  /// i32: the place of this CTA, where split-K parts of a tile are reduced in a cluster.
   mlir::Value placeOfRange();
   /// Adds the sums `accs` of the CTAs of the cluster of a split-K GEMM, in which this CTA has place
   /// `part`, and stores them from (row, column) of the result on. Every CTA adds and stores some
@@ -120,8 +120,9 @@ protected:
   static constexpr int64_t kWarpRows = 16;
   llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
   mlir::Value complement(mlir::Value part);
-  /// Sums of a thread that are in its registers when ranges are added: with more, ptxas spills
-  /// some, or the loop in front takes up to 1.5 times as long (notebook/WeightLimits.md).
+  /// Sums of a thread that are in its registers when split-K parts are added: with more, ptxas
+  /// spills some, or the loop in front takes up to 1.5 times as long
+  /// (docs/Performance/WeightLimits.md).
   static constexpr int64_t kMostJoined = 128;
   /// Returns true when a CTA adds its own sums from its registers. With more than two split-K parts
   /// it needs room for all of them, for all `parts` of a tile.
@@ -143,10 +144,9 @@ protected:
              llvm::function_ref<llvm::SmallVector<mlir::Value>()> others);
 
   mlir::Value numM; ///< tiles along m
-  /// The one alpha of a product where it is read when the kernel begins, so that nobody waits for
-  /// it behind the last k tile.
-  /// A dual product, which has twice as many sums in registers, reads what all tiles have in common
-  /// behind it.
+  /// The one alpha of a matmul where it is read when the kernel begins, so that nobody waits for it
+  /// behind the last k tile. A dual GEMM, which has twice as many sums in registers, reads what all
+  /// tiles have in common behind it.
   mlir::Value alphaOfAll;
   int64_t threads;  ///< threads of the warpgroups that multiply
 

@@ -1,8 +1,8 @@
-//===- FragmentResults.cpp - What fragments leave besides elements --------===//
+//===- FragmentResults.cpp - Results of fragments besides elements --------===//
 //
 // A maximum is taken of fragments as they are. Quantizers want whole blocks in one thread, so warps
 // exchange what has been converted until each thread has a segment of one row (pipe.gather_rows);
-// what follows is the code of lanes of tensor memory (ResultStores.cpp).
+// what follows is the code of TMEM lanes (ResultStores.cpp).
 //
 //===----------------------------------------------------------------------===//
 

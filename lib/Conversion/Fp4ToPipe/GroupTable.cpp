@@ -1,7 +1,7 @@
-//===- GroupTable.cpp - Where the tiles of a product of groups are --------===//
+//===- GroupTable.cpp - Tiles of a grouped GEMM ---------------------------===//
 //
-// A product of groups differs from a plain one in where its tiles of rows are. A table says so, by
-// which the kernel needs neither a search nor a branch, and skips groups without rows.
+// a grouped GEMM differs from a plain one in where its tiles of rows are. A table says so, by which
+// the kernel needs neither a search nor a branch, and skips groups without rows.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- GroupTable.h - Where the tiles of a product of groups are ----------===//
+//===- GroupTable.h - Tiles of a grouped GEMM -----------------------------===//
 #pragma once
 
 #include "MatmulKernel.h"
@@ -10,7 +10,8 @@ namespace fp4 {
 /// Sets what `shape`, of which the tile is known, says of the groups of `op`.
 void setGroups(MatmulShape &shape, BlockScaledMatmulOp op);
 
-/// The list of tiles of scales as the scales of a matrix of `rows`, whole blocks of each group.
+/// The list of tiles of scales as the scales of a matrix of `rows`, whole scale tiles of each
+/// group.
 mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const MatmulShape &shape,
                            mlir::Value tiles, int64_t rows);
 

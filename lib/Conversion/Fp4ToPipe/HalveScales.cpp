@@ -1,4 +1,4 @@
-//===- HalveScales.cpp - Scales of 64 rows to a block ---------------------===//
+//===- HalveScales.cpp - Scale tiles of 64 rows ---------------------------===//
 //
 // The two CTAs of a pair with 128 rows read the scales of their 64 rows of A from the same columns
 // of tensor memory. One scale tile has the words of all these rows, those of rows 64 to 127 in the
@@ -34,7 +34,7 @@ namespace {
 
 constexpr int64_t kLineWords = 4, kLineBytes = hw::scaleUnitBytes, kLines = hw::scaleUnitRowStep;
 
-/// Scales in so many rows of blocks.
+/// Scales in so many rows of scale tiles.
 pipe::GlobalType scalesOf(BlockScaledMatmulOp op, int64_t rowBlocks, int64_t columnBlocks) {
   int64_t rows = ShapedType::isDynamic(rowBlocks) ? rowBlocks : rowBlocks * pipe::kScaleBlockRows;
   return pipe::GlobalType::get({rows, columnBlocks * pipe::kScaleBlockColumns},
@@ -42,7 +42,7 @@ pipe::GlobalType scalesOf(BlockScaledMatmulOp op, int64_t rowBlocks, int64_t col
                                pipe::Layout::Tiled128x4);
 }
 
-/// Line `item` of all blocks, of which a row has `columnBlocks`.
+/// Line `item` of all scale tiles, of which a row has `columnBlocks`.
 void halveLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
                int64_t columnBlocks) {
   auto four = VectorType::get(kLineWords, b.getI32Type());
@@ -60,8 +60,8 @@ void halveLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
   }
 }
 
-/// Line `item` of all blocks of halves: its words are of rows 32 apart, which have the same line of
-/// one block in `source` or of two. Behind the last row of a group they are zero.
+/// Line `item` of all scale tiles of halves: its words are of rows 32 apart, which have the same
+/// line of one scale tile in `source` or of two. Behind the last row of a group they are zero.
 void gatherLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
                 const ScaleHalves &halves, int64_t rowBlocks, int64_t columnBlocks) {
   int64_t ofGroup = rowBlocks / halves.groups, words = halves.rows / kLines;

@@ -1,4 +1,4 @@
-//===- HalveScales.h - Scales of 64 rows to a block -----------------------===//
+//===- HalveScales.h - Scale tiles of 64 rows -----------------------------===//
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -19,8 +19,8 @@ struct ScaleHalves {
   int64_t rows;   ///< rows of a scale tile: 32, 64 or 96
 };
 
-/// Launches a kernel that gives each `rows` rows of a matrix a block; the buffer of these. The
-/// blocks of `scales` have 128 rows, and those of each group begin with one.
+/// Launches a kernel that gives each `rows` rows of a matrix a scale tile; the buffer of these. The
+/// scale tiles of `scales` have 128 rows, and those of each group begin with one.
 mlir::Value splitScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value scales,
                         const ScaleHalves &halves);
 

@@ -14,15 +14,15 @@
 
 namespace fp4 {
 
-/// Threads of a block of a kernel whose items follow one another in rows.
+/// Threads of a CTA of a kernel whose items follow one another in rows.
 inline constexpr int64_t kItemThreads = 256;
 
-/// An empty kernel in a module of its own, launched in blocks of `threads`.
+/// An empty kernel in a module of its own, launched in CTAs of `threads`.
 mlir::gpu::GPUFuncOp createItemKernel(mlir::RewriterBase &, BlockScaledMatmulOp,
                                       llvm::StringRef kind, mlir::TypeRange arguments,
                                       int64_t threads);
 
-/// Blocks of kItemThreads for so many items of each row.
+/// CTAs of kItemThreads for so many items of each row.
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
                          mlir::Value itemsPerRow);
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
@@ -37,7 +37,7 @@ mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFunc
                         llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {},
                         llvm::ArrayRef<mlir::Value> numbers = {});
 
-/// The attribute of a launch that overlaps with others as `plan` says; empty if it does not.
+/// The PDL attribute of a launch, as `plan` says; empty if it does not.
 llvm::StringRef overlapOf(const KernelPlan &plan);
 /// Returns the PDL attribute of a conversion before the GEMM of `plan`, which begins while the
 /// conversion ends; empty: none.

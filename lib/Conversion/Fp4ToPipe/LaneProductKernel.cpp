@@ -70,7 +70,7 @@ Value LaneProductBuilder::loadScales(Value map, Value row, Value block) {
       .getResult();
 }
 
-/// Blocks from `first` on, whose scales a tile of each operand has.
+/// Scale blocks from `first` on, whose scales a tile of each operand has.
 void LaneProductBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
   Value band = arith::DivUIOp::create(b, loc, tile.scaleRowB, constant(kPromotedBlock));
   Value ofA = loadScales(scalesA, tile.row, first), ofB = loadScales(scalesB, band, first);

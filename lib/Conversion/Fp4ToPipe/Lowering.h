@@ -1,4 +1,4 @@
-//===- Lowering.h - What the patterns of this conversion share ------------===//
+//===- Lowering.h - Common part of the patterns ---------------------------===//
 #pragma once
 
 #include "fp4/ISA/TargetModel.h"

@@ -1,11 +1,11 @@
-//===- MatmulBuilder.h - The sequential kernel of a product of tiles ------===//
+//===- MatmulBuilder.h - The sequential kernel of a GEMM ------------------===//
 #pragma once
 
 #include "ProductBuilder.h"
 
 namespace fp4 {
 
-/// Emits the body; one method per part, in the order of the code.
+/// Emits the body of the kernel; one method per part, in the order of the code.
 class MatmulBuilder : protected ProductBuilder {
 public:
   MatmulBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
@@ -18,19 +18,19 @@ protected:
   using Value = mlir::Value;
   using ValueRange = mlir::ValueRange;
 
-  /// The part of a tile that this block has.
+  /// The part of a tile that this CTA has.
   struct Tile {
     Value row, column;          ///< first row and first column of Y
     Value rowLimit;             ///< end of the rows of a group in the result; else null
     Value rowA, rowB;           ///< first row of A and of B
     Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
-    Value blockA, blockB;       ///< the blocks of 128 rows of scales where these are
-    Value bScaleRow;            ///< row of `column` within its block of scales; null when always 0
+    Value blockA, blockB;       ///< the scale tiles of 128 rows where these are
+    Value bScaleRow;            ///< row of `column` within its scale tile; null when always 0
     Range k;                    ///< k tiles
-    Value part;                 ///< the range of K of a product that is split, or of a shared tile
+    Value part;                 ///< the part of K with split-K, or of a shared tile
     Value parts, firstSums, counter; ///< shared tile: its parts, and the place of sums
     Value alpha, alpha2;             ///< in every lane; null where there is none for the whole tile
-    Value group;                     ///< null where there is one product
+    Value group;                     ///< null where there is one GEMM
     Value laneRow;                   ///< base of the row of a thread, to which its lane is added
     Value laneColumn; ///< offset of the columns of a thread; null where all have the same
   };
@@ -92,7 +92,7 @@ private:
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
   Value counterIndex(const Tile &tile);
-  /// Rows of the workspace for a thread: of the first range, of each, and behind the last.
+  /// Rows of the workspace for a thread: of the first part, of each, and behind the last.
   struct RowsOfSums {
     Value first, ofPart, end;
   };

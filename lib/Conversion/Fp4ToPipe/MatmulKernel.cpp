@@ -84,7 +84,7 @@ void MatmulBuilder::findPlaces() {
     placeM = arith::RemUIOp::create(b, loc, place, together);
 }
 
-/// The place of this block in its cluster along m or n; null where there is one block.
+/// The place of this CTA in its cluster along m or n; null where there is one CTA.
 Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
   if (blocks == 1)
     return {};
@@ -92,8 +92,8 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
                                     gpu::ClusterBlockIdOp::create(b, loc, dimension));
 }
 
-/// The rows of the result that a tile of groups has, which with `swap` are columns of the product,
-/// and the group.
+/// The rows of the result that a tile of groups has, which with `swap` are columns of the GEMM, and
+/// the group.
 void MatmulBuilder::findGroup(Tile &tile, Value work) {
   (shape.swap ? tile.column : tile.row) = entry(table, work, 0);
   tile.rowLimit = entry(table, work, 1);
@@ -125,7 +125,7 @@ void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
   tile.k = {entry(table, first, 2), entry(table, first, 3)};
 }
 
-/// The k tiles of a tile, or those of the range that this block has of them.
+/// The k tiles of a tile, or those of this CTA's split-K part.
 void MatmulBuilder::findRange(Tile &tile, Value &n) {
   tile.k = {constant(0), countTilesK()};
   if (shape.joinsInCluster) {
@@ -163,7 +163,7 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
     moveToGroup(tile);
   tile.blockA = shape.groups || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
   tile.blockB = rowBlockOf(tile.scaleRowB);
-  // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
+  // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
   if (shape.splitsScaleBlocks())
     tile.bScaleRow = arith::RemUIOp::create(b, loc, shape.swap ? tile.scaleRowB : tile.column,
                                             constant(kScaleBlockRows));
@@ -185,7 +185,7 @@ void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accs, tile, k); });
 }
 
-/// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
+/// A tile of which each of `parts` CTAs along `direction` loads as much as the box of `map`.
 Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Direction direction) {
   auto box = cast<TensorMapType>(map.getType());
   auto type =
@@ -260,7 +260,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
                   DenseI64ArrayAttr());
 }
 
-/// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.
+/// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
 Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Value global,
                              Value limit, bool ofGroup) {
   Value row = shape.swap ? column : tile.laneRow, first = shape.swap ? tile.row : column;
@@ -313,7 +313,7 @@ Value MatmulBuilder::hold(Value chunk) {
   return chunkOf(registersOf(chunk), cast<VectorType>(chunk.getType()).getElementType());
 }
 
-/// A chunk of the sums of each product.
+/// A chunk of the sums of each GEMM.
 SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
   auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
   if (columnOfGroup)
@@ -485,7 +485,7 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  // Without it ptxas spills registers of derived results, so that more blocks would fit than the
+  // Without it ptxas spills registers of derived results, so that more CTAs would fit than the
   // shared memory allows. With it, plain results have too many loads on their way.
   if (shape.dual || shape.withAmax || shape.quantizer || shape.joinsInCluster || shape.body)
     declareResident(func, 1);

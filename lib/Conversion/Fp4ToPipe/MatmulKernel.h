@@ -26,15 +26,15 @@ struct ResultQuantizer {
 };
 
 /// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is
-/// the rhs and B the lhs, and lanes of the accumulator are columns of Y.
+/// the rhs and B the lhs, and TMEM lanes of the accumulator are columns of Y.
 struct MatmulShape {
   int64_t m;                          ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;                       ///< or ShapedType::kDynamic
   bool swap = false;                  ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
-  int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
+  int64_t clusterM = 1, clusterN = 1; ///< CTAs of a cluster
   bool fallsBack = false;             ///< smaller clusters may run the kernel
-  bool pair = false;                  ///< two blocks along m have one tile, of 256 or 128 rows
+  bool pair = false;                  ///< two CTAs along m have one tile, of 256 or 128 rows
   int64_t depthUnit; ///< known divisor of K: K where it is static
   int64_t block;     ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
@@ -58,23 +58,23 @@ struct MatmulShape {
   /// where the tensor core leaves sums in registers.
   int64_t laneGroups = 0;
   int64_t blocksOfTileK = 1; ///< k tiles of a stage, for f32 scales
-  int64_t splits = 1;        ///< ranges of K that have sums of their own
+  int64_t splits = 1;        ///< split-K parts
   int64_t ranges = 1;        ///< k slices of a CTA; all have one length
-  /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
-  /// Otherwise they are works of their own, which join in a workspace.
+  /// The split-K parts of a tile are those of the CTAs of a cluster, which reduce in shared memory.
+  /// Otherwise they are works of their own, which reduce through a workspace.
   bool joinsInCluster = false;
   /// Workers that share tiles, where some tile is of several; with the works of all, the tiles that
   /// have several, and the sums that these leave.
   std::optional<numerics::StreamK> stream;
-  /// Columns that a thread leaves side by side, and rows of them that a block leaves of a tile.
+  /// Columns that a thread leaves side by side, and rows of them that a CTA leaves of a tile.
   static constexpr int64_t kShareColumns = 4;
   int64_t rowsOfShare() const { return blockM() * tileN / kShareColumns; }
   int64_t streamWorks = 0, streamJoins = 0, streamParts = 0;
-  int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
+  int64_t groups = 0; ///< groups whose rows are stacked; 0 where there is one
   /// For groups: places in the table of their tiles of rows, and the rows of scales of the lhs, of
   /// which each group has whole scale tiles.
   int64_t tablePlaces = 0, groupScaleRows = 0;
-  bool hasOneTile = false;  ///< no block has a second one
+  bool hasOneTile = false;  ///< no CTA has a second one
   bool knowsGroups = false; ///< all places of the table are rows of groups
   /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few
   /// groups itself; 0 where a kernel before it makes a table of their tiles.
@@ -82,8 +82,8 @@ struct MatmulShape {
   /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros, or
   /// nobody says what they are.
   bool clearsRows = false;
-  /// Even and odd tiles of a block are read from different ends, so that their accumulators may
-  /// have columns in common.
+  /// Even and odd tiles of a CTA are read from different ends, so that their accumulators may have
+  /// columns in common.
   bool alternates = false;
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   /// Warpgroups that read an accumulator in tensor memory, each a part of its columns.
@@ -92,12 +92,12 @@ struct MatmulShape {
   bool stridedResult = false; ///< the caller says where the rows are
   /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
   bool loadsTails = false;
-  bool dual = false;                        ///< two products of A, whose elements the body takes
+  bool dual = false;                        ///< two GEMMs of A, for the epilogue region
   std::optional<ResultQuantizer> quantizer; ///< quantizer of the elements
   bool withAmax = false;                    ///< with the amax of the elements
   bool storesElements = true;               ///< the elements are a result themselves
   mlir::Type floatA; ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
-  /// The operand of activations has scales of one, of a buffer of one k tile.
+  /// The operand of activations has unit scales, of a buffer of one k tile.
   bool loadsUnitScales = false;
   bool hasUnitScalesOfA() const { return loadsUnitScales && !swap; }
   bool hasUnitScalesOfB() const { return loadsUnitScales && swap; }
@@ -111,11 +111,11 @@ struct MatmulShape {
   bool transposed = false;
   /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
   bool convertsAhead = false;
-  /// An operand is tiles of fp4.prepack, which contain its scales: A where weights are lanes.
+  /// An operand is tiles of fp4.prepack, which contain its scales: A where weights are TMEM lanes.
   bool prepackedA = false, prepackedB = false;
   /// B was such tiles and is e4m3 now, and its scales are powers of its rows (WeightsAhead.h).
   bool weightsAhead = false;
-  /// Sums of e4m3 and prepacked weights stay in the tensor core for a range of K, and rows of
+  /// Sums of e4m3 and prepacked weights stay in the tensor core for a split-K part, and rows of
   /// weights have one power of two.
   bool accumulatesFast = false;
 
@@ -178,7 +178,8 @@ struct MatmulShape {
       return false;
     return columns == 256 || (k96 && columns == 192);
   }
-  /// Fewer columns where a body of any sizes has the registers that converting warps leave.
+  /// Fewer columns where an epilogue region of any sizes has the registers that converting warps
+  /// leave.
   int64_t narrowChunk() const {
     return std::gcd<int64_t>(floatB && body && dynamicWidth() ? 16 : 32, laneColumns());
   }
@@ -206,16 +207,16 @@ struct MatmulShape {
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
   bool takesBytes() const { return floatA && floatA.getIntOrFloatBitWidth() == 8; }
-  /// The scales of so many blocks of K have a row of a tile in shared memory, as narrow as TMA
-  /// allows.
+  /// The scales of so many scale blocks of K have a row of a tile in shared memory, as narrow as
+  /// TMA allows.
   static constexpr int64_t kStagedBlocks = 4;
-  /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole
-  /// ones.
+  /// f32 scales reach shared memory in tiles of as many blocks, of which every split-K part has
+  /// whole ones.
   bool stagesScales() const { return hasF32Scales() && hasWholeFours(); }
   bool hasWholeFours() const { return depthUnit % (kStagedBlocks * tileK * splits) == 0; }
   /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
   int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
-  /// Blocks of rows of B, of which each group has whole ones.
+  /// Scale blocks of rows of B, of which each group has whole ones.
   int64_t f32ScaleRowsB() const {
     return dynamicWidth() ? n : std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
   }
@@ -230,7 +231,7 @@ struct MatmulShape {
   bool hasF32Scales() const { return scaleType.isF32(); }
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA && !unitScalesA && !prepackedA; }
-  /// Some box of `box` rows of the result reaches beyond them, and its map has a tail.
+  /// Some box of `box` rows of the result reaches beyond them, and its map has a residue.
   bool hasTail(int64_t box) const {
     return loadsTails && !groups && (dynamicRows() || resultRows() % box != 0);
   }
@@ -253,16 +254,16 @@ struct MatmulShape {
   bool hasRaggedColumns() const {
     return mlir::ShapedType::isDynamic(n) || n % workN() != 0 || (swap && groups);
   }
-  /// The sums that ranges of K leave are those of fragments.
+  /// The partial sums of split-K are those of fragments.
   bool hasFragments() const {
     return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);
   }
   bool inCluster() const { return clusterM * clusterN > 1; }
 
-  /// Rows of A and of B that a block has of its tile.
+  /// Rows of A and of B that a CTA has of its tile.
   int64_t blockM() const { return pair ? tileM / 2 : tileM; }
   int64_t blockN() const { return pair ? tileN / 2 : tileN; }
-  /// A pair has 128 rows: lanes of tensor memory have halves of the columns (pipe.lane_half).
+  /// A pair has 128 rows: TMEM lanes have halves of the columns (pipe.lane_half).
   bool splitsColumns() const { return pair && tileM == pipe::kMmaM; }
   /// Columns of tensor memory that an accumulator takes.
   int64_t accumulatorColumns() const { return splitsColumns() ? tileN / 2 : tileN; }
@@ -274,7 +275,7 @@ struct MatmulShape {
     if (dual && hasOneTile) // nothing waits, and ptxas takes long for all columns at once
       return 0;
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
-    int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
+    int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // others for the region
     if (alpha == Alpha::Groups && !storesTiles) // the limits of rows and the factor do, too
       registers = std::min(registers, 3 * kHeldRegisters / 4);
     registers /= epilogueGroups; // each thread has fewer columns
@@ -286,9 +287,9 @@ struct MatmulShape {
     return tileN == 256 && epilogueGroups == 1 && 2 * heldColumns() >= tileN && !body && !floatB &&
            !dual && !addsRanges() && !derivesResults();
   }
-  /// Blocks leave sums of tiles in fp32, of all or of some.
+  /// CTAs leave sums of tiles in fp32, of all or of some.
   bool addsRanges() const { return splits > 1 || stream; }
-  /// Rows and columns of the result that a block, or a cluster, works on at a time.
+  /// Rows and columns of the result that a CTA, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
   int64_t workN() const { return tileN * clusterN; }
   /// Rows of the result among these.
@@ -296,21 +297,21 @@ struct MatmulShape {
   /// Counts of tiles, for static rows and for groups with static places.
   int64_t tilesM() const { return groups && !swap ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return groups && swap ? tablePlaces : (n + workN() - 1) / workN(); }
-  /// Works along n of all ranges of K that have works of their own.
+  /// Works along n of all split-K parts that have works of their own.
   int64_t worksN() const { return worksOfTile() * tilesN(); }
-  /// Ranges of K that have works of their own.
+  /// Split-K parts that have works of their own.
   int64_t worksOfTile() const { return joinsInCluster ? 1 : joinedBlocks(); }
-  /// Blocks that have the ranges of a tile.
+  /// CTAs that have the split-K parts of a tile.
   int64_t joinedBlocks() const { return splits / ranges; }
   bool hasWorkspace() const { return (joinedBlocks() > 1 && !joinsInCluster) || stream; }
   /// Works of the whole kernel, where the rows are static.
   int64_t works() const { return stream ? streamWorks : tilesM() * worksN(); }
   /// Returns true when its works are rows of a table.
   bool hasTable() const { return groups || stream; }
-  /// Blocks of a work.
+  /// CTAs of a work.
   int64_t clusterBlocksM() const { return (joinsInCluster ? joinedBlocks() : 1) * clusterM; }
-  /// Columns of a tile that a thread adds where ranges of K join in a cluster; and those of them
-  /// that it converts at a time.
+  /// Columns of a tile that a thread adds for a reduction in a cluster; and those of them that it
+  /// converts at a time.
   int64_t joinedColumns() const { return fp4::joinedColumns(laneColumns(), joinedBlocks()); }
   int64_t joinedChunk() const {
     return std::gcd(std::gcd(joinedColumns(), laneColumns()), narrowChunk());
@@ -319,7 +320,7 @@ struct MatmulShape {
   /// Scales of a row, or ShapedType::kDynamic.
   int64_t blocksOfRow() const { return dynamicDepth() ? k : k / block; }
 
-  /// Blocks that load a tile together: those along n need the same A and its scales, those along m
+  /// CTAs that load a tile together: those along n need the same A and its scales, those along m
   /// the same B, of pairs those that have the same half, and its scales.
   int64_t partsA() const { return clusterN; }
   int64_t partsB() const;
@@ -329,39 +330,40 @@ struct MatmulShape {
   /// The map whose boxes are such parts of `rows` rows of scales.
   pipe::TensorMapType mapOfScales(int64_t rows, int64_t parts) const;
 
-  /// Tiles begin within a block of 128 rows of scales of B.
+  /// Tiles begin within a scale tile of B.
   bool splitsScaleBlocks() const {
     bool isOneTile = !dynamicColumns() && !dynamicWidth() && tilesN() * clusterN == 1;
     return tileN % pipe::kScaleBlockRows && !isOneTile && !splitsColumns() && !floatB;
   }
-  /// Rows of scales of each operand; groups have whole blocks.
+  /// Rows of scales of each operand; groups have whole scale tiles.
   int64_t scaleRowsA() const {
     return !groups ? m : swap ? groups * alignedColumns() : groupScaleRows;
   }
-  /// As many rows as the kernel takes, where each 64 rows have a block (HalveScales.h) or each 128.
+  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.h) or each
+  /// 128.
   int64_t rowsOfBlocksA() const { return (splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const {
     if (halvesScalesB())
       return std::max<int64_t>(groups, 1) * halvesOfGroupB() * pipe::kScaleBlockRows;
     return !groups ? n : swap ? groupScaleRows : groups * alignedColumns();
   }
-  /// Rows of whole blocks of scales of the rhs, or of that of each group.
+  /// Rows of whole scale tiles of the rhs, or of that of each group.
   int64_t alignedColumns() const { return llvm::alignTo(resultColumns(), pipe::kScaleBlockRows); }
-  /// Each half of the columns of a tile has a block of scales of B of its own, in memory too.
+  /// Each half of the columns of a tile has a scale tile of B of its own, in memory too.
   bool halvesScalesB() const {
     return splitsColumns() && accumulatorColumns() != pipe::kScaleBlockRows;
   }
   /// Scale tiles of the halves of a group.
   int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / accumulatorColumns(); }
-  /// Rows behind which the scales of the rhs of the next group begin, as many as its blocks stand
-  /// for.
+  /// Rows behind which the scales of the rhs of the next group begin, as many as its scale tiles
+  /// stand for.
   int64_t scaleRowsOfGroup() const {
     return halvesScalesB() ? llvm::alignTo(n, tileN) : alignedColumns();
   }
-  /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into,
-  /// or those of the tile in halves.
+  /// Rows of scales of B that a CTA loads: whole scale tiles of 128 rows that its tile reaches
+  /// into, or those of the tile in halves.
   int64_t rowsScalesB() const;
-  /// Every tile has several whole blocks of these rows, all of which exist.
+  /// Every tile has several whole scale tiles of these rows, all of which exist.
   bool fillsScaleBlocksB() const {
     return tileN > pipe::kScaleBlockRows && tileN % pipe::kScaleBlockRows == 0 && !swap &&
            !dynamicWidth() && n % tileN == 0;
@@ -370,17 +372,17 @@ struct MatmulShape {
   static constexpr int64_t kPanelBytes = 128;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y
-  /// and its pitch if it has one, what is derived from it, the i32 numbers of rows, of columns and
-  /// of elements of K, those that are dynamic, the table of tiles of groups or of works, the report
-  /// of searched groups, and the workspace and the counters of a product that is split.
+  /// alpha if any, of a dual GEMM the second B, its scales and alpha, the inputs of the epilogue
+  /// region, Y and its pitch if it has one, what is derived from it, the i32 numbers of rows, of
+  /// columns and of elements of K, those that are dynamic, the table of tiles of groups or of
+  /// works, the report of searched groups, and the workspace and the counters of split-K.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   /// Bytes of a tile of a prepacked operand.
   int64_t packedBytes() const {
     return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
   }
-  /// One k tile of prepacked B ahead of the rows that it multiplies.
+  /// One k tile of prepacked B before the rows that it multiplies.
   bool holdsWeights() const {
     return prepackedB && takesBytes() && !accumulatesFast && tileK == hw::byteTileColumns;
   }
@@ -443,8 +445,8 @@ struct MatmulShape {
   /// Places beyond the whole tiles of all rows, for groups whose rows are dynamic.
   int64_t morePlaces() const { return groups; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }
-  /// The sums of every range of K, each with whole tiles; and what pipe.join counts with, a row for
-  /// each tile of a block.
+  /// The partial sums of split-K, each part with whole tiles; and what pipe.join counts with, a row
+  /// for each tile of a CTA.
   pipe::GlobalType workspace() const;
   pipe::GlobalType counters() const;
   /// The workspace and counters of accumulators in registers: a row for each tile of each split-K

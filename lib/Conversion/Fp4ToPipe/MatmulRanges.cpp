@@ -1,12 +1,12 @@
-//===- MatmulRanges.cpp - Sums of ranges of K of one tile -----------------===//
+//===- MatmulRanges.cpp - Split-K sums of one tile ------------------------===//
 //
 // Split-K: each CTA has a part of K, and leaves its sums in a workspace. The sums of a part are a
 // matrix of whole tiles behind that of the part before. The last CTA of a tile adds them from the
 // first part to the last, and finishes the tile. If the number of columns is not known, each tile
 // of columns has such a workspace of its own behind the one before it.
 //
-// Or the blocks of a cluster have the ranges of a tile. Each adds some of its columns, and finishes
-// them.
+// Or the CTAs of a cluster have the split-K parts of a tile. Each adds some of its columns, and
+// finishes them.
 //
 // Or workers share tiles, as a table says (StreamTable.cpp).
 //
@@ -60,7 +60,7 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
   return sum;
 }
 
-/// Every block leaves the sums of its range; the last one of a tile finishes it.
+/// Every CTA leaves the sums of its part; the last one of a tile finishes it.
 void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   RowsOfSums rows = rowsOfSums(tile);
   Value row = add(rows.first, arith::MulIOp::create(b, loc, tile.part, rows.ofPart));
@@ -81,7 +81,7 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   });
 }
 
-/// Columns behind the tile, which the last block has where blocks have no equal parts, are skipped.
+/// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
 void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
   int64_t width = shape.joinedColumns(), chunk = shape.chunk();
   auto type = VectorType::get({width}, b.getF32Type());
@@ -133,8 +133,8 @@ Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
   return mul(share, shape.rowsOfShare());
 }
 
-/// The rows of columns that a thread has side by side follow each other: those of all lanes, then
-/// those of the next columns.
+/// The rows of columns that a thread has side by side follow each other: those of all TMEM lanes,
+/// then those of the next columns.
 static int64_t linesOfColumns(int64_t columns) {
   return columns / MatmulShape::kShareColumns * kMmaM;
 }
@@ -167,8 +167,8 @@ Value MatmulBuilder::fetchShare(Value row, Value column) {
                                         sums);
 }
 
-/// The sums of all ranges of a tile, from the first to the last. The first two, which every shared
-/// tile has, are on their way together.
+/// The sums of all split-K parts of a tile, from the first to the last. The first two, which every
+/// shared tile has, are on their way together.
 Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
   Value first = fetchShare(rowOfSums(tile, constant(0)), column);
   Value second = fetchShare(rowOfSums(tile, constant(1)), column);

@@ -1,6 +1,6 @@
-//===- MatmulShape.cpp - What a product's kernel takes --------------------===//
+//===- MatmulShape.cpp - Facts and types of a GEMM's kernel ---------------===//
 //
-// The types of a kernel's arguments, which follow from the sizes of the product and from its plan:
+// The types of a kernel's arguments, which follow from the sizes of the matmul and from its plan:
 // tensor maps and their boxes, scales, alphas, results, tables and workspaces.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// A tile begins at a multiple of what its columns and a block have in common.
+/// A tile begins at a multiple of what its columns and a scale tile have in common.
 int64_t MatmulShape::rowsScalesB() const {
   if (splitsColumns())
     return tileN;
@@ -36,11 +36,11 @@ int64_t MatmulShape::partsB() const {
   return blockN() % (pairs * unit) ? 1 : pairs;
 }
 
-/// `blocks` blocks that load tiles of scales of `rows` rows together, or 1, where each loads all of
-/// them. Each has rows of blocks, or an equal share of one row. Rows are not cut where two blocks
-/// are the whole cluster, which is predicted to gain nothing and takes an instruction more; nor
-/// where smaller clusters may run the kernel, whose blocks have a branch for each further part; nor
-/// into boxes of less than 1 KiB.
+/// `blocks` CTAs that load tiles of scales of `rows` rows together, or 1, where each loads all of
+/// them. Each has rows of scale tiles, or an equal share of one row. Rows are not cut where two
+/// CTAs are the whole cluster, which is predicted to gain nothing and takes an instruction more;
+/// nor where smaller clusters may run the kernel, whose CTAs have a branch for each further part;
+/// nor into boxes of less than 1 KiB.
 static int64_t partsOfScales(const MatmulShape &shape, int64_t rows, int64_t blocks) {
   constexpr int64_t leastBlocks = 2, few = 2;
   int64_t rowBlocks = llvm::divideCeil(rows, kScaleBlockRows),
@@ -55,7 +55,7 @@ int64_t MatmulShape::partsScalesA() const { return partsOfScales(*this, blockM()
 int64_t MatmulShape::partsScalesB() const {
   if (splitsColumns())
     return clusterM == 2 ? 2 : 1;
-  if (joinsInCluster) // the other pairs along m have other ranges of K
+  if (joinsInCluster) // the other pairs along m have other split-K parts
     return 1;
   return partsOfScales(*this, rowsScalesB(), clusterM);
 }
@@ -170,7 +170,7 @@ SmallVector<GlobalType> MatmulShape::derivedTypes() const {
                          : int64_t(llvm::divideCeil(columns, quantizer->block()));
     types.push_back(
         GlobalType::get({rows, columns}, Float4E2M1FNType::get(scaleType.getContext())));
-    if (groups && isTiled) // whole blocks of each
+    if (groups && isTiled) // whole scale tiles of each
       rows = groupScaleRows;
     types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
                                     isTiled ? Layout::Tiled128x4 : Layout::Linear));

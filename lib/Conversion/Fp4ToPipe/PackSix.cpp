@@ -1,4 +1,4 @@
-//===- PackSix.cpp - Elements of 6 bits, packed before a product ----------===//
+//===- PackSix.cpp - Elements of 6 bits, packed before a GEMM -------------===//
 //
 // Quantizers and callers have a byte for each element of 6 bits. The tensor core with tensor memory
 // reads such elements packed, and TMA reads them so from memory. The kernel here packs a matrix

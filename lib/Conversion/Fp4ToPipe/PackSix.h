@@ -1,4 +1,4 @@
-//===- PackSix.h - Elements of 6 bits, packed before a product ------------===//
+//===- PackSix.h - Elements of 6 bits, packed before a GEMM ---------------===//
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"

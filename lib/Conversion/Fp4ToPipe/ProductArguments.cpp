@@ -1,4 +1,4 @@
-//===- ProductArguments.cpp - What the host gives the kernel of a product --===//
+//===- ProductArguments.cpp - Arguments of a GEMM's kernel ----------------===//
 
 #include "ProductArguments.h"
 

@@ -1,4 +1,4 @@
-//===- ProductArguments.h - What the host gives the kernel of a product ----===//
+//===- ProductArguments.h - Arguments of a GEMM's kernel ------------------===//
 #pragma once
 
 #include "MatmulKernel.h"
@@ -13,8 +13,8 @@ struct GivenSizes {
 };
 
 /// The arguments of a kernel of `shape` (MatmulShape::argumentTypes) up to the tables of groups.
-/// `adaptor` has the buffers of the operands, and `powers` the scales of weights that were
-/// converted ahead, or null.
+/// `adaptor` has the buffers of the operands, and `powers` the scales of pre-dequantized weights,
+/// or null.
 llvm::SmallVector<mlir::Value> productArguments(mlir::OpBuilder &b, mlir::Location loc,
                                                 const MatmulShape &shape,
                                                 BlockScaledMatmulOp::Adaptor adaptor,

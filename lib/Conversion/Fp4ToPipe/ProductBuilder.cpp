@@ -1,4 +1,4 @@
-//===- ProductBuilder.cpp - What the kernels of products share ------------===//
+//===- ProductBuilder.cpp - Common part of GEMM kernels -------------------===//
 
 #include "ProductBuilder.h"
 
@@ -215,7 +215,7 @@ Value ProductBuilder::lastPlace() {
 
 /// Searched, all groups are read here, once for all tiles.
 Value ProductBuilder::countTilesOfGroups() {
-  if (shape.knowsGroups) // a block divides by it to find its tiles
+  if (shape.knowsGroups) // a CTA divides by it to find its tiles
     return constant(shape.tablePlaces);
   if (!shape.searchedOffsets)
     return entry(table, lastPlace(), 0);
@@ -377,7 +377,7 @@ Value ProductBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {
     Value element = values;
     for (numerics::EpilogueOp step :
          numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
-      if (!shape.body || step != numerics::EpilogueOp::Round) // a body rounds by itself
+      if (!shape.body || step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
         element = emitStep(step, element, factor);
     elements.push_back(element);
   }

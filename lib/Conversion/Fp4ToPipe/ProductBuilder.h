@@ -1,7 +1,7 @@
-//===- ProductBuilder.h - What the kernels of products share --------------===//
+//===- ProductBuilder.h - Common part of GEMM kernels ---------------------===//
 //
-// The arguments of every product, and what becomes of its sums, which does not depend on where a
-// kernel has them: alpha, named steps, a body.
+// The arguments of every matmul, and its epilogue, which does not depend on the place of the sums:
+// alpha, named steps, an epilogue region.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,15 +23,14 @@ protected:
                                                  mlir::Value rows, bool ofGroup)>;
   /// The factors of sums whose `alphas` are those of rows or columns.
   mlir::Value loadAlphas(int64_t count, mlir::Value alphas, Numbers numbers);
-  /// Sums of one product, and their alpha, if there is one.
+  /// Sums of one GEMM, and their alpha, if there is one.
   struct Sums {
     mlir::Value values, factor;
   };
-  /// Elements of the result from a vector of sums of each product.
+  /// Elements of the result from a vector of sums of each GEMM.
   mlir::Value convertSums(llvm::ArrayRef<Sums> products, Numbers numbers);
 
-  /// The blocks of columns of scales of k tile `k`: the first, and how many exist, null where every
-  /// tile is whole.
+  /// The scale tiles of k tile `k`: the first, and how many exist, null where every tile is whole.
   struct ScaleBlocks {
     mlir::Value first, count;
   };
@@ -39,9 +38,9 @@ protected:
   /// Returns the existing rows of a box of `map` from `row` of the result on; null where the map
   /// has no residue. The count is computed where `row` is.
   mlir::Value existingRows(mlir::Value map, mlir::Value row);
-  /// The block of rows of scales that has `row`.
+  /// The row of scale tiles that has `row`.
   mlir::Value rowBlockOf(mlir::Value row);
-  /// The k tiles of range `part` of a product that is split (numerics::splitRange).
+  /// The k tiles of part `part` of split-K (numerics::splitRange).
   struct Range {
     mlir::Value begin, end;
   };
@@ -82,9 +81,9 @@ protected:
   ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< inputs of the epilogue region
   mlir::Value report;                    ///< report on searched groups
-  /// Sums that a body takes at a time, at most.
+  /// Most sums that an epilogue region takes at a time.
   int64_t bodyWidth = std::numeric_limits<int64_t>::max();
-  mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
+  mlir::Value table, workspace, counters; ///< null without groups, or without split-K
 
 private:
   struct Rows {

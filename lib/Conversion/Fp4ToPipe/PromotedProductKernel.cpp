@@ -1,13 +1,13 @@
 //===- PromotedProductKernel.cpp - Products of FP8 with f32 scales --------===//
 //
-// The textbook algorithm of MatmulKernel.cpp, where a k tile is a block of scales: the tensor core
+// The textbook algorithm of MatmulKernel.cpp, where a k tile is one scale block: the tensor core
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more
 // rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
 // All parts have their sums in one fragment, one part after the other. Or a tile of one part has
-// two blocks at a time, each with sums of its own.
+// two scale blocks at a time, each with sums of its own.
 //
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each
-// of them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
+// of them. Split-K parts are those of the CTAs of a cluster, or tiles of their own.
 //
 // Tiles in shared memory have the scales of four blocks if every split-K part has whole fours of
 // blocks; else threads take the scales from global memory.
@@ -39,22 +39,22 @@ private:
   /// Rows of two warpgroups.
   static constexpr int64_t kMostPartRows = 128;
 
-  /// A tile of the result, and the range of K of its sums.
+  /// A tile of the result, and the part of K of its sums.
   struct Tile {
     SmallVector<Value> rows; ///< the first of each part
     Value column;
     Value rowB;         ///< first row of rhs
-    Value scaleColumn;  ///< `column`, where the groups before have whole blocks of scales
+    Value scaleColumn;  ///< `column`, where the groups before have whole scale blocks
     OfGroup group;
     Range k;
-    Value part, index; ///< the range, and the tile among those of the result; null without ranges
+    Value part, index; ///< the part, and the tile among those of the result; null without split-K
   };
 
   Tile findTile(Value m, Value n);
   void setGroup(Tile &tile, const TileOfGroup &place);
   void buildTile(Value m, Value n);
   void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
-  /// The scales of a part of the tile, and of block `next` behind the first of a stage.
+  /// The scales of a part of the tile, and of scale block `next` behind the first of a stage.
   using ScalesOf = llvm::function_ref<Value(size_t part, int64_t next)>;
   void buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
@@ -130,7 +130,7 @@ Value PromotedProductBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
                                b.getI64IntegerAttr(shape.tileN), k, rows);
 }
 
-/// Blocks `k` and the next one, whose tiles a stage has: both products can run at a time.
+/// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
 void PromotedProductBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
   Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
   SmallVector<std::pair<Value, Value>> tiles;
@@ -149,7 +149,7 @@ void PromotedProductBuilder::buildTwo(Value acc, const Tile &tile, Value k, Scal
   }
 }
 
-/// Blocks from `first` on, whose scales a tile of each operand has.
+/// Scale blocks from `first` on, whose scales a tile of each operand has.
 void PromotedProductBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile,
                                          Value first) {
   Value block = arith::DivUIOp::create(b, loc, tile.scaleColumn, constant(kPromotedBlock));
@@ -172,8 +172,9 @@ void PromotedProductBuilder::buildStage(ArrayRef<Value> accumulators, const Tile
     buildTwo(accumulators.front(), tile, k, scalesOf);
 }
 
-/// Scales from global memory are taken behind the product, so that a tile whose first ones are late begins all
-/// the same. A thread with two parts takes them before, while the stage is loaded, and tiles of scales are there.
+/// Scales from global memory are taken behind the MMA, so that a tile whose first ones are late
+/// begins all the same. A thread with two parts takes them before, while the stage is loaded, and
+/// tiles of scales are there.
 void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                         ScalesOf scalesOf) {
   SmallVector<Value> scales;

@@ -1,4 +1,4 @@
-//===- ResultStores.cpp - Where the elements of a product go --------------===//
+//===- ResultStores.cpp - Stores of the results of a GEMM -----------------===//
 
 #include "ResultStores.h"
 

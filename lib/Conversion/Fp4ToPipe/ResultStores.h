@@ -1,4 +1,4 @@
-//===- ResultStores.h - Where the elements of a product go ----------------===//
+//===- ResultStores.h - Stores of the results of a GEMM -------------------===//
 //
 // The epilogue of a GEMM whose elements leave the kernel in other forms than as a matrix: codes and
 // scales of rows, of columns, and an amax. A thread has a row of the tile. The thread takes as many
@@ -23,7 +23,7 @@ struct ResultArguments {
   mlir::Value columns; ///< columns of the result, i32, where the kernel gets them
 };
 
-/// The part of a result that a block works on.
+/// The part of a result that a CTA works on.
 struct ResultPlace {
   mlir::Value row, column; ///< the first
   mlir::Value rows;        ///< the limit, where rows are dynamic or those of a group; else null

@@ -1,7 +1,7 @@
-//===- StreamTable.cpp - The works of a product whose workers share tiles -===//
+//===- StreamTable.cpp - Works of a stream-K GEMM -------------------------===//
 //
 // A work is a range of the k tiles of one tile. CTAs take works in turns, work i on CTA i mod W, so
-// the order of the table assigns the works. First come the ranges of shared tiles, of every worker
+// the order of the table assigns the works. First come the parts of shared tiles, of every worker
 // the first, then of every worker the second: workers that have more come before those that have
 // fewer, so that no turn but the last is short. Whole tiles follow, under which the last sums of
 // shared ones are added. Whole tiles are taken in panels, so that tiles that run at a time share
@@ -32,7 +32,7 @@ static numerics::StreamShares sharesOf(const MatmulShape &shape) {
   return {*shape.stream, uint64_t(shape.m), uint64_t(shape.n), slices};
 }
 
-/// The ranges of shared tiles, in turns of all workers.
+/// The parts of shared tiles, in turns of all workers.
 static std::vector<Work> sharedWorks(const numerics::StreamShares &shares) {
   std::vector<std::vector<Work>> ofWorker(shares.stream.workers);
   for (uint64_t tile = 0; tile < shares.shared; ++tile) {
@@ -90,7 +90,7 @@ void fp4::setStream(MatmulShape &shape, const numerics::StreamK &stream) {
 }
 
 /// For each work two rows: the tile, along m and n, and its k tiles; the first of the sums that the
-/// parts of the tile leave, the part, how many there are, and the counter that they join with.
+/// parts of the tile leave, the part, how many there are, and the counter of their reduction.
 static SmallVector<int32_t> wordsOf(const MatmulShape &shape) {
   numerics::StreamShares shares = sharesOf(shape);
   SmallVector<int64_t> firstSums, counters;

@@ -1,4 +1,4 @@
-//===- StreamTable.h - The works of a product whose workers share tiles ---===//
+//===- StreamTable.h - Works of a stream-K GEMM ---------------------------===//
 #pragma once
 
 #include "MatmulKernel.h"

@@ -50,7 +50,7 @@ protected:
     return op;
   }
   using WorkBody = llvm::function_ref<void(mlir::Value m, mlir::Value n)>;
-  /// The tiles of a numM x numN grid that this block works on, in the order of its schedule.
+  /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule.
   void forEachWork(mlir::Value numM, mlir::Value numN, WorkBody body) {
     auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule);
     mlir::OpBuilder::InsertionGuard guard(b);
@@ -60,7 +60,7 @@ protected:
     body(work.getM(), work.getN());
   }
   using TurnBody = llvm::function_ref<void(mlir::Value m, mlir::Value n, mlir::Value turn)>;
-  /// The same, with the number of tiles that this block worked on before.
+  /// The same, with the number of tiles that this CTA worked on before.
   void forEachTurn(mlir::Value numM, mlir::Value numN, TurnBody body) {
     auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule, constant(0));
     mlir::OpBuilder::InsertionGuard guard(b);
@@ -97,13 +97,13 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
   if (plan.accumulators)
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
                   builder.getI64IntegerAttr(*plan.accumulators));
-  // Blocks of the next launch would take places of this one's, unevenly.
+  // CTAs of the next launch would take places of this one's, unevenly.
   if (plan.resident == 1 && plan.overlap.value_or(KernelOverlap::None) != KernelOverlap::None)
     func->setAttr(pipe::PipeDialect::kAloneAttr, builder.getUnitAttr());
   return func;
 }
 
-/// Registers are to be so few, and as many, that `blocks` are resident on a multiprocessor.
+/// Registers are to be so few, and as many, that `blocks` CTAs fit on an SM.
 inline void declareResident(mlir::gpu::GPUFuncOp kernel, int64_t blocks) {
   kernel->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
                   mlir::Builder(kernel.getContext()).getI32IntegerAttr(int32_t(blocks)));

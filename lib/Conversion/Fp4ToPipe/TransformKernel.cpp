@@ -3,8 +3,8 @@
 // Per tile of 64 rows (m) and 128 columns (k) of X: load, multiply the transpose of every 16 rows
 // by the Hadamard matrix, and quantize. The accumulator has a row per column of X and four blocks
 // of 16 consecutive m in it, so that an epilogue thread has whole blocks of a row of Q: no
-// exchange, 32 contiguous bytes of codes and four scales. Blocks of the grid take strips of tiles
-// along m, so that what a block writes next follows what it wrote.
+// exchange, 32 contiguous bytes of codes and four scales. CTAs of the grid take strips of tiles
+// along m, so that what a CTA writes next follows what it wrote.
 //
 // Rows and columns beyond X load as zero; their results are not stored, or are padding.
 //
@@ -39,7 +39,7 @@ GlobalType TransformShape::codes() const {
   return GlobalType::get({k, m}, Float4E2M1FNType::get(contextOf(*this)));
 }
 GlobalType TransformShape::scales() const {
-  return GlobalType::get({k, m / kBlock}, scaleType, // whole blocks are transformed
+  return GlobalType::get({k, m / kBlock}, scaleType, // whole scale blocks are transformed
                          tiledScales ? Layout::Tiled128x4 : Layout::Linear);
 }
 

@@ -19,8 +19,8 @@ struct TransformShape {
   bool stochastic;
   Philox philox;
   int64_t tileM, tileK; ///< rows and columns of a tile of X
-  int64_t stripTiles;   ///< tiles along m that a block does in a row
-  int64_t resident;     ///< blocks on a multiprocessor
+  int64_t stripTiles;   ///< tiles along m that a CTA does in a row
+  int64_t resident;     ///< CTAs per SM
 
   /// Elements that one scale covers, and that one transform does.
   static constexpr int64_t kBlock = 16;

@@ -1,8 +1,8 @@
-//===- WarpProductKernel.cpp - Block-scaled products of mma.sync ----------===//
+//===- WarpProductKernel.cpp - Block-scaled GEMMs of mma.sync -------------===//
 //
 // The textbook algorithm of MatmulKernel.cpp, where warps multiply tiles as they are in shared
-// memory and keep the sums in their registers. Ranges of K are tiles of their own: every thread
-// leaves its sums in a workspace, and the last block to join adds them, 16 rows of a fragment after
+// memory and keep the sums in their registers. Split-K parts are tiles of their own: every thread
+// leaves its sums in a workspace, and the last CTA to arrive adds them, 16 rows of a fragment after
 // the other.
 //
 //===----------------------------------------------------------------------===//
@@ -35,7 +35,7 @@ public:
 private:
   struct Tile : PlacedTile {
     Range k;
-    Value part, index; ///< the range, and the tile among those of the result; null without ranges
+    Value part, index; ///< the part, and the tile among those of the result; null without split-K
   };
 
   Tile findTile(Value m, Value n);
@@ -121,7 +121,7 @@ void WarpProductBuilder::buildKTile(Value acc, Value second, const Tile &tile, V
 gpu::GPUFuncOp fp4::buildWarpProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                            const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  // Without it ptxas spills so that more blocks would fit than the shared memory allows.
+  // Without it ptxas spills so that more CTAs would fit than the shared memory allows.
   declareResident(func, 1);
   WarpProductBuilder(func, shape, plan, loc).build();
   return func;

@@ -1,4 +1,4 @@
-//===- WarpProductKernel.h - Block-scaled products of mma.sync ------------===//
+//===- WarpProductKernel.h - Block-scaled GEMMs of mma.sync ---------------===//
 #pragma once
 
 #include "MatmulKernel.h"

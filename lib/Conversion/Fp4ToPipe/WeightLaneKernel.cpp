@@ -70,7 +70,7 @@ void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
 gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                           const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  // ptxas would spill sums so that more blocks fit than have tensor memory.
+  // ptxas would spill sums so that more CTAs fit than have tensor memory.
   declareResident(func, *plan.resident);
   WeightLaneBuilder(func, shape, plan, loc).build();
   return func;

@@ -1,4 +1,4 @@
-//===- WeightProductKernel.cpp - Products of few rows, or of floats, and of weights ===//
+//===- WeightProductKernel.cpp - Small-M and float GEMMs of weights -------===//
 //
 // The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
 // of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
@@ -40,12 +40,12 @@ public:
   }
 
 private:
-  /// A tile of the result, and the range of K of its sums, the first that this block has.
+  /// A tile of the result, and the part of K of its sums, the first that this CTA has.
   struct Tile : PlacedTile {
     SmallVector<Value> rows;   ///< the first of each part
     SmallVector<Value> powers; ///< one vector per part, where rows of weights have powers
     Range k;    ///< k tiles
-    Value part; ///< the place of the block among those of the tile; null where there is one
+    Value part; ///< the place of the CTA among those of the tile; null where there is one
     Share share; ///< share of a worker, for shared tiles
   };
 
@@ -70,7 +70,7 @@ private:
   void multiply(Value acc, Weights weights, Value act);
   void multiplyHeld(Value acc, const Tile &tile);
   void multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile);
-  /// The powers of a block of K, a row of a tile of them.
+  /// The powers of a scale block of K, a row of a tile of them.
   struct PowersOfBlock {
     Value tile, block;
   };
@@ -209,7 +209,7 @@ void WeightProductBuilder::loadPowers(Tile &tile) {
         b, loc, ofRows, bb, firstTile(rowOfPart(tile, part), shape.k / hw::byteTileColumns)));
 }
 
-/// The first product is added to the zeros of the accumulator, which costs no predicate.
+/// The first MMA is added to the zeros of the accumulator, which costs no predicate.
 void WeightProductBuilder::multiply(Value acc, Weights weights, Value act) {
   Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
   MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count,
@@ -232,7 +232,7 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
     multiply(acc, ofPart, act);
 }
 
-/// K tile `k` of the first range, and those of the others that are as far from their first.
+/// K tile `k` of the first part, and those of the others that are as far from their first.
 void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   int64_t tilesOfRange = shape.tilesK() / shape.splits;
   SmallVector<std::pair<Weights, Value>> operands;
@@ -254,7 +254,7 @@ Value WeightProductBuilder::loadTile(const Tile &tile, Value k) {
       .getResult();
 }
 
-/// Weights are loaded a k tile ahead, in the stage of the activations before, so that a warpgroup
+/// Weights are loaded one k tile early, in the stage of the activations before, so that a warpgroup
 /// converts them as soon as these are multiplied. In the place of those behind the last are the
 /// last.
 void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
@@ -294,7 +294,7 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
   Value element = mul(k, shape.tileK);
   Value scales =
       TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
-  // The 1 of its columns is that of every block which they can reach into.
+  // The 1 of its columns is that of every scale block that they can reach into.
   SmallVector<int64_t> order(size_t(2 + promotedBlocks(shape.partRows())), 2);
   std::iota(order.begin(), order.begin() + 2, 0);
   if (order.size() > 3)
@@ -321,7 +321,7 @@ WeightProductBuilder::ScaledTile WeightProductBuilder::loadScaled(Value map, Val
           loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
 }
 
-/// A is converted once for the weights of both products, in shared memory or before.
+/// A is converted once for the weights of both GEMMs, in shared memory or before.
 void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                          Value more) {
   ScaleBlocks blocks = scaleBlocksOf(k);
@@ -341,7 +341,7 @@ Value WeightProductBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks bloc
   Value codes = loadFloats(tile, k);
   if (shape.floatA)
     return codes;
-  // The plan has one tile along m, which begins where a block of scales does.
+  // The plan has one tile along m, which begins where a scale tile does.
   Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, shape.tileM);
   return convert(codes, scales, blocks.count);
 }

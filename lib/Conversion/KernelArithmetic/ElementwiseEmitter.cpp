@@ -1,4 +1,4 @@
-//===- ElementwiseEmitter.cpp - The body of an elementwise operation ------===//
+//===- ElementwiseEmitter.cpp - The region of an elementwise operation ----===//
 #include "ElementwiseEmitter.h"
 
 #include "Float32.h"

@@ -1,6 +1,6 @@
-//===- ElementwiseEmitter.h - The body of an elementwise operation --------===//
+//===- ElementwiseEmitter.h - The region of an elementwise operation ------===//
 //
-// Emits the operations of a body (fp4/Dialect/Fp4/IR/Elementwise.h) on vectors of elements in a
+// Emits the operations of a region (fp4/Dialect/Fp4/IR/Elementwise.h) on vectors of elements in a
 // kernel. All numbers are fp32 vectors; the result of an operation of type bf16 or f16 is rounded
 // to it, and is fp32 again. The steps are those of numerics::ElementProgram.
 //

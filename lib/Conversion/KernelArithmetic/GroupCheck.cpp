@@ -1,4 +1,4 @@
-//===- GroupCheck.cpp - What the device finds wrong with groups -----------===//
+//===- GroupCheck.cpp - Checks of groups on the device --------------------===//
 
 #include "GroupCheck.h"
 

@@ -1,4 +1,4 @@
-//===- GroupCheck.h - What the device finds wrong with groups -------------===//
+//===- GroupCheck.h - Checks of groups on the device ----------------------===//
 //
 // Checks of the rows of groups that only the device has. A kernel that reads them anyway leaves its
 // findings in memory that the host reads (fp4rt_group_report).

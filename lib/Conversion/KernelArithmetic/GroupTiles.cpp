@@ -1,4 +1,4 @@
-//===- GroupTiles.cpp - Where the tiles of groups of rows are -------------===//
+//===- GroupTiles.cpp - Tiles of groups of rows ---------------------------===//
 
 #include "GroupTiles.h"
 

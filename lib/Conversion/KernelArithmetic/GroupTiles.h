@@ -1,13 +1,13 @@
-//===- GroupTiles.h - Where the tiles of groups of rows are ---------------===//
+//===- GroupTiles.h - Tiles of groups of rows -----------------------------===//
 //
 // The rows of groups that only the device knows are cut into tiles, none of which has rows of two
-// groups. A small kernel makes a table of them, by which the kernel behind it, of a product or of a
+// groups. A small kernel makes a table of them, by which the kernel behind it, of a GEMM or of a
 // quantizer, needs neither a search nor a branch and skips groups without rows.
 //
 // A place of the table has four words of 32 bits: the first row of the tile, the end of its group,
 // the number of the group, and the row of the scales of the tile in the list of tiles, where each
-// group has whole blocks of 128 rows. The place behind the last one begins with the number of tiles
-// that there are.
+// group has whole scale tiles. The place behind the last one begins with the number of tiles that
+// there are.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,14 +29,14 @@ struct GroupTiles {
   Int32 countPlace() const { return places; }
   Int32 gapPlace() const { return places + 1; }
 
-  /// Threads of a block of the kernel, of which each has a group.
+  /// Threads of a CTA of the kernel, of which each has a group.
   static constexpr int64_t kThreads = 128;
 };
 
-/// Emits the kernel, into a body of so many threads. A thread adds up what comes before its group,
-/// and writes the rows of its tiles. Offsets that decrease or exceed the rows are left in `report`.
-/// Such offsets make groups empty or shorter, so that no tile is outside of the operands and no two
-/// groups have a row in common.
+/// Emits the kernel, into a kernel of so many threads. A thread adds up what comes before its
+/// group, and writes the rows of its tiles. Offsets that decrease or exceed the rows are left in
+/// `report`. Such offsets make groups empty or shorter, so that no tile is outside of the operands
+/// and no two groups have a row in common.
 void emitGroupTiles(mlir::ImplicitLocOpBuilder &b, const GroupTiles &tiles, mlir::Value report,
                     mlir::Value table);
 

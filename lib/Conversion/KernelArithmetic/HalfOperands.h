@@ -35,7 +35,7 @@ public:
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
-  /// Makes what convert() looks up, from the index of the thread in its block (i32), where all
+  /// Makes what convert() looks up, from the index of the thread in its CTA (i32), where all
   /// threads of a warp are.
   void keepTables(mlir::Value threadIndex);
   /// Elements that share a scale, and the type of an element: f16 or bf16.

@@ -76,8 +76,8 @@ llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Val
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 
-/// Four words (f32 each) to shared memory of a block of the cluster (ptr<7>), some time later. Then 16 bytes
-/// more have arrived at `barrier`, which is in the same block.
+/// Four words (f32 each) to shared memory of a CTA of the cluster (ptr<7>), some time later. Then
+/// 16 bytes more have arrived at `barrier`, which is in the same CTA.
 void storeAsync(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer,
                 mlir::Value barrier);
 
@@ -96,7 +96,7 @@ mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir:
 mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
                          mlir::IntegerType word);
 
-/// A part of a product of a warpgroup with A in registers: instructions of 32 bytes of K each.
+/// A part of an MMA of a warpgroup with A in registers: instructions of 32 bytes of K each.
 struct WarpgroupProduct {
   mlir::Type element;               ///< f16, bf16 or f8E4M3FN
   int64_t columns;                  ///< columns of an instruction
@@ -109,7 +109,7 @@ struct WarpgroupProduct {
   /// one instruction.
   bool isUniform = false;
 };
-/// One k tile of a product of e4m3 with both operands in shared memory.
+/// One k tile of a GEMM of e4m3 with both operands in shared memory.
 struct SharedProduct {
   int64_t columns;                                       ///< columns of B
   mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
@@ -134,7 +134,7 @@ std::array<llvm::SmallVector<mlir::Value>, 2> multiplyTwo(mlir::ImplicitLocOpBui
 void arriveWhen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition, mlir::Value pointer,
                 mlir::Value count);
 
-/// One k tile of a product of e4m3 with A in registers.
+/// One k tile of a GEMM of e4m3 with A in registers.
 struct ByteProduct {
   int64_t columns;                     ///< columns of B
   llvm::SmallVector<mlir::Value> a;    ///< i32, four for each instruction
@@ -147,8 +147,8 @@ llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b,
                                           const ByteProduct &product);
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
-/// `accumulator`, f32 each, plus the product.
-/// The sums of all products that the warpgroup has issued, once they are complete.
+/// `accumulator`, f32 each, plus the MMA. The sums of all MMAs that the warpgroup has issued, once
+/// they are complete.
 llvm::SmallVector<mlir::Value> waitForProducts(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,

@@ -1,8 +1,8 @@
 //===- ScaleTable.h - Element factors by scale byte, in shared memory -----===//
 //
 // The factor of a block may follow from its scale byte and from the tensor alone. There are 128
-// scale bytes then, and a thread block with many blocks computes the factor of each byte once, all
-// threads together. An entry has what QuickBlock.h wants to know of a factor e:
+// scale bytes then, and a CTA with many blocks computes the factor of each byte once, all threads
+// together. An entry has what QuickBlock.h wants to know of a factor e:
 //
 //   factor   e * kAlign, negated where an element may lie halfway between codes
 //   limit    a block is quick if its amax is below: nothing saturates, and e is in the range where

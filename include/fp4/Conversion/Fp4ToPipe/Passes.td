@@ -7,9 +7,9 @@ include "mlir/Pass/PassBase.td"
 def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
   let summary = "Tile what runs on tensor cores into sequential pipe kernels";
   let description = [{
-    **Why.** Says what a block of the GPU computes: a tile of the result, k tile by k tile, and then
-    the next tile that its schedule gives it. Sizes, schedule and roles are those of the plan.
-    Nothing here knows of warps, barriers or stages.
+    **Why.** Says what a CTA computes: a tile of the result, k tile by k tile, and then the next
+    tile that its schedule gives it. Sizes, schedule and roles are those of the plan. Nothing here
+    knows of warps, barriers or stages.
 
     **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_product or
     tile_transform, on tensors, in a `func.func`. The order of this pass and convert-fp4-to-gpu is
@@ -17,9 +17,9 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
 
     **What holds afterwards.** None of these operations is left. Each became a result buffer
     (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a
-    `gpu.launch_func` of as many blocks as there are output tiles, at most as many as are resident,
-    and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and buffers
-    (BufferTypes.h) are joined by unrealized casts.
+    `gpu.launch_func` of as many CTAs as there are output tiles, at most as many as fit on the GPU
+    at once, and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and
+    buffers (BufferTypes.h) are joined by unrealized casts.
 
     Ragged edges: rows and columns beyond the matrices load as zero and are not stored; in the last
     k tile only the scale blocks that exist are copied and only the matrix steps that see data run.
@@ -62,7 +62,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     }
     ```
 
-    A product becomes:
+    A matmul becomes:
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-pipe

@@ -136,8 +136,8 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
   let summary = "Let each kernel begin while the one before it ends";
   let description = [{
     **Why.** Between two kernels of a stream a GPU is idle while the first drains and the second
-    starts. With programmatic dependent launch, blocks of the second start as the first gives back
-    multiprocessors, initialize their barriers, and then wait.
+    starts. With programmatic dependent launch (PDL), CTAs of the second start as the first gives
+    back SMs, initialize their barriers, and then wait.
 
     **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
 
@@ -154,7 +154,7 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     `chosen = false` as well, no kernel executes either.
 
     A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either: to ask the L2 cache for
-    memory ahead of the loads pays only during the wait.
+    memory before the loads pays only during the wait.
 
     ```mlir
     // fp4-opt --fp4-overlap-launches

@@ -11,15 +11,15 @@ namespace fp4 {
 /// Rows and columns of a tile of the input, and elements along the transform, of a tile_transform
 /// kernel.
 inline constexpr int64_t kTransformTileM = 64, kTransformTileK = 128, kTransformSize = 16;
-/// Threads of a thread block of a tile_quantize kernel.
+/// Threads of a CTA of a tile_quantize kernel.
 inline constexpr int64_t kTileQuantizeThreads = 256;
 
-/// A stream_blocks kernel that computes the amax of its input too: threads of a thread block, blocks of a
-/// thread, which keeps their elements in registers until it knows the amax, and thread blocks that a
-/// multiprocessor holds.
+/// A stream_blocks kernel that computes the amax of its input too: threads of a CTA, blocks of a
+/// thread, which keeps their elements in registers until it knows the amax, and CTAs that an SM
+/// holds.
 inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxResident = 4;
-/// The largest grid of such a kernel, in eighths of what is resident: 924 rows of 4096 elements on an
-/// H200. With more rows two launches that overlap take less time.
+/// The largest grid of such a kernel, in eighths of the CTAs that fit on the GPU at once: 924 rows
+/// of 4096 elements on an H200. With more rows two launches that overlap take less time.
 inline constexpr int64_t kAmaxEighths = 7;
 /// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation needs it
 /// before. Null where there is none.
@@ -41,7 +41,7 @@ bool hasTileKernel(mlir::Operation *op);
 llvm::SmallVector<mlir::Operation *>
 kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation *)> wanted = {});
 
-/// Fails unless products of FP8 with f32 scales have kernels on `target`: the tensor core sums e4m3 in
+/// Fails unless GEMMs of FP8 with f32 scales have kernels on `target`: the tensor core sums e4m3 in
 /// tensor memory or in registers, where threads can add to it.
 Status requirePromotion(const hw::TargetModel &target);
 
@@ -49,8 +49,8 @@ Status requirePromotion(const hw::TargetModel &target);
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
 
-/// The plans of a product: those of `fp4.row_plans`, ascending, and the one of `fp4.plan`, which
-/// has no most rows. Fails as planOf does.
+/// The plans of a matmul: those of `fp4.row_plans`, ascending, and the one of `fp4.plan`, which has
+/// no most rows. Fails as planOf does.
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
@@ -61,9 +61,9 @@ llvm::FailureOr<std::vector<KernelPlan>> sizePlansOf(BlockScaledMatmulOp op,
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
-/// Elements of which K of a product with `plan` is known to be a multiple: K where it is static.
+/// Elements of which K of a matmul with `plan` is known to be a multiple: K where it is static.
 int64_t knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan);
-/// Ranges of K that a kernel with `plan` adds.
+/// Parts into which split-K cuts K in a kernel with `plan`.
 int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 
 /// Returns the most columns that each CTA adds when `blocks` CTAs (or pairs) of a cluster reduce

@@ -1,4 +1,4 @@
-//===- Passes.h - How operations become kernels ---------------------------===//
+//===- Passes.h - Plans that turn operations into kernels -----------------===//
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -1,4 +1,4 @@
-//===- Passes.td - How operations become kernels --------------------------===//
+//===- Passes.td - Plans that turn operations into kernels ----------------===//
 #ifndef FP4_CONVERSION_KERNELPLANS_PASSES_TD
 #define FP4_CONVERSION_KERNELPLANS_PASSES_TD
 
@@ -21,9 +21,9 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
     dynamic rows without a plan of the user also has small-M plans, `fp4.row_plans`, where its
     family has other kernels for small M.
 
-    **The tile of a product** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
-    96, 128, 192 and 256 columns, of one block or a pair, or one with swapped operands
-    (`lib/Conversion/KernelPlans/CostModel.h`); docs/concepts/plans.md has the others.
+    **The tile of a GEMM** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
+    96, 128, 192 and 256 columns, of one CTA or a pair, or one with swapped operands
+    (`lib/Conversion/KernelPlans/CostModel.h`); docs/Rationale/Plans.md has the others.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels

@@ -1,4 +1,4 @@
-//===- WarpFragment.h - How warps share a tile ----------------------------===//
+//===- WarpFragment.h - Fragments of a tile that warps share --------------===//
 #pragma once
 
 #include <array>

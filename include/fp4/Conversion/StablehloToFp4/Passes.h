@@ -1,4 +1,4 @@
-//===- Passes.h - Block-scaled products of stablehlo to fp4 ------------------===//
+//===- Passes.h - Block-scaled GEMMs of stablehlo to fp4 ------------------===//
 #pragma once
 
 #include "mlir/Pass/Pass.h"

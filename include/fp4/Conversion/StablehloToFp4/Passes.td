@@ -1,4 +1,4 @@
-//===- Passes.td - Block-scaled products of stablehlo to fp4 --------------===//
+//===- Passes.td - Block-scaled GEMMs of stablehlo to fp4 -----------------===//
 #ifndef FP4_CONVERSION_STABLEHLOTOFP4_PASSES_TD
 #define FP4_CONVERSION_STABLEHLOTOFP4_PASSES_TD
 
@@ -16,19 +16,18 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
     `--allow-unregistered-dialect`. The pass knows operations of stablehlo by their names and needs
     no stablehlo library.
 
-    **What holds afterwards.** Each product is 2 x `fp4.swizzle_scales` and a
-    `fp4.blockscaled_matmul`, for each batch unless the right side has one. The private functions that
-    jax puts products into are inlined. Decompositions of
-    composites that nobody calls are gone, and so are attributes of modules and functions that
-    belong to dialects which are not loaded. An operation of stablehlo on numbers of 4 bits that is
-    none of these is an error with the reason and a remedy.
+    **What holds afterwards.** Each GEMM is 2 x `fp4.swizzle_scales` and a `fp4.blockscaled_matmul`,
+    for each batch unless the right side has one. The private functions that jax puts GEMMs into are
+    inlined. Decompositions of composites that nobody calls are gone, and so are attributes of
+    modules and functions that belong to dialects which are not loaded. An operation of stablehlo on
+    numbers of 4 bits that is none of these is an error with the reason and a remedy.
 
     | stablehlo | condition |
     |---|---|
     | `custom_call @__op$block_scaled_dot` | 4 operands, in row-major layouts |
     | `composite "xla.scaled_dot"` | `dimension_numbers` contract the last dimension of the left side. A right side of K x N, which is the default of jax, comes from a `stablehlo.transpose` of N x K, as its scales do |
     | `dot_general` of `multiply(convert(data), convert(scales))` | the scales are repeated for their blocks by `broadcast_in_dim` and `reshape`, in bf16 or f32, which is exact; the left side may be bf16 or f16. K is last on both sides, or the right side is transposed |
-    | `multiply` with a `broadcast_in_dim` of one f32 behind the product | alpha |
+    | `multiply` with a `broadcast_in_dim` of one f32 behind the GEMM | alpha |
 
     ```mlir
     // fp4-opt --allow-unregistered-dialect --convert-stablehlo-to-fp4

@@ -18,12 +18,12 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
     |---|---|
     | `cast_to_block_scaled` | `quantize` with the recipe of the option |
     | `cast_from_block_scaled` | `dequantize` |
-    | `matmul_t_block_scaled` | for each batch 2 x `swizzle_scales` and `blockscaled_matmul`; one product if the right side has batch 1 |
+    | `matmul_t_block_scaled` | for each batch 2 x `swizzle_scales` and `blockscaled_matmul`; one GEMM if the right side has batch 1 |
 
     Elementwise operations, casts and reshapes of tosa that are connected with these, such as `add`
-    and `clamp` behind a product, and the constants that they read, are operations of linalg, tensor
-    and arith by upstream's patterns, so that `fp4-fuse` can put them into a kernel. Other operations
-    of tosa stay.
+    and `clamp` behind a GEMM, and the constants that they read, are operations of linalg, tensor
+    and arith by upstream's patterns, so that `fp4-fuse` can put them into a kernel. Other
+    operations of tosa stay.
 
     The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block, and
     implementations differ in it. A program that has this operation therefore needs the option

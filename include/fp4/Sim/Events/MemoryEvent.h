@@ -6,10 +6,10 @@
 
 namespace fp4::sim {
 
-/// `laneMask` says which entries of `addresses` hold; each access is `bytes` long. Engines use
-/// lane 0 for one contiguous run. Shared addresses are shared::cluster addresses (rank << 24 |
-/// offset); TMEM addresses are lane << 16 | column with `ctaRank` in `tmemRank`, 4 bytes a cell.
-/// The tensor memory that a ticket writes is told when it is issued, all else when data moves.
+/// `laneMask` says which entries of `addresses` hold; each access is `bytes` long. Engines use lane
+/// 0 for one contiguous run. Shared addresses are shared::cluster addresses (rank << 24 | offset);
+/// TMEM addresses are TMEM lane << 16 | column with `ctaRank` in `tmemRank`, 4 bytes a cell. The
+/// tensor memory that a ticket writes is told when it is issued, all else when data moves.
 struct MemoryEvent {
   Actor actor;
   CodePoint at;
@@ -24,7 +24,7 @@ struct MemoryEvent {
   uint32_t unchanged = 0;
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;
-  uint32_t tmemLanes = 1;              ///< lanes from the address on, `bytes` of columns in each
+  uint32_t tmemLanes = 1;              ///< TMEM lanes from the address on, `bytes` in each
   bool contiguous = false;             ///< the lanes' bytes are one run, in lane order
   bool uniform = false;                ///< all lanes access the same bytes
   const uint64_t *addresses = nullptr; ///< up to the highest lane of laneMask; of a contiguous or

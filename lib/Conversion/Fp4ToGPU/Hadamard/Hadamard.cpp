@@ -267,7 +267,8 @@ private:
     return columns;
   }
 
-  /// Groups are whole pieces: their rows are multiples of the block where blocks cross rows.
+  /// Groups are whole pieces: their rows are multiples of the scale block where scale blocks cross
+  /// rows.
   void emitGroups(ArrayRef<int64_t> groups, SmallVector<Value> pointers) {
     GroupedGrid grid(kernel, target, llvm::map_to_vector(groups, [&](int64_t rows) {
                        return pieces.countStatic(rows);
@@ -312,7 +313,7 @@ private:
     return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
   }
 
-  /// The buffer of a result, with 0 for groups that no block has.
+  /// The buffer of a result, with 0 for groups that no CTA has.
   Value allocate(Value result) {
     Value buffer = kernel.allocate(result, /*rows=*/Value());
     if (op.getGroups() && llvm::is_contained(*op.getGroups(), 0))

@@ -72,7 +72,7 @@ public:
 
     Value hostChunks = countChunks(rows);
     emitBody();
-    Value blocks = gridMaxBlocks(kernel, target, hostChunks); // one at least: the tail is its work
+    Value blocks = gridMaxBlocks(kernel, target, hostChunks); // at least one, for the residue
     if (quantizer) {
       Value isLeft = fitsAtOnce(quantizer, host, rows, kernel.hostColumns(op.getInput()));
       blocks = arith::SelectOp::create(host, isLeft, constIndex(host, 0), blocks);
@@ -168,9 +168,9 @@ private:
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
-  /// Some thread blocks for each band, which raise the amax of its group in memory. The items of a
-  /// whole band are as many as plans give the threads of its blocks; most bands of few rows have
-  /// work for the first of them alone.
+  /// Some CTAs for each band, which raise the amax of its group in memory. The items of a whole
+  /// band are as many as plans give the threads of its CTAs; most bands of few rows have work for
+  /// the first of them alone.
   void emitBands() {
     int64_t chunkBytes = chunkOfRow(kChunkBytes), perRow = rowBytes / chunkBytes;
     int64_t parts = llvm::divideCeil(GroupBands::kRows * perRow, kernel.itemsPerBlock());
@@ -201,7 +201,7 @@ private:
     return arith::DivUIOp::create(host, columns, constIndex(host, chunkBytes / elementBytes));
   }
 
-  /// A thread block for each row.
+  /// A CTA for each row.
   void emitRows(Value hostRows, Value columns) {
     int64_t chunkBytes = columns ? kGivenChunkBytes : chunkOfRow(kChunkBytes);
     Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
@@ -263,7 +263,7 @@ private:
                               LLVM::AtomicOrdering::monotonic, "device");
   }
 
-  /// The first threads of the grid take one element of the tail each.
+  /// The first threads of the grid take one element of the residue each.
   Value includeTail(Value amax) {
     Value thread = kernel.globalThread();
     Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, tail);

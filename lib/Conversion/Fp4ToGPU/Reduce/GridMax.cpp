@@ -76,7 +76,7 @@ Value fp4::magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
   return arith::MinUIOp::create(b, s.bits(x), s.integer(0x7FC00000));
 }
 
-/// Words for `groups` groups of blocks; the pointer in the kernel.
+/// Words for `groups` groups of CTAs; the pointer in the kernel.
 static Value maxWords(KernelBuilder &kernel, int64_t groups, int64_t maxima) {
   auto type = RankedTensorType::get({groups * (maxima + 1)}, kernel.body().getI32Type());
   auto memory = MemRefType::get(type.getShape(), type.getElementType());
@@ -94,14 +94,14 @@ MaxBlocks GroupedGrid::blocksOfGroup(int64_t maxima) {
   return {address(kernel.body(), words, mine->group, (maxima + 1) * 4), mine->blocks};
 }
 
-/// Counts this block, `offset` bytes behind the first word; what it was, and what the last one finds.
+/// Counts this CTA, `offset` bytes behind the first word; what it was, and what the last one finds.
 static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxBlocks blocks, int64_t offset) {
   Value most = arith::SubIOp::create(b, blocks.number, constI32(b, 1));
   Value counter = advance(b, blocks.words, offset);
   return {countAndSynchronize(b, b.getLoc(), counter, most), most};
 }
 
-/// Folds what this block has, `bits`, with what the others have; the last one stores it. One thread
+/// Folds what this CTA has, `bits`, with what the others have; the last one stores it. One thread
 /// is here: its atomics are in order. The count releases them, and the last one acquires them all:
 /// it is alone with the words, and needs no atomics.
 static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
@@ -119,7 +119,7 @@ static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
   });
 }
 
-/// Has the first thread of a block execute what `then` emits, given the bits of the block's maxima.
+/// Has the first thread of a CTA execute the code of `then`, given the bits of the CTA's maxima.
 static void reduceBlock(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
                         function_ref<void(ArrayRef<Value>)> then) {
   ImplicitLocOpBuilder &b = kernel.body();
@@ -180,7 +180,7 @@ static void emitWaitForZero(ImplicitLocOpBuilder &b, Scalars &s, Value counter) 
 
 Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value result) {
   ImplicitLocOpBuilder &b = kernel.body();
-  // The maximum and, above it, the blocks that have read it; those that have come.
+  // The maximum and, above it, the CTAs that have read it; those that have come.
   MaxBlocks blocks = blocksOfGrid(kernel, /*maxima=*/2);
   constexpr int64_t come = 8;
   Value known = kernel.sharedWords(1, "grid_max");

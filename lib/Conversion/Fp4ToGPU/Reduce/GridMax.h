@@ -1,7 +1,8 @@
 //===- GridMax.h - Maxima over all threads of a launch --------------------===//
 //
-// redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the blocks. The last
-// block to come stores it, and leaves the words that they share zero for the next kernel. Non-negative fp32 numbers order like their bits, NaN above infinity, so this is integer code.
+// redux.sync reduces a warp, shared memory a CTA, and one atomic maximum per CTA the grid. The last
+// CTA to come stores it, and leaves the words that they share zero for the next kernel.
+// Non-negative fp32 numbers order like their bits, NaN above infinity, so this is integer code.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,42 +18,43 @@ namespace fp4 {
 /// The bits of a magnitude (fp32), every NaN as the quiet one that lib/Numerics returns.
 mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir::Value x);
 
-/// Blocks that have maxima together, and where they meet.
+/// CTAs that have maxima together, and where they meet.
 struct MaxBlocks {
   mlir::Value words;  ///< pointer to an i32 for each maximum and one that counts, all 0
   mlir::Value number; ///< i32
 };
 
-/// All blocks of the grid, which have `maxima` maxima.
+/// All CTAs of the grid, which have `maxima` maxima.
 MaxBlocks blocksOfGrid(KernelBuilder &kernel, int64_t maxima);
 
-/// Stores to `results` (pointers to fp32) the largest of the `values` (non-negative fp32, or NaN) that
-/// the threads of all `blocks` have there, or those of this block alone. All threads of a block must
-/// be here, outside of loops; the kernel has one.
+/// Stores to `results` (pointers to fp32) the largest of the `values` (non-negative fp32, or NaN)
+/// that the threads of all `blocks` have there, or those of this CTA alone. All threads of a CTA
+/// must be here, outside of loops; the kernel has one.
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
                  llvm::ArrayRef<mlir::Value> results, std::optional<MaxBlocks> blocks);
 
-/// Has the first thread of a block execute what `then` emits, given the bits (i32) of the largest
-/// `value` of the block. All threads are here, as for emitGridMax.
+/// Has the first thread of a CTA execute the code of `then`, given the bits (i32) of the largest
+/// `value` of the CTA. All threads are here, as for emitGridMax.
 void emitBlockMax(KernelBuilder &kernel, Scalars &scalars, mlir::Value value,
                   llvm::function_ref<void(mlir::Value)> then);
 
-/// The largest of the `value`s (f32) of all threads of the grid, as emitGridMax, in every thread; the
-/// last block to read it stores it to `result`. Blocks wait for each other: the launch is cooperative.
-/// A block takes one round trip to count that it has come, one to see that all have, and one to read the
-/// maximum and count that it has: both are in one word of 64 bits, so nothing is left to do at the end.
+/// The largest of the `value`s (f32) of all threads of the grid, as emitGridMax, in every thread;
+/// the last CTA to read it stores it to `result`. CTAs wait for each other: the launch is
+/// cooperative. A CTA takes one round trip to count that it has come, one to see that all have, and
+/// one to read the maximum and count that it has: both are in one word of 64 bits, so nothing is
+/// left to do at the end.
 mlir::Value emitMaxOfAll(KernelBuilder &kernel, Scalars &scalars, mlir::Value value,
                          mlir::Value result);
 
-/// Blocks (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
-/// latency of memory, few enough atomics, and at least one block.
+/// CTAs (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
+/// latency of memory, few enough atomics, and at least one CTA.
 mlir::Value gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);
 
-/// The thread blocks of such a launch shared out over groups of work items, each with a maximum of
-/// its own: no block has items of two groups.
+/// The CTAs of such a launch shared out over groups of work items, each with a maximum of its own:
+/// no CTA has items of two groups.
 class GroupedGrid {
 public:
-  /// `items` of each group; those without any have no blocks.
+  /// `items` of each group; those without any have no CTAs.
   GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target, llvm::ArrayRef<int64_t> items);
 
   int64_t blocks() const { return numBlocks; }
@@ -62,7 +64,7 @@ public:
   /// The first item of the group, among those of all groups; and their number.
   Int32 firstItem() const { return mine->firstItem; }
   Int32 items() const { return mine->items; }
-  /// The items of this block's share below `bound`, numbered in the group. See KernelBuilder.
+  /// The items of this CTA's share below `bound`, numbered in the group. See KernelBuilder.
   mlir::ValueRange forEachItem(mlir::Value bound, mlir::ValueRange carried,
                                KernelBuilder::ItemBody item);
 

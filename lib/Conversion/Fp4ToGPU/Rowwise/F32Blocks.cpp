@@ -5,10 +5,10 @@
 //
 //   blocks of 1 x 128     one-shot grid of threads with a chunk each; eight neighbours have a block
 //                         and exchange their maxima by shuffles
-//   blocks of 128 x 128   a thread block for each; a thread has chunks of four rows, all of which
+// blocks of 128 x 128 a CTA for each; a thread has chunks of four rows, all of which
 //   are
 //                         loaded before the first is used, and maxima meet in shared memory
-//   blocks of whole rows  a part of a warp, some warps or a thread block for each; a thread keeps
+// blocks of whole rows a part of a warp, some warps or a CTA for each; a thread keeps
 //                         its chunks in registers until their maxima have met. The threads of a
 //                         longer row read it twice
 //
@@ -269,7 +269,7 @@ private:
     return scale;
   }
 
-  /// The threads of a block walk over a row twice. The bits of the scale.
+  /// The threads of a CTA walk over a row twice. The bits of the scale.
   Value encodeTwice(Int32 row, Int32 lane, int64_t lanes) {
     Value end = s.integer(columns / kChunk), step = s.integer(lanes), none = s.integer(0);
     Value bits = kernel.forEachItem(lane, end, step, none, [&](Value number, ValueRange most) {

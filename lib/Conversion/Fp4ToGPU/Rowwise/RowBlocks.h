@@ -27,7 +27,7 @@ public:
     bool usedOnce = false;   ///< caches are told so of elements and codes
     bool namesRows = false;  ///< positions have a row and a column even where no place needs them
     bool strided = false;    ///< the elements have InputRows::pitch
-    /// Tiled, a row has a multiple of so many numbered blocks: those of a tile of scales.
+    /// Tiled, a row has a multiple of so many numbered blocks: those of a scale tile.
     int64_t tileBlocks = hw::scaleBlockColumns;
 
     bool isDynamic() const { return mlir::ShapedType::isDynamic(columns); }
@@ -60,7 +60,7 @@ public:
     mlir::Value isMine;                  ///< i1: the thread has this block; null: always
     mlir::Value isMatrix; ///< i1: it is part of the matrix, not of the padding; null: always
   };
-  /// `isGuarded`: there may be fewer blocks than threads ask for.
+  /// `isGuarded`: there may be fewer scale blocks than threads ask for.
   Position position(mlir::Value index, bool isGuarded);
 
   /// The elements of a block as i32 words.

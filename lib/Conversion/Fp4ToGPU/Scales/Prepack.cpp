@@ -1,7 +1,7 @@
 //===- Prepack.cpp - Weights in the order of registers, and back ----------===//
 //
-// A thread moves the 16 bytes of codes that a thread of a product has of a tile: 32 bytes, of which
-// it needs a quarter, of each of two rows. The first of the four threads that share two rows moves
+// A thread moves the 16 bytes of codes that a thread of a GEMM has of a tile: 32 bytes, of which it
+// needs a quarter, of each of two rows. The first of the four threads that share two rows moves
 // their scales. fp4/ISA/WeightLayout.h says where a tile has what.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- PrepackBytes.cpp - Weights for activations of e4m3, and back -------===//
 //
-// A thread moves what a thread of a product has of one row and 64 columns of a tile, two words of
+// A thread moves what a thread of a GEMM has of one row and 64 columns of a tile, two words of
 // codes: of each 32 columns, two bytes and the two that are 8 bytes behind. The first of each eight
 // threads with the same row moves the word of the row. fp4/ISA/WeightLayout.h says where a tile has
 // what, and fp4/Numerics/ByteWeights.h what the word of a row is.

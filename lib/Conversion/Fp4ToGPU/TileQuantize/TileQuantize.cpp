@@ -203,7 +203,7 @@ private:
     return arith::CeilDivUIOp::create(host, hostRows, constIndex(host, TilePlan::rows));
   }
 
-  /// The tile of this thread block, and the group that it is part of.
+  /// The tile of this CTA, and the group that it is part of.
   Tile findTile(ElementSource &source) {
     Int32 index(b, kernel.blockIndex());
     endRow = rows;
@@ -279,7 +279,7 @@ private:
     return shape;
   }
 
-  /// Gathers the scales of a thread block that has whole tiles of them.
+  /// Gathers the scales of a CTA that has whole tiles of them.
   void stageScales(OutputWriter::Shape &shape, int64_t tileRows, int64_t blocks, StringRef name) {
     if (!shape.tiledScales || tileRows % hw::scaleBlockRows || blocks % hw::scaleBlockColumns)
       return;

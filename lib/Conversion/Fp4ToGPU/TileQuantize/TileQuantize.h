@@ -1,7 +1,7 @@
 //===- TileQuantize.h - Quantizing tiles of a matrix -------------------------===//
 //
-// The kernel of `outputs` columnwise and both, of blocks of 16 x 16, and of groups. A thread block
-// takes one tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
+// The kernel of `outputs` columnwise and both, of blocks of 16 x 16, and of groups. A CTA takes one
+// tile of 128 rows of 256 bytes (128 columns of bf16, 64 of f32):
 //
 //   1. Each thread loads pieces of the tile, the elements of one row-wise block each, from global
 //      memory to registers, and leaves a copy in shared memory (Tile, ElementTile).
@@ -22,8 +22,8 @@
 // elements as above and the amax from shared memory.
 //
 // Matrices that are stacked along the rows (groups) have tiles of their own, so each tile has one
-// amax. A thread block finds its matrix among constants (RowGroups), or, where the device has the rows
-// of groups, in a table of bands (GroupBands.h).
+// amax. A CTA finds its matrix among constants (RowGroups), or, where the device has the rows of
+// groups, in a table of bands (GroupBands.h).
 //
 // Shared memory is swizzled so that steps 1 and 3 have no bank conflicts
 // (ElementTile::chunkAddress, CodeTile::wordAddress).
@@ -215,7 +215,7 @@ public:
     int64_t blockBytes() const { return blockSize * codeBits / 8; } ///< bytes of codes
   };
 
-  /// Words that gather the scales of a thread block, which are `tiles` neighbouring scale tiles.
+  /// Words that gather the scales of a CTA, which are `tiles` neighbouring scale tiles.
   static constexpr int64_t stageWords(int64_t tiles) { return tiles * kStagePitch / 4; }
 
   OutputWriter(mlir::ImplicitLocOpBuilder &b, mlir::Value data, mlir::Value scales,

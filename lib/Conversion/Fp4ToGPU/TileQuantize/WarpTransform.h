@@ -18,7 +18,7 @@ namespace fp4 {
 inline constexpr int64_t kWarpTransform = 16;
 
 /// Transforms all columns of `elements`, which it holds as they were loaded, behind a barrier of
-/// the block. Afterwards the lanes of a warp may read the blocks of its columns: those from 16 *
+/// the CTA. Afterwards the lanes of a warp may read the blocks of its columns: those from 16 *
 /// (thread / 32).
 void emitWarpTransform(Scalars &scalars, mlir::ImplicitLocOpBuilder &b, ElementTile &elements,
                        Int32 thread, uint16_t signMask);

@@ -27,7 +27,7 @@ using namespace fp4::verify;
 // matmul_alpha, blockscaled_matmul
 //===----------------------------------------------------------------------===//
 
-/// The alphas of a product whose operands have these amaxes: one, one for each group, a column of
+/// The alphas of a matmul whose operands have these amaxes: one, one for each group, a column of
 /// one for each row of the lhs, or a row of one for each row of the rhs.
 static RankedTensorType alphaType(RankedTensorType lhs, RankedTensorType rhs, bool perGroup) {
   SmallVector<int64_t> shape;
@@ -160,10 +160,10 @@ int64_t BlockScaledMatmulOp::getColumns() {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// Matmuls
 //===----------------------------------------------------------------------===//
 
-/// blockscaled_matmul (C30): threads multiply few rows, of one matrix or of equal groups.
+/// blockscaled_matmul (C30): threads multiply small M, of one matrix or of equal groups.
 static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.usesFma())
     return success();
@@ -217,7 +217,7 @@ static LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, Type element) {
   return diag;
 }
 
-/// blockscaled_matmul (C9): elements in which a product can leave.
+/// blockscaled_matmul (C9): element types of a result.
 static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
   Type element = output.type.getElementType();
   if (!isa<Float8E4M3FNType>(element))
@@ -273,7 +273,7 @@ static std::string foundOf(Block &body, Type yielded) {
   return text;
 }
 
-/// blockscaled_matmul (C12): what the body reads and gives.
+/// blockscaled_matmul (C12): operands and results of the epilogue region.
 static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   SmallVector<Type> types(op.isDual() ? 2 : 1, Float32Type::get(op.getContext()));
   for (Value input : op.getEpilogueInputs())
@@ -285,7 +285,7 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   if (failed(verifyOnlyElements(op, yielded)))
     return failure();
   if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
-    element = yielded; // the product rounds what the body yields
+    element = yielded; // the matmul rounds what the epilogue region yields
   bool fits = op.getEpilogueBody().hasOneBlock() &&
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
               yielded == element && isResultType(element);

@@ -1,4 +1,4 @@
-//===- FusedProduct.cpp - Dual products, and results that are quantized ---===//
+//===- FusedProduct.cpp - Dual GEMMs and quantized results ----------------===//
 //
 // Operands and results of the epilogue of fp4.blockscaled_matmul besides one GEMM and its elements:
 // a second GEMM of the same lhs, the largest magnitude of the elements, and their codes and scales.
@@ -56,7 +56,7 @@ Type BlockScaledMatmulOp::getElementType() {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-/// blockscaled_matmul (C40): a second product of one lhs.
+/// blockscaled_matmul (C40): a second GEMM of one lhs.
 static LogicalResult verifyDual(BlockScaledMatmulOp op) {
   bool isPrepacked = op.getRhs2() && op.hasPrepackedRhs();
   if (static_cast<bool>(op.getRhs2()) != (isPrepacked || op.getRhs2Scales()))
@@ -89,7 +89,8 @@ static LogicalResult verifyDual(BlockScaledMatmulOp op) {
   return success();
 }
 
-/// blockscaled_matmul (C41): what goes with a body, and with a product that is one and whole.
+/// blockscaled_matmul (C41): companions of an epilogue region, and of a matmul that is one and
+/// whole.
 static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
   if (op.getQuantizeOutputs() && !op.getQuantizeRecipe())
     return withNote(

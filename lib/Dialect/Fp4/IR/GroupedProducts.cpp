@@ -1,4 +1,4 @@
-//===- GroupedProducts.cpp - Products of groups, and of ranges of K -------===//
+//===- GroupedProducts.cpp - Grouped GEMMs and split-K --------------------===//
 //
 // Constraints of blockscaled_matmul on matrices that are stacked in its operands, and on split_k.
 // Labels are those of docs/Spec.md.
@@ -29,7 +29,7 @@ static RankedTensorType tileList(ArrayRef<int64_t> rows, RankedTensorType scales
 /// Rows of `groups` groups for which their scales must have a place where only the device knows
 /// them: of those that need the most.
 static SmallVector<int64_t> mostRows(int64_t rows, int64_t groups) {
-  SmallVector<int64_t> most(groups, 128); // each ends within a block of 128 rows
+  SmallVector<int64_t> most(groups, 128); // each ends within a tile of 128 rows
   most.push_back(rows / 128 * 128);
   return most;
 }
@@ -125,7 +125,7 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
   return success();
 }
 
-/// blockscaled_matmul (C460): rows that the product does not write.
+/// blockscaled_matmul (C460): rows that the matmul does not write.
 LogicalResult verify::verifyUnspecifiedRows(BlockScaledMatmulOp op) {
   if (!op.getUnspecifiedRows() || op.getOffsets())
     return success();
@@ -255,7 +255,7 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   return verifySharedSums(op, *shares);
 }
 
-/// blockscaled_matmul (C462): the rows up to which K has ranges.
+/// blockscaled_matmul (C462): the rows up to which K is split.
 static LogicalResult verifySplitRows(BlockScaledMatmulOp op) {
   IntegerAttr rows = op.getSplitRowsAttr();
   if (!rows || (op.getSplitK() && rows.getInt() > 0))
@@ -266,7 +266,7 @@ static LogicalResult verifySplitRows(BlockScaledMatmulOp op) {
       "leave it out: 'split_k' then holds for all rows"); // (C462)
 }
 
-/// blockscaled_matmul (C14): ranges of K.
+/// blockscaled_matmul (C14): split-K.
 LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
   if (failed(verifyStream(op, lhs)) || failed(verifySplitRows(op)))
     return failure();
@@ -286,7 +286,7 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
         "leave it out: groups give all multiprocessors work");
   if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
     return success();
-  constexpr int64_t kMostTileRows = 512; // (C456): every range has whole tiles
+  constexpr int64_t kMostTileRows = 512; // (C456): every split-K part has whole tiles
   return verifyWorkspace(op, "split_k",
                          splits * llvm::alignTo(lhs.type.getDimSize(0), kMostTileRows),
                          "take fewer ranges of K, or cut the rows into several products");

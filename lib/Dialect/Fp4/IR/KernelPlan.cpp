@@ -1,4 +1,4 @@
-//===- KernelPlan.cpp - How an operation becomes a kernel -----------------===//
+//===- KernelPlan.cpp - The plan of an operation's kernel -----------------===//
 
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 

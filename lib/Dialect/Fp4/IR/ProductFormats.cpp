@@ -1,4 +1,4 @@
-//===- ProductFormats.cpp - Which formats go together in a product --------===//
+//===- ProductFormats.cpp - Pairs of formats of a matmul ------------------===//
 //
 // Kind mxf4nvf4 of the tensor core's block-scaled instructions multiplies elements of 4 bits, kind
 // mxf8f6f4 elements of every width under scales of f8E8M0FNU. The labels (C11), (C190), .. are those of

@@ -1,4 +1,4 @@
-//===- Verify.cpp - What several verifiers of the fp4 dialect check -------===//
+//===- Verify.cpp - Common checks of the fp4 dialect ----------------------===//
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"

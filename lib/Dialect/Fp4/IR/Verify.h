@@ -1,4 +1,4 @@
-//===- Verify.h - What several verifiers of the fp4 dialect check ---------===//
+//===- Verify.h - Common checks of the fp4 dialect ------------------------===//
 //
 // One function per condition, so that its message exists once. Each reports at the operation and
 // names the operand or result; callers carry the label of the constraint.
@@ -41,20 +41,19 @@ mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expe
 mlir::LogicalResult verifyRowMajor(const Checked &scales);
 mlir::LogicalResult verifyTiled(const Checked &scales);
 
-/// A product of which a side has no scales.
+/// A matmul of which a side has no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
 /// The lhs has elements of f8E4M3FN without scales (ProductFormats.cpp).
 bool hasByteLhs(BlockScaledMatmulOp op);
-/// blockscaled_matmul (C11), (C190): the formats of a product have an instruction
+/// blockscaled_matmul (C11), (C190): the formats of a matmul have an instruction
 /// (ProductFormats.cpp).
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
 /// (C191), (C192): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
-/// blockscaled_matmul (C8): what a product of dynamic N or K goes with
-/// (DynamicProducts.cpp).
+/// blockscaled_matmul (C8): companions of dynamic N or K (DynamicProducts.cpp).
 mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs);
-/// The data of both sides of a product.
+/// The data of both sides of a matmul.
 mlir::LogicalResult verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// Weights of `format` as fp4.prepack gives them.
 mlir::LogicalResult verifyPrepacked(const Checked &weights, Format format);
@@ -91,11 +90,11 @@ mlir::RankedTensorType amaxType(mlir::MLIRContext *context, std::optional<int64_
 mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
 mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 
-/// blockscaled_matmul: its number of results, and then what a second product and the results that
-/// are not its elements must be (FusedProduct.cpp).
+/// blockscaled_matmul: its number of results, and then what a second GEMM and the results that are
+/// not its elements must be (FusedProduct.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
-/// blockscaled_matmul (C14): ranges of K.
+/// blockscaled_matmul (C14): split-K.
 mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
 /// blockscaled_matmul (C606): sums that stay in the accumulator of the tensor core.
 mlir::LogicalResult verifyFastAccumulation(BlockScaledMatmulOp op);
@@ -105,7 +104,7 @@ mlir::RankedTensorType scaleListOfGroups(BlockScaledMatmulOp op, mlir::RankedTen
 mlir::LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs);
 /// blockscaled_matmul (C353): what plans are told of groups.
 mlir::LogicalResult verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C460): rows that the product does not write.
+/// blockscaled_matmul (C460): rows that the matmul does not write.
 mlir::LogicalResult verifyUnspecifiedRows(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C16): the rows of rhs, the alpha, and all operands of groups of 4 bits.
 mlir::LogicalResult verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs);

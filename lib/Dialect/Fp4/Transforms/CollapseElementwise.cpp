@@ -1,6 +1,6 @@
 //===- CollapseElementwise.cpp - Elementwise operations of matrices -------===//
 //
-// Products and quantizers take matrices, and programs have batches of rows: B x M x N behind a
+// Matmuls and quantizers take matrices, and programs have batches of rows: B x M x N behind a
 // tensor.expand_shape, or before a tensor.collapse_shape. An elementwise operation between them
 // becomes one of matrices, so that it can go into the kernel beside it. Dimensions of one element
 // are dropped first: a bias of 1 x 1 x N is a row.

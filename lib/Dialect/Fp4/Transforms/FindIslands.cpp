@@ -1,4 +1,4 @@
-//===- FindIslands.cpp - Which operations become one function -------------===//
+//===- FindIslands.cpp - Choice of operations for one function ------------===//
 //
 // An island is convex: its function is called once, when all that it reads is there and before
 // anything reads its results. The level of an operation counts how often a chain of values that

@@ -1,8 +1,8 @@
-//===- FuseEpilogues.cpp - Elementwise operations behind a product --------===//
+//===- FuseEpilogues.cpp - Elementwise operations behind a matmul ---------===//
 //
-// A linalg.generic that alone reads a product becomes the body of its epilogue. One that alone reads
-// two products of one lhs makes one dual product of them. The body begins with the rounding that
-// each product has in the program, so that no bit changes.
+// A linalg.generic that alone reads a matmul becomes its epilogue region. One that alone reads two
+// matmuls of one lhs makes one dual GEMM of them. The region begins with the rounding that each
+// matmul has in the program, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -26,7 +26,7 @@ remark::RemarkOpts named(StringRef fusion = kEpilogue) {
   return remark::RemarkOpts::name(fusion).category("fp4-fuse");
 }
 
-/// The products that `op` reads, the last of the program first: what it needs of others is computed
+/// The matmuls that `op` reads, the last of the program first: what it needs of others is computed
 /// before that one.
 SmallVector<BlockScaledMatmulOp> productsOf(linalg::GenericOp op) {
   llvm::SetVector<Operation *> found;
@@ -66,7 +66,7 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   return whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
 }
 
-/// Why two products, whose elements alone `op` reads, are not one dual product.
+/// Why two matmuls, whose elements alone `op` reads, are not one dual GEMM.
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
     return "the products have no common lhs";
@@ -112,7 +112,8 @@ Value asMatrix(OpBuilder &b, linalg::GenericOp op, OpOperand *input) {
 
 class BodyBuilder {
 public:
-  /// `from` are the products whose elements the body takes, in the order of its arguments.
+  /// `from` are the matmuls whose elements the epilogue region takes, in the order of its
+  /// arguments.
   BodyBuilder(RewriterBase &b, linalg::GenericOp op, ArrayRef<BlockScaledMatmulOp> from)
       : b(b), op(op), from(from) {}
 
@@ -151,7 +152,7 @@ private:
     }
   }
 
-  /// Constants from outside, which a body that captures nothing has inside.
+  /// Constants from outside, which a region that captures nothing has inside.
   void mapConstants(Operation &old) {
     for (Value operand : old.getOperands())
       if (Operation *constant = operand.getDefiningOp();
@@ -165,7 +166,7 @@ private:
   IRMapping mapping;
 };
 
-/// Replaces `op`, and the one or two products `from`, by a product with a body.
+/// Replaces `op`, and the one or two matmuls `from`, by a matmul with an epilogue region.
 BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
                            ArrayRef<BlockScaledMatmulOp> from) {
   b.setInsertionPoint(op);

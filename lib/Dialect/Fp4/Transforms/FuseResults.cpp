@@ -1,4 +1,4 @@
-//===- FuseResults.cpp - What is derived from the elements of a product ---===//
+//===- FuseResults.cpp - Results derived from a matmul --------------------===//
 //
 // fp4.quantize and fp4.amax of the elements of a matmul become results of the matmul, whose kernel
 // has the elements in registers. Elements that nothing else reads are no result any more and never
@@ -25,7 +25,7 @@ remark::RemarkOpts named(StringRef fusion) {
   return remark::RemarkOpts::name(fusion).category("fp4-fuse");
 }
 
-/// Results that a product is to have besides those it has.
+/// Results that a matmul is to have besides those it has.
 struct Added {
   Value quantizeAmax;
   RecipeAttr recipe;
@@ -33,7 +33,7 @@ struct Added {
   bool amax = false;
 };
 
-/// A body that rounds the elements as the product did.
+/// An epilogue region that rounds the elements as the matmul did.
 void buildRounding(RewriterBase &b, BlockScaledMatmulOp product, Type element) {
   OpBuilder::InsertionGuard guard(b);
   Location loc = product.getLoc();

@@ -1,4 +1,4 @@
-//===- Fusions.h - What fp4-fuse does, in other files ---------------------===//
+//===- Fusions.h - Fusions of fp4-fuse in other files ---------------------===//
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -7,12 +7,12 @@
 
 namespace fp4 {
 
-/// Makes `op` the body of the epilogue of a product, or of two products of one lhs, that it alone
-/// reads, and erases it. Otherwise it stays, and where it reads a product a missed remark says why.
+/// Makes `op` the epilogue region of a matmul, or of two matmuls of one lhs, that it alone reads,
+/// and erases it. Otherwise `op` stays, and a missed remark says why if it reads a matmul.
 bool fuseEpilogue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 
-/// Makes a product whose elements `op` reads give what `op` computes of them, and erases it.
-/// Otherwise it stays, and where it reads a product a missed remark says why.
+/// Makes a matmul whose elements `op` reads compute the result of `op`, and erases `op`. Otherwise
+/// `op` stays, and a missed remark says why if it reads a matmul.
 bool fuseResult(QuantizeOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(AmaxOp op, mlir::RewriterBase &rewriter);
 

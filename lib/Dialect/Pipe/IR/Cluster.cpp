@@ -70,7 +70,7 @@ StringRef fp4::pipe::spellBlocksAlong(Direction direction) {
 int32_t ChannelSharing::getNumReleasing() const {
   int32_t count = 0;
   for (uint32_t rank = 0; rank < cluster.size(); ++rank)
-    count += consumes(rank) && (producersOf(rank) & 1); // block 0 leads its pair
+    count += consumes(rank) && (producersOf(rank) & 1); // CTA 0 leads its pair
   return count;
 }
 

@@ -1,4 +1,4 @@
-//===- KernelForm.cpp - How far a kernel has been lowered -----------------===//
+//===- KernelForm.cpp - Forms of a kernel on its way down -----------------===//
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"

@@ -30,7 +30,7 @@ void PipeDialect::registerAttributes() {
 
 /// Warps that setmaxnreg speaks to at once.
 static constexpr int32_t kWarpsPerGroup = 4;
-/// Warps of a multiprocessor; what a block of a target has is checked where its kernel is planned.
+/// Warps of an SM; the warps of a CTA of a target are checked where its kernel is planned.
 static constexpr int32_t kMaxWarps = 64;
 
 //===----------------------------------------------------------------------===//

@@ -111,7 +111,7 @@ LogicalResult RoleRegionOp::verify() {
 
 static bool isTmem(Value value) { return isa<TmemType>(value.getType()); }
 
-/// (C119) The lane of tensor memory that a thread reaches follows from its warp.
+/// (C119) The TMEM lane that a thread reaches follows from its warp.
 static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) {
   RoleAttr role = region.getRole();
   bool ofThreads = op.getEngine() == Engine::Threads || op.getEngine() == Engine::Convert;

@@ -116,7 +116,7 @@ LogicalResult CheckGroupsOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
+// MMAs
 //===----------------------------------------------------------------------===//
 
 void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
@@ -169,7 +169,7 @@ LogicalResult MmaConvertedOp::verify() {
   return success();
 }
 
-/// The block of prepacked tiles of so many bytes; 0 where there is none.
+/// The scale block of prepacked tiles of so many bytes; 0 where there is none.
 static int64_t blockOfTile(int64_t bytes) {
   for (int64_t block : {16, 32})
     if (bytes == hw::weightTileBytes(block))
@@ -209,7 +209,7 @@ LogicalResult MmaPrepackedOp::verify() {
   return success();
 }
 
-/// Columns of an accumulator that held weights are multiplied with.
+/// Columns of an accumulator that register-resident weights are multiplied with.
 static constexpr int64_t kHeldColumns = 256;
 
 /// Weights that a warpgroup holds, and the tile in shared memory that they are of.
@@ -380,7 +380,7 @@ int64_t StoreFragmentOp::getStagedBytes() {
   return threads * cast<VectorType>(getValue().getType()).getNumElements() * 2;
 }
 
-/// Each warp joins by itself, so that not all of a warpgroup may be the last.
+/// Each warp reduces by itself, so that not all of a warpgroup may be the last.
 static bool isOfLastToJoin(Operation *op) {
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
     if (llvm::any_of(parent->getOperands(),

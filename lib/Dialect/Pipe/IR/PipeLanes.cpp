@@ -1,4 +1,4 @@
-//===- PipeLanes.cpp - Sums of lanes, promoted to fp32 --------------------===//
+//===- PipeLanes.cpp - Sums of TMEM lanes, promoted to fp32 ---------------===//
 //
 // Verifiers. Labels such as (C373) refer to PipeConstraints.td.
 //

@@ -37,7 +37,7 @@ int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
   return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
 }
 
-/// (C108) The buffer of a map of scales consists of their blocks.
+/// (C108) The buffer of a map of scales consists of their scale tiles.
 static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
   int64_t blocks = llvm::divideCeil(int64_t(op.getColumns()), kScaleBlockColumns);

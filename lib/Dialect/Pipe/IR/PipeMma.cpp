@@ -57,7 +57,7 @@ static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType ti
                   "pad K with zeros, and write no padded layout beside operands of 4 bits");
 }
 
-/// (C116) The scale tile has one column per block of k and enough rows for the operand.
+/// (C116) The scale tile has one column per scale block of k and enough rows for the operand.
 static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
   if (!scales.isScales())
     return withNote(op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales,
@@ -107,7 +107,7 @@ static LogicalResult verifyK96(MmaOp op) {
                   "copy the scales of every column, in blocks of 128");
 }
 
-/// (C486) A part has instructions of the tile, and blocks of four scales of its own.
+/// (C486) A part has instructions of the tile, and groups of four scales of its own.
 static LogicalResult verifyPart(MmaOp op) {
   ArrayRef<int64_t> part = *op.getPart();
   int64_t all = op.getA().getType().getColumns() / op.getStepK();

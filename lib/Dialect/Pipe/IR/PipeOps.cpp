@@ -174,7 +174,7 @@ int64_t LoadOp::getRowParts(int64_t parts) {
   return hasBlocks ? rowPartsOfScales(tile.getRows(), parts) : parts;
 }
 
-/// (C151) The blocks that load a tile together.
+/// (C151) The CTAs that load a tile together.
 static LogicalResult verifyParts(LoadOp op, SharedType tile) {
   if (!op.getMulticast())
     return success();
@@ -205,7 +205,7 @@ static LogicalResult verifyParts(LoadOp op, SharedType tile) {
   return success();
 }
 
-/// (C424) The halves of a tile of scales are boxes of one block, which both blocks of a pair may
+/// (C424) The halves of a tile of scales are boxes of one scale tile, which both CTAs of a pair may
 /// load.
 static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
   TensorMapType map = op.getMap().getType();
@@ -220,7 +220,7 @@ static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
                   "make the map of 128x4 boxes, and leave 'multicast' out beyond a pair");
 }
 
-/// (C473) What a map with a tail is told, and by whom.
+/// (C473) The rows that a map with a residue gets, and their op.
 static LogicalResult verifyTail(LoadOp op) {
   TensorMapType map = op.getMap().getType();
   if (!map.getTail() && !op.getRows())

@@ -54,7 +54,7 @@ LogicalResult fp4::pipe::verifyPromotedTiles(Operation *op, SharedType a, Shared
   return success();
 }
 
-/// A scale for each block of k in either.
+/// A scale for each scale block of k in either.
 static LogicalResult verifySameBlocks(Operation *op, Type a, Type b, bool areEqual) {
   if (areEqual)
     return success();

@@ -1,4 +1,4 @@
-//===- PipeResults.cpp - What an epilogue derives from its elements -------===//
+//===- PipeResults.cpp - Results that epilogues derive --------------------===//
 //
 // Verifiers of the ops of PipeResultOps.td. Labels such as (C211) refer to PipeConstraints.td.
 //

@@ -223,14 +223,14 @@ int64_t SharedType::getAlignment() const {
   return std::max<int64_t>(hw::swizzleRepeatBytes(swizzleMode(getLayout())), kLineBytes);
 }
 
-/// Columns of a tile of scales: one group per four scale columns. Two halves are in different
+/// Columns of a tile of scales: one group per four scale columns. Two halves are in different TMEM
 /// lanes.
 static int64_t scaleTileColumns(int64_t rows, int64_t columns, Layout layout) {
   int64_t ofBlock = layout == Layout::Halves128x4 ? kScaleBlockRows : rows;
   return hw::scaleColumns(ofBlock) * (columns / kScaleBlockColumns);
 }
 
-/// The columns of an accumulator, which lanes of a pair with 128 rows have in halves.
+/// The columns of an accumulator, which TMEM lanes of a pair with 128 rows have in halves.
 static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
   auto layout = hw::accumulatorLayout(pair ? 2 : 1, shape[0], /*sparse=*/false,
                                       /*warpSpecialized=*/false);
@@ -320,7 +320,7 @@ static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
   return success();
 }
 
-/// (C103), and (C423) of halves, each within a block.
+/// (C103), and (C423) of halves, each within a scale tile.
 static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                      Layout layout) {
   bool isHalved = layout == Layout::Halves128x4;

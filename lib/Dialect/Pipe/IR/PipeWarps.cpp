@@ -73,7 +73,7 @@ static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType dat
                   "load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B");
 }
 
-/// (C252) A column of scales for each block, and rows for all of `data`.
+/// (C252) A column of scales for each scale block, and rows for all of `data`.
 static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data,
                                   SharedType scales) {
   Type element = scales.getElementType();

@@ -1,4 +1,4 @@
-//===- PipeWork.cpp - Work of a block -------------------------------------===//
+//===- PipeWork.cpp - Work of a CTA ---------------------------------------===//
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Arguments of the body before the carried values: m and n.
+/// Arguments of the loop body before the carried values: m and n.
 static constexpr unsigned kCoordinates = 2;
 
 //===----------------------------------------------------------------------===//

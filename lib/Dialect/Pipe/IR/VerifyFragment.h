@@ -1,11 +1,12 @@
-//===- VerifyFragment.h - What ops on fragments check ---------------------===//
+//===- VerifyFragment.h - Checks of ops on fragments ----------------------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 namespace fp4::pipe {
 
-/// Sums that a warpgroup has in registers, and no held weights: f32 in the rows of one instruction.
+/// Sums that a warpgroup has in registers, and no register-resident weights: f32 in the rows of one
+/// instruction.
 llvm::LogicalResult verifySums(mlir::Operation *op, llvm::StringRef name, FragmentType type);
 
 /// (C180) An operand that is converted: rows of one panel, and their scales.
@@ -21,7 +22,8 @@ int64_t groupsOfRole(mlir::Operation *op);
 /// Tiles of e4m3 in rows of 128 bytes.
 llvm::LogicalResult verifyPromotedTiles(mlir::Operation *op, SharedType a, SharedType b);
 
-/// Buffers with a scale for each block of k. `hasRows`: there is an operand for the rows of `a`.
+/// Buffers with a scale for each scale block of k. `hasRows`: there is an operand for the rows of
+/// `a`.
 llvm::LogicalResult verifyScaleBuffers(mlir::Operation *op, mlir::Value a, mlir::Value b,
                                        bool hasRows);
 

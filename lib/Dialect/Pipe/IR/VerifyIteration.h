@@ -1,4 +1,4 @@
-//===- VerifyIteration.h - What ops at the ends of channels check ---------===//
+//===- VerifyIteration.h - Checks of ops at the ends of channels ----------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"

@@ -22,8 +22,9 @@ llvm::StringRef takeName(mlir::Operation *handOver);
 /// The channel operand of an op, or null.
 mlir::Value channelOf(mlir::Operation *op);
 
-/// The two tiles are made, in one block, from the same tile of different stages of a channel: they
-/// may have the same sets of columns, which the iterations of the channel take in turns.
+/// The two tiles are made, in one block of code, from the same tile of different stages of a
+/// channel: they may have the same sets of columns, which the iterations of the channel take in
+/// turns.
 bool shareSets(TmemTileOpInterface one, TmemTileOpInterface other);
 
 struct ChannelEnds {

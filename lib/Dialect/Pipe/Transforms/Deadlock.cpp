@@ -16,23 +16,23 @@ using namespace fp4::pipe;
 static constexpr size_t kMaxSteps = 1 << 18;
 
 namespace {
-/// One role in one block of the cluster.
+/// One role in one CTA of the cluster.
 struct RoleTrace {
   std::shared_ptr<const std::vector<Operation *>> steps; ///< the same in all CTAs
-  uint32_t rank;                                         ///< the block
+  uint32_t rank;                                         ///< the CTA
   size_t next = 0;
 
   bool done() const { return next == steps->size(); }
   Operation *current() const { return (*steps)[next]; }
 };
 
-/// Stages of a channel that a consumer in one block has passed.
+/// Stages of a channel that a consumer in one CTA has passed.
 struct Used {
   int64_t taken = 0, released = 0;
   bool partly = false; ///< the stage that it holds is released in part
 };
 
-/// Stages of a channel that the ends in one block have passed.
+/// Stages of a channel that the ends in one CTA have passed.
 struct Passed {
   int64_t acquired = 0, committed = 0;
   SmallVector<Used, 1> consumers;
@@ -42,7 +42,7 @@ struct Passed {
 class ChannelRun {
 public:
   ChannelRun(fp4::hw::ClusterShape cluster, bool pairs) : cluster(cluster), pairs(pairs) {}
-  /// Executes one op of block `rank`; false when it has to wait.
+  /// Executes one op of CTA `rank`; false when it has to wait.
   bool step(Operation *op, uint32_t rank);
 
 private:
@@ -166,7 +166,7 @@ static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
                             << wanted(waiting.front());
   llvm::SmallPtrSet<Operation *, 4> said = {waiting.front()};
   for (Operation *op : waiting)
-    if (said.insert(op).second) // once for all blocks of the cluster
+    if (said.insert(op).second) // once for all CTAs of the cluster
       diag.attachNote(op->getLoc()) << "role " << roleOf(op) << " waits here for " << wanted(op);
   return diag;
 }
@@ -186,7 +186,7 @@ static SmallVector<RoleTrace> tracesOf(gpu::GPUFuncOp kernel, fp4::hw::ClusterSh
   return traces;
 }
 
-/// The blocks of a cluster of this shape come to their end.
+/// The CTAs of a cluster of this shape come to their end.
 static LogicalResult runCluster(gpu::GPUFuncOp kernel, fp4::hw::ClusterShape cluster) {
   bool pairs = usesPairs(kernel);
   int64_t trips = 1;

@@ -210,8 +210,7 @@ static bool areReadFirst(ChannelOp channel, int64_t columns, int64_t common) {
 
 /// Gives a channel that has room for one accumulator a second one, which begins within the first.
 /// The columns that scales need say how many the two have in common. There are at least two sets of
-/// scales, so that the products of one k tile are on their way while the scales of the next are
-/// copied.
+/// scales, so that the MMAs of one k tile are on their way while the scales of the next are copied.
 static void overlapAccumulators(MemoryPlan &plan, ChannelPlan &channel, int64_t capacity,
                                 llvm::function_ref<bool()> fits) {
   constexpr int64_t kFewestSets = 2, kAlignment = 4;

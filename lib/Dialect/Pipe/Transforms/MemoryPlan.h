@@ -1,11 +1,11 @@
 //===- MemoryPlan.h - Depths and places of a kernel's buffers -------------===//
 //
 // Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
-// a tile adjacent; then what joins of a cluster receive; then what staged stores or gathered rows
-// exchange; then the ring of responses to requests for work with its barriers, if there is one;
-// then full and empty barriers of every channel, 8 bytes each; then the word that receives the
-// tensor memory address. Tensor memory from column 0 of the kernel's allocation: the tiles of
-// tensor memory channels, then the tiles that a role makes for itself from a stage.
+// a tile adjacent; then the pieces that reductions of a cluster receive; then what staged stores or
+// gathered rows exchange; then the ring of responses to requests for work with its barriers, if
+// there is one; then full and empty barriers of every channel, 8 bytes each; then the word that
+// receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
+// tiles of tensor memory channels, then the tiles that a role makes for itself from a stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,17 +22,17 @@ struct TargetModel;
 
 namespace fp4::pipe {
 
-/// The part of a multiprocessor's memories that a block has.
+/// The part of an SM's memories that a CTA has.
 struct Capacity {
   int64_t sharedBytes, tmemColumns;
 };
 
-/// Bytes of shared memory that each of `blocks` blocks of a multiprocessor can have, besides what
-/// the system keeps.
+/// Bytes of shared memory that each of `blocks` CTAs of an SM can have, besides what the system
+/// keeps.
 int64_t sharedBytesOfEach(const hw::TargetModel &target, int64_t blocks);
 
-/// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm
-/// says, else one.
+/// The share of a CTA of `kernel`: as many CTAs fit on an SM as its attribute nvvm.minctasm says,
+/// else one.
 Capacity capacityOf(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 
 /// A response of cluster launch control, and what each takes with its two barriers.
@@ -82,7 +82,7 @@ struct MemoryPlan {
   int64_t stagedPlace = 0; ///< byte offset of the stage
   int64_t workDepth = 0;   ///< responses to requests for work
   int64_t workRing = 0;    ///< byte offset of their ring
-  int64_t sharedBytes = 0; ///< dynamic shared memory of a block
+  int64_t sharedBytes = 0; ///< dynamic shared memory of a CTA
   int64_t tmemSlot = 0;    ///< byte offset of the address word
   int64_t usedColumns = 0;
   int64_t tmemColumns = 0; ///< columns to allocate: a power of two, at least 32

@@ -361,7 +361,7 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
       return failure();
     protectStageTiles(kernel);
     releaseCommonColumns(kernel);
-    bool isAlone = bool(kernel->removeAttr(PipeDialect::kAloneAttr)); // then two blocks do not fit
+    bool isAlone = bool(kernel->removeAttr(PipeDialect::kAloneAttr)); // then two CTAs do not fit
     int64_t fewest = isAlone ? sharedBytesOfEach(*target, 2) + 1 : 0;
     updateLaunches(getOperation(), kernel, std::max<int64_t>(plan->sharedBytes, fewest));
     for (const ChannelPlan &channel : plan->channels)

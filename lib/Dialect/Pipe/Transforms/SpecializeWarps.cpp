@@ -4,7 +4,8 @@
 // in the kernel's role plan:
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
 //     different roles. A tile that one role both makes and uses stays a value of that role. The
-//     crossing tiles of one block with the same producer and consumer become one channel. Tiles of
+// crossing tiles of one block of code with the same producer and consumer become one channel. Tiles
+// of
 //     one type of which each has been used when the next is made are successive stages of it, or
 //     begin one, all others are together in one stage. If the kernel says so, scales that a role
 //     copies and operands that it multiplies have channels of their own.
@@ -36,7 +37,7 @@ using namespace mlir;
 using namespace fp4::pipe;
 
 namespace {
-/// Tiles that one block hands from one role to another.
+/// Tiles that one block of code hands from one role to another.
 struct Crossing {
   RoleAttr producer;
   Engine fills; ///< the engine of the ops that fill them
@@ -162,7 +163,7 @@ bool Crossing::isLike(const Crossing &other, bool separate) const {
                                 llvm::make_first_range(other.consumers));
 }
 
-/// Tiles of one block with the same producer and consumers share a channel.
+/// Tiles of one block of code with the same producer and consumers share a channel.
 void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
   Crossing crossing = {roleOf(producer), producer.getEngine(), {}, {{tile}}, {}};
   for (RoleAttr role : plan.getRoles()) {
@@ -212,7 +213,7 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
   }
 }
 
-/// Channels whose barriers several blocks share say so, once their ends are there.
+/// Channels whose barriers several CTAs share say so, once their ends are there.
 void KernelSpecializer::setScopes() {
   bool pairs = usesPairs(kernel);
   for (Crossing &crossing : crossings)
@@ -435,7 +436,7 @@ static FailureOr<RolePlanAttr> rolePlan(gpu::GPUFuncOp kernel) {
   return failure();
 }
 
-/// The block has as many threads as the plan has.
+/// The CTA has as many threads as the plan has.
 static LogicalResult setBlockSize(gpu::GPUFuncOp kernel, RolePlanAttr plan) {
   int32_t threads = plan.getNumThreads();
   std::optional<ArrayRef<int32_t>> size = kernel.getKnownBlockSize();

@@ -1,4 +1,4 @@
-//===- StageBytes.cpp - What the loads of a stage complete ----------------===//
+//===- StageBytes.cpp - Bytes that the loads of a stage complete ----------===//
 
 #include "StageBytes.h"
 

@@ -1,4 +1,4 @@
-//===- StageBytes.h - What the loads of a stage complete ------------------===//
+//===- StageBytes.h - Bytes that the loads of a stage complete ------------===//
 //
 // Byte counts as linear forms over counts of scale blocks: constant + sum of factor * value.
 // pipe-pipeline announces the form of the loads, and pipe-verify-sync compares with it.
@@ -28,8 +28,7 @@ struct LinearForm {
 /// Adds the bytes that `filler` completes on the barrier of its stage.
 void addFilledBytes(LinearForm &bytes, StageFillerOpInterface filler);
 
-/// The bytes that arrive at one barrier of `channel` where each block that signals it fills
-/// `bytes`.
+/// The bytes that arrive at one barrier of `channel` where each CTA that signals it fills `bytes`.
 LinearForm arrivingBytes(LinearForm bytes, ChannelOp channel);
 
 /// The form of an i32 made of arith.constant, addi and muli by a constant; other values are atoms.

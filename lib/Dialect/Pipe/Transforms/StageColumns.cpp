@@ -1,4 +1,4 @@
-//===- StageColumns.cpp - Which columns of an accumulator are read when ---===//
+//===- StageColumns.cpp - Columns of an accumulator, by turn --------------===//
 
 #include "StageColumns.h"
 

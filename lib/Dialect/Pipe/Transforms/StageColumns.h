@@ -1,4 +1,4 @@
-//===- StageColumns.h - Which columns of an accumulator are read when -----===//
+//===- StageColumns.h - Columns of an accumulator, by turn ----------------===//
 //
 // Two accumulators of one channel may have columns in common: the last of stage 0 are the first of
 // stage 1. A role may read the ends of a tile in an order that follows from the parity of its turn,

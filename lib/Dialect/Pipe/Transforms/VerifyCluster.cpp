@@ -126,7 +126,7 @@ static LogicalResult verifyFallbackSize(gpu::GPUFuncOp kernel, DenseI32ArrayAttr
   return success();
 }
 
-/// (C446) A pair is in one cluster, and what it does not do for the blocks of other clusters is
+/// (C446) A pair is in one cluster, and what it does not do for the CTAs of other clusters is
 /// known.
 static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAttr size) {
   if (!usesPairs(kernel) || size[0] % 2)
@@ -139,8 +139,8 @@ static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAtt
   return success();
 }
 
-/// (C447) What a request for work takes over is a cluster of a size that nothing says, and blocks
-/// of several clusters cannot join what they computed.
+/// (C447) What a request for work takes over is a cluster of an unknown size, and CTAs of several
+/// clusters cannot reduce their sums.
 static LogicalResult verifyFallbackOps(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
     if (!isa<RequestWorkOp, NextWorkOp, ClusterJoinOpInterface>(op))

@@ -1,4 +1,4 @@
-//===- VerifySharing.cpp - Channels whose barriers several blocks share ---===//
+//===- VerifySharing.cpp - Channels shared by several CTAs ----------------===//
 //
 // CTAs of a cluster run the same code. The CTAs stay in step only if their use of a shared channel
 // does not depend on their place in the cluster: loops, branches and what they load for each other.
@@ -21,7 +21,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-/// Finds out whether a value depends on the place of its block in the cluster.
+/// Finds out whether a value depends on the place of its CTA in the cluster.
 class PlaceFinder {
 public:
   /// Part of the place along m that counts: all of it, that of a CTA in its pair, or that of its
@@ -57,8 +57,8 @@ bool PlaceFinder::isPlace(Operation *op) const {
   return false;
 }
 
-/// Half of the place along m, or a smaller part, is the same for both blocks of a pair; what is
-/// left of a division by 2 is the same for all pairs.
+/// Half of the place along m, or a smaller part, is the same for both CTAs of a pair; what is left
+/// of a division by 2 is the same for all pairs.
 bool PlaceFinder::isOtherPart(Operation *op) const {
   APInt divisor;
   if (part == Part::All || !isa<arith::DivUIOp, arith::RemUIOp>(op) ||
@@ -73,7 +73,8 @@ bool PlaceFinder::isOtherPart(Operation *op) const {
   return place && place.getDimension() == gpu::Dimension::x;
 }
 
-/// A value of a region also depends on what the op around it does, and on what its blocks yield.
+/// A value of a region also depends on what the op around it does, and on what its blocks of code
+/// yield.
 bool PlaceFinder::dependsOnPlace(Value value) {
   if (!visited.insert(value).second)
     return false;
@@ -118,7 +119,7 @@ static LogicalResult verifySingle(ChannelOp channel, const ChannelSharing &shari
                   "let one role consume it, and make another channel for the second");
 }
 
-/// (C154) Bulk copies signal a barrier of their own block.
+/// (C154) Bulk copies signal a barrier of their own CTA.
 static LogicalResult verifySignals(ChannelOp channel, const ChannelSharing &sharing) {
   if (!sharing.pairUses || channel.getProducer() != Engine::Tma)
     return success();
@@ -135,7 +136,7 @@ static LogicalResult verifySignals(ChannelOp channel, const ChannelSharing &shar
   return success();
 }
 
-/// (C152) All blocks that load a tile together load parts of the same one.
+/// (C152) All CTAs that load a tile together load parts of the same one.
 static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &sharing) {
   for (Operation *user : channel->getUsers()) {
     auto filler = dyn_cast<StageFillerOpInterface>(user);
@@ -162,7 +163,7 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
   return success();
 }
 
-/// (C449) Threads arrive at a number of blocks that the code says.
+/// (C449) Threads arrive at a number of CTAs that the code says.
 static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sharing) {
   if (!fallbackOf(channel) || sharing.pairUses || !sharing.isMulticast())
     return success();
@@ -172,7 +173,7 @@ static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sha
                   "leave 'multicast' out, or the attribute of the second size");
 }
 
-/// (C591) The stage of a pair has what either of its blocks needs.
+/// (C591) The stage of a pair serves both of its CTAs.
 static LogicalResult verifyPairs(ChannelOp channel, const ChannelSharing &sharing) {
   if (!sharing.multicastPairs || sharing.pairUses)
     return success();

@@ -5,9 +5,9 @@
 //  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
-//    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
-//  - work: all roles take the responses to requests for work (C303);
-//  - sets: a set of tensor memory columns is not filled while a product may read it (C137).
+// compare announced with loaded bytes (C135); run the channel ops of all roles (C136); - work: all
+// roles take the responses to requests for work (C303); - sets: a set of tensor memory columns is
+// not filled while an MMA may read it (C137).
 //
 //===----------------------------------------------------------------------===//
 
@@ -229,7 +229,7 @@ static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t se
   return {};
 }
 
-/// Products that read the tile are issued before the stage is released, whose commit covers them.
+/// MMAs that read the tile are issued before the stage is released, whose commit covers them.
 static LogicalResult verifyReaders(TmemTileOpInterface tile, ConsumerWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
     if (!isa<ConsumerReleaseOp>(op) || channelOf(op) != wait.getChannel())

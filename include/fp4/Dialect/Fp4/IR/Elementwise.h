@@ -20,7 +20,7 @@ bool isElementType(mlir::Type type);
 /// i1, the type of comparisons, and i32. The kernel that computes such values also reads them, and
 /// no memory has them.
 bool isKernelOnlyType(mlir::Type type);
-/// A tensor that is one condition or integer: a number of a body, which needs no memory.
+/// A tensor that is one condition or integer: a number of a region, which needs no memory.
 bool isKernelOnlySplat(mlir::Operation *op);
 /// f32, bf16 or f16, and f8E4M3FN, which arith.truncf gives at the end.
 bool isResultType(mlir::Type type);
@@ -36,7 +36,7 @@ std::string elementwiseOperations();
 /// used.
 std::string whyNotElementwise(mlir::Block &body, unsigned inputs);
 
-/// The program of a body for which whyNotElementwise is empty.
+/// The program of a region for which whyNotElementwise is empty.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
 /// The program of one operation on tensors, which has a step.
 numerics::ElementProgram elementProgramOf(mlir::Operation *op);

@@ -34,8 +34,8 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     | mxfp8_e5m2 | f8E5M2   | 32 | f8E8M0FNU  | none |
     | fp8_block128 | f8E4M3FN | 128, or 128 x 128 | f32 | none |
 
-    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` and products
-    accept all formats, and `fp4.dequantize` all but the last.
+    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` accepts all
+    formats, `fp4.dequantize` all but the last, and GEMMs all but those of 6 bits.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -74,9 +74,9 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
 def Fp4_EpilogueAttr : AttrDef<Fp4_Dialect, "Epilogue"> {
   let mnemonic = "epilogue";
   let description = [{
-    Steps that a product applies to every element in fp32, in their order: after alpha, and before
-    the element is rounded to the type of the result. lib/Numerics/Epilogue.cpp defines each step
-    by its name; the model of the product, its bound and its kernel read the same description.
+    Steps that a matmul applies to every element in fp32, in their order: after alpha, and before
+    the element is rounded to the type of the result. lib/Numerics/Epilogue.cpp defines each step by
+    its name; the model of the GEMM, its bound and its kernel read the same description.
 
     | step | element |
     |------|---------|
@@ -174,9 +174,9 @@ def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
-    instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of e4m3 in
-    the accumulator of `wgmma` for a whole range of K, where `tensor_core` adds those of 128 k in fp32
-    (docs/reference/numerics.md has all four).
+    instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of
+    e4m3 in the accumulator of `wgmma` for a whole split-K part, where `tensor_core` adds those of
+    128 k in fp32 (docs/Numerics.md has all four).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

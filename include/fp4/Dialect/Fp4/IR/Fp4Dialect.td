@@ -12,8 +12,8 @@ def Fp4_Dialect : Dialect {
     Operations have value semantics on ranked tensors with the builtin element types `f4E2M1FN`,
     `f8E4M3FN` and `f8E8M0FNU`. A block-scaled tensor is a pair of tensors: the data, and one scale
     per block of consecutive elements along the contraction axis. The layout of the scales in memory
-    is part of their type (the tensor encoding `#fp4.scale_layout`), so a matrix product with scales
-    in the wrong layout does not verify.
+    is part of their type (the tensor encoding `#fp4.scale_layout`), so a matmul with scales in the
+    wrong layout does not verify.
 
     Every operation has one exact meaning, written as a formula in its description and computed by
     the reference in lib/Numerics. The `recipe` attribute names the order of the fp32 operations, in
@@ -34,7 +34,7 @@ def Fp4_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTargetAttr = "fp4.target";
     /// The kernel that an operation becomes, a PlanAttr.
     static constexpr ::llvm::StringLiteral kPlanAttr = "fp4.plan";
-    /// Plans for few rows where their number is dynamic, an array of PlanAttr.
+    /// Small-M plans for a dynamic number of rows, an array of PlanAttr.
     static constexpr ::llvm::StringLiteral kRowPlansAttr = "fp4.row_plans";
     /// Other plans where N or K is dynamic, an array of PlanAttr.
     static constexpr ::llvm::StringLiteral kSizePlansAttr = "fp4.size_plans";

@@ -114,8 +114,8 @@ def Fp4_HadamardOp : Fp4_HadamardBase<"hadamard"> {
 
     `arithmetic` says how the sum is computed: `butterfly` in fp32, in stages of ascending stride,
     and `tensor_core` exactly with one rounding to fp32. The result is rounded to bf16. The default
-    sign mask is that of TransformerEngine. If the contraction axes of both operands of a product
-    are transformed with the same signs, the product stays the same, up to rounding.
+    sign mask is that of TransformerEngine. If the contraction axes of both operands of a matmul are
+    transformed with the same signs, the result stays the same, up to rounding.
 
     | operand | element type | shape                                              |
     |---------|--------------|----------------------------------------------------|
@@ -449,7 +449,7 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
     ```
 
     Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to (shards *
-    K) x M_rank, but a product needs K x (shards * M_rank). The same is true of the data, and of the
+    K) x M_rank, but a GEMM needs K x (shards * M_rank). The same is true of the data, and of the
     row-major scales before `fp4.swizzle_scales`.
 
     | operand | element type | shape |
@@ -482,8 +482,8 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
     1 over the product of the encode scales.
 
     One of the operands may have an amax for each of its rows (`per_row` of `fp4.quantize`). Then
-    alpha has one number for each row, or each column, of the product. With `per_group` both have an
-    amax for each group of a product of groups, and so has alpha.
+    alpha has one number for each row, or each column, of the matmul. With `per_group` both have an
+    amax for each group of a grouped GEMM, and so has alpha.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|

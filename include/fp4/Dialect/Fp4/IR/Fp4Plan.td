@@ -1,4 +1,4 @@
-//===- Fp4Plan.td - How operations become kernels ---------------------------===//
+//===- Fp4Plan.td - Plans that turn operations into kernels ---------------===//
 #ifndef FP4_DIALECT_FP4_IR_FP4PLAN_TD
 #define FP4_DIALECT_FP4_IR_FP4PLAN_TD
 
@@ -47,42 +47,42 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     |--------|--------|--------|
     | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
-    | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
+    | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
-    | reduce_rows | a thread block reduces each row | threads |
-    | stream_dots | a warp multiplies a few rows with rows of a matrix | threads, resident |
+    | reduce_rows | a CTA reduces each row | threads |
+    | stream_dots | a warp multiplies a few rows (small M) with rows of a matrix | threads, resident |
 
     | field | meaning |
     |-------|---------|
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
-    | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
-    | fallback | thread blocks along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
-    | join | cluster: the blocks of a cluster, or its pairs, have the ranges of K of a tile and add them in their shared memory; `cluster` then has as many blocks along the rows as there are ranges, or twice as many with `pair`. workspace, and without it: blocks leave sums of ranges in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |
-    | ranges | ranges of K that a thread block has, each with sums of its own and a k tile in a stage; without it, one |
-    | pair | two thread blocks along the rows work on a tile as one tensor core |
+    | cluster | CTAs along the rows and the columns that load operands together; without it, one |
+    | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
+    | join | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in their shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: CTAs leave partial sums in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |
+    | ranges | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |
+    | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
-    | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: the first multiplies, and the second copies scales ahead of it. The pass `fp4-plan-kernels` decides where it and the roles are left out. In a complete plan the roles have as many. Only for block-scaled products on targets with tcgen05 |
-    | strip | tiles along the rows that a thread block takes one after the other |
-    | schedule | how thread blocks share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
+    | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: the first multiplies, and the second copies scales before it. The pass `fp4-plan-kernels` decides where it and the roles are left out. In a complete plan the roles have as many. Only for block-scaled GEMMs on targets with tcgen05 |
+    | strip | tiles along the rows that a CTA takes one after the other |
+    | schedule | how CTAs share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
-    | threads | of a thread block |
+    | threads | of a CTA |
     | blocks_per_thread | quantization blocks of a thread |
     | items_per_thread | work items of a thread |
-    | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
-    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the product lets it begin early either way. none, and in a complete plan without it: neither |
+    | resident | CTAs per SM; without it, as many as fit |
+    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the GEMM lets it begin early either way. none, and in a complete plan without it: neither |
     | max_rows | rows of lhs up to which a plan of `fp4.row_plans` or `fp4.size_plans` holds |
     | depth_unit | elements of which K is a multiple where a plan of `fp4.size_plans` holds |
-    | wave_cost | what the plan is predicted to cost, in units that all plans of the product share: once, for each wave of tiles, and for each k tile of a wave |
-    | grid | thread blocks that are launched for each multiprocessor at most |
+    | wave_cost | predicted cost of the plan, in units that all plans of the matmul share: once, for each wave of tiles, and for each k tile of a wave |
+    | grid | CTAs that are launched for each SM at most |
     | cache_hints | accesses tell the caches that each line is used once |
-    | order | descending: thread blocks take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
-    | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
+    | order | descending: CTAs take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
+    | amax | same: the kernel computes the amax of its input too, in CTAs that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
     the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
@@ -92,14 +92,14 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
     `depth_unit`.
 
-    The attribute `fp4.row_plans` of a product with dynamic rows is a list of plans for few rows:
-    host code launches the kernel of the first whose `max_rows` are no fewer than the rows of lhs,
-    else that of `fp4.plan`. All kernels give the same bits.
+    The attribute `fp4.row_plans` of a matmul with dynamic rows is a list of small-M plans: host
+    code launches the kernel of the first whose `max_rows` are no fewer than the rows of lhs, else
+    that of `fp4.plan`. All kernels give the same bits.
 
-    The attribute `fp4.size_plans` of a product with dynamic N or K lists plans beside `fp4.plan`. Host
-    code counts the waves of each that holds for the sizes, the tiles of the result by the tiles that
-    run at a time, and launches the kernel of the least `once + waves * (wave + k tiles * k_tile)`; of
-    equals, that of `fp4.plan`, and then the first.
+    The attribute `fp4.size_plans` of a matmul with dynamic N or K lists plans beside `fp4.plan`.
+    Host code counts the waves of each that holds for the sizes, the tiles of the result by the
+    tiles that run at a time, and launches the kernel of the least
+    `once + waves * (wave + k tiles * k_tile)`; of equals, that of `fp4.plan`, and then the first.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.

@@ -10,8 +10,8 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
   let summary = "weights in the order in which a tensor core takes them from registers";
   let description = [{
     Weights and their scales as `#fp4.weight_layout<wgmma>` describes them: tiles of 128 rows by 64
-    columns, each with its codes and then its scales, so that one copy loads what one step of a
-    product needs, and few instructions make 16-bit floats of it. `fp4.unprepack` is the inverse.
+    columns, each with its codes and then its scales, so that one copy loads what one step of a GEMM
+    needs, and few instructions make 16-bit floats of it. `fp4.unprepack` is the inverse.
 
     The scales of NVFP4 change their form: exponents get another bias, and magnitudes below 2^-6 are
     no longer subnormal. An element whose scale is zero becomes zero, because no scale in that form is.

@@ -1,4 +1,4 @@
-//===- Fp4ProductOps.td - The matrix product of the fp4 dialect -----------===//
+//===- Fp4ProductOps.td - The matmul of the fp4 dialect -------------------===//
 //
 // Fp4Ops.td includes this file behind the classes that it uses.
 //
@@ -37,10 +37,10 @@ def Fp4_BlockScaledMatmulOp
     weights of mxfp4. Instructions of the tensor core have 32 elements of K, not 64, if an operand
     has elements of 8 bits (docs/Numerics.md).
 
-    With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
-    shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
-    last. The order belongs to the operation because it decides bits of the result. With `split_rows`
-    K is cut where lhs has at most so many rows, and is one range where it has more.
+    With `split_k` K is cut into that many parts of whole 256 elements, of which the last may be
+    shorter. Each part has a sum of its own, and these are added in fp32 from the first to the last.
+    The order belongs to the operation because it decides bits of the result. With `split_rows` K is
+    cut where lhs has at most so many rows, and is one part where it has more.
 
     With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
     equal parts of all slices of 256 elements of K of the first tiles (docs/Spec.md names these
@@ -69,11 +69,12 @@ def Fp4_BlockScaledMatmulOp
     SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result. The two rhs of a
     grouped matmul have the rows of all groups, and prepacked ones contain their scales.
 
-    With `quantize_recipe` the elements that the body yields are quantized as `fp4.quantize` does, to
-    the results `quantized`; a recipe with a tensor scale takes `quantize_amax`. A body that yields
-    bf16 says that elements are rounded to bf16 before. With `with_amax` the last result is the
-    largest magnitude of the elements, where a NaN counts as 0. The elements themselves are a result
-    besides, the first, only where there is one result more than that.
+    With `quantize_recipe` the elements that the epilogue region yields are quantized as
+    `fp4.quantize` does, to the results `quantized`; a recipe with a tensor scale takes
+    `quantize_amax`. A region that yields bf16 says that elements are rounded to bf16 before. With
+    `with_amax` the last result is the largest magnitude of the elements, where a NaN counts as 0.
+    The elements themselves are a result besides, the first, only where there is one result more
+    than that.
 
     A lhs of bf16 or f16 has no scales: its elements are factors as they are. Such a lhs is the
     activation beside quantized weights. The weights may be prepacked: `fp4.prepack` gives a rhs
@@ -92,7 +93,7 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of products of any N and K (docs/reference/semantics.md) | row-major |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of matmuls of any N and K (docs/Spec.md) | row-major |
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
     | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it; of G groups, G * N/128 | #fp4.weight_layout |
@@ -134,7 +135,7 @@ def Fp4_BlockScaledMatmulOp
         -> tensor<?x512xbf16>
     ```
 
-    The gate of two products, quantized for the next one:
+    The gate of a dual GEMM, quantized for the next GEMM:
 
     ```mlir
     %p, %t = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw with %qw scaled %tw
@@ -200,32 +201,32 @@ def Fp4_BlockScaledMatmulOp
     bool hasUnitScales();
     /// Returns true when the rhs is a result of `fp4.prepack`, which contains the scales.
     bool hasPrepackedRhs() { return !getRhsScales(); }
-    /// Is several products, of which each has rows of lhs.
+    /// Returns true for a grouped GEMM, each of whose groups has rows of lhs.
     bool isGrouped() { return getGroups() || getOffsets(); }
-    /// Products that it is: 1 without groups.
+    /// Number of groups; 1 without groups.
     int64_t getNumGroups();
     /// Columns of the result: the rows that a group has in rhs.
     int64_t getColumns();
-    /// Ranges of K at most: the last thread block to join adds all of their sums.
+    /// Most split-K parts: the last CTA to arrive adds all of their sums.
     static constexpr int64_t kMaxSplits = 32;
-    /// Ranges of K of a product of `rows` rows.
+    /// Split-K parts of a matmul of `rows` rows.
     int64_t splitsOfRows(int64_t rows) {
       bool isCut = rows <= int64_t(getSplitRows().value_or(INT64_MAX));
       return isCut ? int64_t(getSplitK().value_or(1)) : 1;
     }
-    /// Sums of ranges of K are added, of all elements or of those of some tiles.
+    /// Partial sums of split-K are reduced, of all elements or of those of some tiles.
     bool addsRanges() { return getSplitK().value_or(1) > 1 || getStreamK(); }
     /// Threads multiply, and not the tensor core.
     bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
     /// Instructions of the tensor core have 96 elements of K.
     bool usesK96() { return getArithmetic() == ::fp4::ProductArithmetic::TensorCoreK96; }
-    /// Sums of e4m3 stay in the accumulator of the tensor core for a range of K.
+    /// Sums of e4m3 stay in the accumulator of the tensor core for a split-K part.
     bool accumulatesFast() { return getArithmetic() == ::fp4::ProductArithmetic::FastAccumulation; }
-    /// Rows of a product of threads at most: each thread has the sums of all of them.
+    /// Most rows of a matmul with arithmetic fma: each thread has the sums of all of them.
     static constexpr int64_t kMaxFmaRows = 8;
-    /// Two products of one lhs.
+    /// Returns true for a dual GEMM, two GEMMs of one lhs.
     bool isDual() { return static_cast<bool>(getRhs2()); }
-    /// The type of the elements: that of the result, or what the body yields.
+    /// The type of the elements: that of the result, or the type that the epilogue region yields.
     ::mlir::Type getElementType();
     /// The matrix of elements; null where it is not stored.
     ::mlir::TypedValue<::mlir::RankedTensorType> getResult();
@@ -244,7 +245,7 @@ def Fp4_BlockScaledMatmulOp
 def Fp4_YieldOp : Op<Fp4_Dialect, "yield", [Pure, Terminator, HasParent<"BlockScaledMatmulOp">]> {
   let summary = "element of a result";
   let description = [{
-    Ends the body of a product's epilogue.
+    Ends the epilogue region of a matmul.
 
     ```mlir
     fp4.yield %x : bf16

@@ -1,4 +1,4 @@
-//===- KernelPlan.h - How an operation becomes a kernel -------------------===//
+//===- KernelPlan.h - The plan of an operation's kernel -------------------===//
 //
 // Decisions that fp4-plan-kernels makes for an operation and that a lowering obeys. `#fp4.plan`
 // carries them. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by
@@ -27,7 +27,7 @@ enum class RangeJoin : uint32_t;
 struct KernelPlan {
   KernelFamily family = {};
   std::array<int64_t, 3> tile = {};     ///< 0 where there is no such dimension
-  std::array<int64_t, 3> cluster = {};  ///< blocks along m and n
+  std::array<int64_t, 3> cluster = {};  ///< CTAs along m and n
   std::array<int64_t, 3> fallback = {}; ///< ... of clusters where `cluster` finds no room
   std::optional<RangeJoin> join;        ///< place of the reduction of split-K parts
   std::optional<int64_t> ranges;        ///< k slices of a CTA

@@ -16,8 +16,8 @@ namespace fp4 {
 /// The target of the module around `op`, or none where no module has the attribute `fp4.target`.
 std::optional<hw::TargetModel> findTarget(mlir::Operation *op);
 
-/// The target of the module around `op`, with the number of multiprocessors that the module asks for.
-/// Fails, with an error at `op`, where no module has the attribute `fp4.target`.
+/// The target of the module around `op`, with the number of SMs that the module asks for. Fails,
+/// with an error at `op`, where no module has the attribute `fp4.target`.
 llvm::FailureOr<hw::TargetModel> targetOf(mlir::Operation *op);
 
 } // namespace fp4

@@ -27,8 +27,8 @@ def Fuse : Pass<"fp4-fuse"> {
     4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` becomes its
        epilogue region (`fp4-generalize-elementwise` makes such operations). Two matmuls of one lhs
        that only this operation reads, as in a gated unit, become one dual GEMM.
-    5. An `fp4.quantize` of the elements of a product whose amax is known before the product, and an
-       `fp4.amax` of them, are results of the product. Elements that nothing else reads are none.
+    5. An `fp4.quantize` of the elements of a matmul whose amax is known before the matmul, and
+       an `fp4.amax` of them, are results of the matmul. Elements that nothing else reads are none.
     6. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
        `fp4.prologue`: their kernels load its inputs and compute it, and its result is not stored.
 
@@ -90,15 +90,15 @@ def Fuse : Pass<"fp4-fuse"> {
 def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
   let summary = "Make few linalg.generic of upstream elementwise operations";
   let description = [{
-    **Why.** What follows a product elementwise is written in operations of arith, math and linalg
-    on tensors. Each of them alone would be a kernel that reads and writes whole tensors.
+    **Why.** Elementwise operations behind a matmul are written in operations of arith, math and
+    linalg on tensors. Each of them alone would be a kernel that reads and writes whole tensors.
 
     **Precondition.** None.
 
     **What holds afterwards.** Operations of arith and math on tensors of f32, bf16 and f16, and
     named operations of linalg that are elementwise, are linalg.generic. One that only another one
     reads has gone into it, with every rounding that it had. Constants that are one number are
-    numbers of a body. Operations without an elementwise step stay as they were.
+    numbers of a region. Operations without an elementwise step stay as they were.
 
     ```mlir
     // fp4-opt --fp4-generalize-elementwise

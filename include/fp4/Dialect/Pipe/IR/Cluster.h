@@ -15,12 +15,12 @@
 
 namespace fp4::pipe {
 
-/// Blocks along m and n of the clusters that may run in the place of one of known_cluster_size, on
+/// CTAs along m and n of the clusters that may run in the place of one of known_cluster_size, on
 /// the gpu.func; optional.
 inline constexpr llvm::StringLiteral kFallbackClusterAttr = "pipe.fallback_cluster";
 
 /// The cluster that runs the kernel around `op`, or the kernel `op`: `known_cluster_size` of its
-/// gpu.func, without that one block.
+/// gpu.func, without that attribute one CTA.
 hw::ClusterShape clusterOf(mlir::Operation *op);
 
 /// The smaller clusters that may run the kernel around `op`, or the kernel `op`, instead:
@@ -30,12 +30,12 @@ std::optional<hw::ClusterShape> fallbackOf(mlir::Operation *op);
 /// The tensor memory of `kernel` belongs to pairs: one of its tiles says so.
 bool usesPairs(mlir::Operation *kernel);
 
-/// The role runs on the leaders of pairs alone: it issues for the tensor cores of both blocks.
+/// The role runs on the leaders of pairs alone: it issues for the tensor cores of both CTAs.
 bool runsOnLeaders(RoleAttr role, bool pairs);
 
 hw::ClusterDirection toHardware(Direction direction);
 
-/// "blocks along m", as messages name those that load a tile together.
+/// "CTAs along m", as messages name those that load a tile together.
 llvm::StringRef spellBlocksAlong(Direction direction);
 
 /// Returns how many of the `parts` CTAs that load a tile with `rows` rows of scales together lie
@@ -58,26 +58,26 @@ struct ChannelSharing {
     return other;
   }
 
-  /// Blocks share barriers: the channel's scope must be the cluster.
+  /// CTAs share barriers: the channel's scope must be the cluster.
   bool isShared() const { return pairFills || pairUses || isMulticast(); }
   bool isMulticast() const { return multicastM || multicastN || multicastPairs; }
 
-  /// The blocks that fill the stages of the consumer of block `rank`, whose producers wait until
-  /// it releases them.
+  /// The CTAs that fill the stages of the consumer of CTA `rank`, whose producers wait until it
+  /// releases them.
   template <typename Int> Int producersOf(Int rank) const {
     Int mask = pairFills  ? hw::maskOfBlock(hw::pairLeader(rank))
                : pairUses ? hw::maskOfPair(rank)
                           : hw::maskOfBlock(rank);
-    if (multicastM || multicastPairs) // a stage of a pair has what both its blocks need
+    if (multicastM || multicastPairs) // a stage of a pair serves both its CTAs
       mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::M);
     if (multicastN)
       mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::N, pairUses);
     return mask;
   }
-  /// The block has a consumer: any, or of a pair whose tensor core consumes, the leader.
+  /// The CTA has a consumer: any, or of a pair whose tensor core consumes, the leader.
   bool consumes(uint32_t rank) const { return !pairUses || rank % 2 == 0; }
   bool produces(uint32_t rank) const { return !pairFills || rank % 2 == 0; }
-  /// Blocks that release the stages of one producer.
+  /// CTAs that release the stages of one producer.
   int32_t getNumReleasing() const;
 };
 

@@ -1,4 +1,4 @@
-//===- KernelForm.h - How far a kernel has been lowered -------------------===//
+//===- KernelForm.h - Forms of a kernel on its way down -------------------===//
 #pragma once
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -54,7 +54,7 @@ enum class SwizzleMode : uint8_t;
 
 namespace fp4::pipe {
 
-/// Rows and scale columns of one 512-byte block of scale factors.
+/// Rows and scale columns of one 512-byte scale tile of scale factors.
 inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
 /// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
 inline constexpr int64_t kMmaK = 64;
@@ -67,8 +67,8 @@ inline constexpr int64_t kDenseMmaK = 16;
 inline constexpr int64_t kMmaM = 128;
 /// Columns of a result, and elements of K, that share an f32 scale of B.
 inline constexpr int64_t kPromotedBlock = 128;
-/// Blocks of so many columns that a tile of `columns` columns can reach into, which begins at a
-/// multiple of its columns.
+/// Scale blocks of so many columns that a tile of `columns` columns can reach into, which begins at
+/// a multiple of its columns.
 int64_t promotedBlocks(int64_t columns);
 
 /// The swizzle that TMA and tcgen05 apply to a tile of this layout.

@@ -13,14 +13,14 @@ class Pipe_Attr<string name, string attrMnemonic> : AttrDef<Pipe_Dialect, name> 
 def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
   let summary = "warps that run one instruction stream, and the engines they drive";
   let description = [{
-    The warps from `firstWarp` to, not including, `endWarp` of a block. A role that drives `threads`
+    The warps from `firstWarp` to, not including, `endWarp` of a CTA. A role that drives `threads`
     or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
     it issues what the engines execute. One that drives `tensor` and `scale_copy` may have two: the
-    first multiplies, and the second copies scales ahead of it. `registers` is the number of registers per thread that the
-    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave. A role that drives
-    nothing gives registers away, where others of its warpgroup do. The warpgroups of a
-    role `in_turn` have a stage each: one takes and hands over a stage while the others have those
-    behind it, so that one of n warpgroups has every n-th stage.
+    first multiplies, and the second copies scales before it. `registers` is the number of registers
+    per thread that the role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch
+    gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
+    warpgroups of a role `in_turn` have a stage each: one takes and hands over a stage while the
+    others have those behind it, so that one of n warpgroups has every n-th stage.
 
     Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
     `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
@@ -67,7 +67,7 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
   let summary = "the roles of a kernel";
   let description = [{
     Says which role drives which engine. `pipe-specialize-warps` gives every op to the role that
-    drives its engine; the block has as many warps as the roles name.
+    drives its engine; the CTA has as many warps as the roles name.
 
     Constraints: (C142) names differ, no two roles share a warp or an engine; (C143) where roles ask
     for registers, the four warps of a warpgroup exist and ask for the same number, as setmaxnreg
@@ -84,7 +84,7 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
   let extraClassDeclaration = [{
     /// The role that drives `engine`, or null.
     RoleAttr getDriver(Engine engine) const;
-    /// Threads of a block.
+    /// Threads of a CTA.
     int32_t getNumThreads() const;
   }];
 }

@@ -11,9 +11,9 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
     `threads`, else on one elected thread. The roles of a kernel run concurrently and meet only in
     channels.
 
-    Constraints: (C119) parent is a gpu.func; a role whose threads access tensor memory has four warps
-    from a multiple of four, since a warp reaches the tensor memory lanes of its index modulo 4;
-    (C120) the role drives the engine of every op within.
+    Constraints: (C119) parent is a gpu.func; a role whose threads access tensor memory has four
+    warps from a multiple of four, since a warp reaches the TMEM lanes of its index modulo 4; (C120)
+    the role drives the engine of every op within.
 
     Example:
     ```mlir
@@ -43,11 +43,11 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
     size, or at s times its `stride`; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
 
-    Every block has the barriers and tiles of the channel. With `scope cluster`, blocks arrive at
-    each other's barriers: one that loads into tiles of others waits until all of them have
-    released the stage, and the two blocks of a pair share what its tensor core fills or uses. Full
-    barriers of what it uses, and empty barriers of what it fills, are those of the leader. The
-    arrivals are counted per block.
+    Every CTA has the barriers and tiles of the channel. With `scope cluster`, CTAs arrive at each
+    other's barriers: one that loads into tiles of others waits until all of them have released the
+    stage, and the two CTAs of a pair share what its tensor core fills or uses. Full barriers of
+    what it uses, and empty barriers of what it fills, are those of the leader. The arrivals are
+    counted per CTA.
 
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
@@ -85,7 +85,7 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     ::llvm::SmallVector<::fp4::pipe::Engine> getConsumerEngines();
     /// A consumer is the tensor core.
     bool feedsTensor();
-    /// Arrivals of all consumers in one block.
+    /// Arrivals of all consumers in one CTA.
     int32_t getNumConsumerArrivals();
     /// The number, among the consumers, of the one that `role` is; none if it is none.
     ::std::optional<size_t> getConsumerNumber(::fp4::pipe::RoleAttr role);

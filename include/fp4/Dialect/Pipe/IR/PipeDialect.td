@@ -39,17 +39,17 @@ def Pipe_Dialect : Dialect {
     decision, the role plan `pipe.role_plan` of the sequential `gpu.func` (`#pipe.role_plan`). No op
     and no kernel builder knows a role or a number of threads.
 
-    A kernel may run in clusters of blocks: `known_cluster_size` of the `gpu.func`, whose x counts
-    along m and whose y counts along n. All blocks of a cluster work on the same tiles of
-    `pipe.for_each_work` at the same time. A block finds its part of a tile by its place in the
-    cluster, `gpu.cluster_block_id`. Two blocks that are neighbours along m may be a *pair*, whose
+    A kernel may run in clusters of CTAs: `known_cluster_size` of the `gpu.func`, whose x counts
+    along m and whose y counts along n. All CTAs of a cluster work on the same tiles of
+    `pipe.for_each_work` at the same time. A CTA finds its part of a tile by its place in the
+    cluster, `gpu.cluster_block_id`. Two CTAs that are neighbours along m may be a *pair*, whose
     tensor cores work as one (PTX: cta_group::2). The tiles of tensor memory of such a kernel say
-    `pair`; the block with the even rank leads and issues for both.
+    `pair`; the CTA with the even rank leads and issues for both.
 
     A `gpu.func` may bound the depth of its channels until `pipe-pipeline` has chosen it:
-    `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory. With the unit attribute
-    `pipe.alone`, the launches of the module ask for so much shared memory that a multiprocessor holds one
-    block; `pipe.shared_bytes` stays what a block uses.
+    `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory. With the unit
+    attribute `pipe.alone`, the launches of the module ask for so much shared memory that an SM
+    holds one CTA; `pipe.shared_bytes` stays what a CTA uses.
 
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a CTA),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in shared
@@ -68,9 +68,9 @@ def Pipe_Dialect : Dialect {
     /// pipe-pipeline has not seen; optional.
     static constexpr ::llvm::StringLiteral kMaxStagesAttr = "pipe.max_stages";
     static constexpr ::llvm::StringLiteral kMaxAccumulatorsAttr = "pipe.max_accumulators";
-    /// Unit attribute of such a gpu.func: its launches leave a multiprocessor no room for two blocks.
+    /// Unit attribute of such a gpu.func: its launches leave an SM no room for two CTAs.
     static constexpr ::llvm::StringLiteral kAloneAttr = "pipe.alone";
-    /// Byte size of a block's dynamic shared memory, set by pipe-pipeline on the gpu.func.
+    /// Byte size of a CTA's dynamic shared memory, set by pipe-pipeline on the gpu.func.
     static constexpr ::llvm::StringLiteral kSharedBytesAttr = "pipe.shared_bytes";
     /// Columns of the tensor memory allocation, a power of two from 32 to 512.
     static constexpr ::llvm::StringLiteral kTmemColumnsAttr = "pipe.tmem_columns";

@@ -54,10 +54,10 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
 def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
   let summary = "zeros in rows of a buffer that no tile writes";
   let description = [{
-    `dest[r, c] = 0` for `begin <= r < end` and all columns c. The blocks of the grid take the rows in
-    turn, and the threads of the role pieces of a row, of 16 bytes where its size allows it. No other
-    role waits for them, so that zeros leave while the others multiply. The role drives `convert` because it
-    has threads and no tiles. PTX: st.global.v4.
+    `dest[r, c] = 0` for `begin <= r < end` and all columns c. The CTAs of the grid take the rows in
+    turn, and the threads of the role pieces of a row, of 16 bytes where its size allows it. No
+    other role waits for them, so that zeros leave while the others multiply. The role drives
+    `convert` because it has threads and no tiles. PTX: st.global.v4.
 
     Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have whole
     bytes.
@@ -107,11 +107,12 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
     b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
-    of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the order
-    of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order` in
-    ascending order, where B is as it is in memory. Elements behind the `blocks` blocks of 4 scale columns that
-    exist (default: all) are zeros. The accumulator is complete when the op ends, or when another
-    product of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in registers.
+    of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the
+    order of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order`
+    in ascending order, where B is as it is in memory. Elements behind the `blocks` blocks of 4
+    scale columns that exist (default: all) are zeros. The accumulator is complete when the op ends,
+    or when another MMA of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in
+    registers.
 
     With scales of f8E4M3FN, B may also be bf16: then A becomes bf16 too, with the same factor 2^-7.
 
@@ -206,8 +207,8 @@ def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
     the op ends. Columns are multiplied in two parts. PTX: wgmma.mma_async.m64n128k32 with A in registers.
 
     Constraints: (C318) the accumulator is a fragment<64x256xf32, wgmma>, and the role has two
-    warpgroups; held weights are a fragment<64x128xf8E4M3FN, wgmma>; `next` is i8 and linear, one row
-    of 8704 bytes; B is f8E4M3FN and 256 x 128, with layout swizzle_128B.
+    warpgroups; register-resident weights are a fragment<64x128xf8E4M3FN, wgmma>; `next` is i8 and
+    linear, one row of 8704 bytes; B is f8E4M3FN and 256 x 128, with layout swizzle_128B.
 
     Example:
     ```mlir
@@ -369,9 +370,10 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
     `getStagedBytes` long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
 
     Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
-    bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic; (C333) a staged store
-    is transposed, whole warpgroups execute it and not those warps alone that are the last to join, and
-    the vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
+    bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic; (C333) a staged
+    store is transposed, whole warpgroups execute it and not those warps alone that are the last to
+    arrive, and the vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8
+    columns.
 
     Example:
     ```mlir
@@ -429,10 +431,10 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
 def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let summary = "this thread's elements into a workspace";
   let description = [{
-    Stores the elements of every thread of the role to row `row` of a workspace, four at a time, those
-    of neighbouring threads side by side: thread t of T has elements i to i + 3 at column
-    (i / 4 * T + t) * 4 behind `column`. The order is that of the threads, so only the same thread of
-    another block can use them (`pipe.fetch_fragment`). PTX: st.global.v4.f32.
+    Stores the elements of every thread of the role to row `row` of a workspace, four at a time,
+    those of neighbouring threads side by side: thread t of T has elements i to i + 3 at column (i /
+    4 * T + t) * 4 behind `column`. The order is that of the threads, so only the same thread of
+    another CTA can use them (`pipe.fetch_fragment`). PTX: st.global.v4.f32.
 
     Constraints: (C192) the buffer is f32 with two dimensions and the vector has a multiple of 4
     elements, which for all threads of a role fit in a row.
@@ -455,7 +457,7 @@ def Pipe_FetchFragmentOp : Pipe_EngineOp<"fetch_fragment", "Threads"> {
   let summary = "what the same thread of another block left in a workspace";
   let description = [{
     The elements that `pipe.leave_fragment` stored at this row and column. A thread sees those of
-    another block only after a `pipe.join` that came after the store. PTX: ld.global.v4.f32.
+    another CTA only after a `pipe.join` that came after the store. PTX: ld.global.v4.f32.
 
     Constraints: (C192) as in `pipe.leave_fragment`.
 

@@ -1,4 +1,4 @@
-//===- PipeInterfaces.td - What passes ask an op of a kernel --------------===//
+//===- PipeInterfaces.td - Interfaces of the ops of a kernel --------------===//
 //
 // Passes find the ops that they concern by these interfaces and know no list of op classes. A new
 // load, matrix instruction or store is one op that implements them and one lowering pattern.
@@ -90,8 +90,8 @@ def Pipe_TmemTileOpInterface : OpInterface<"TmemTileOpInterface"> {
 def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
   let cppNamespace = "::fp4::pipe";
   let description = [{
-    An op in which blocks of a cluster add what each has of a tile. In the pipelined form it has a place
-    in shared memory: room for what the other blocks send, then two barriers.
+    An op in which CTAs of a cluster add what each has of a tile. In the pipelined form it has a
+    place in shared memory: room for the pieces that the other CTAs send, then two barriers.
   }];
   let methods = [
     InterfaceMethod<"Bytes of a piece of one accumulator of a block, of all threads of the role.",

@@ -1,8 +1,8 @@
-//===- PipeJoinOps.td - Parts of a tile that several blocks compute ----------===//
+//===- PipeJoinOps.td - Reductions of tiles among CTAs --------------------===//
 //
-// Blocks that compute parts of one output tile leave them in a workspace in global memory and join. The
-// last one to join reads all parts in a fixed order, so that results do not depend on which one it is.
-// Blocks of a cluster send them to each other's shared memory.
+// CTAs that compute parts of one output tile leave them in a workspace in global memory and arrive.
+// The last one to arrive reads all parts in a fixed order, so that results do not depend on which
+// one it is. CTAs of a cluster send them to each other's shared memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEJOINOPS_TD
@@ -71,11 +71,11 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<
     "join_fragment", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
   let summary = "sums of the fragments of the blocks along m of a cluster";
   let description = [{
-    Adds the fragments that the same threads of the S blocks along m have, element by element in fp32,
-    from the first block to the last; of a block that has several, from its first to its last. Columns
-    are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added by
-    the block at place p mod S along m. Afterwards the first accumulator of a block has the sums in its
-    own pieces, and what it had in the others.
+    Adds the fragments that the same threads of the S CTAs along m have, element by element in fp32,
+    from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
+    are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
+    by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
+    its own pieces, and what it had in the others.
 
     Every CTA sends the pieces that other CTAs add to their shared memory, and waits until the
     pieces for its own part have arrived. The piece that a CTA adds of its own stays in registers.
@@ -83,8 +83,9 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<
     form the op has a place in shared memory, which is `getJoinBytes` long: room for the pieces of
     the other CTAs, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
 
-    Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns` are
-    a multiple of 8 that divides their columns; (C261) the cluster has at least two blocks along m.
+    Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns`
+    are a multiple of 8 that divides their columns; (C261) the cluster has at least two CTAs along
+    m.
 
     Example:
     ```mlir
@@ -100,7 +101,7 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<
   let extraClassDeclaration = engineDecl # [{
     FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
     int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(getColumns()); }
-    /// Pieces that a block adds, at most.
+    /// Most pieces that a CTA adds.
     int64_t getPiecesOfBlock();
   }];
 }
@@ -123,9 +124,9 @@ def Pipe_JoinLanesOp : Pipe_EngineOp<
     In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
     st.async.shared::cluster, mbarrier.arrive.
 
-    Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two blocks
-    along m, or two pairs, join; (C522) the vector has a multiple of 4 elements, at most 128, and S
-    vectors have all columns of a warpgroup.
+    Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two
+    CTAs along m, or two pairs, reduce; (C522) the vector has a multiple of 4 elements, at most 128,
+    and S vectors have all columns of a warpgroup.
 
     Example:
     ```mlir
@@ -140,7 +141,7 @@ def Pipe_JoinLanesOp : Pipe_EngineOp<
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
-    /// Blocks that join: those along m of a cluster, or of each place in a pair.
+    /// CTAs that reduce: those along m of a cluster, or of each place in a pair.
     int64_t getNumJoined();
     /// Columns that a warpgroup has; all, outside of a role.
     int64_t getColumnsOfGroup();

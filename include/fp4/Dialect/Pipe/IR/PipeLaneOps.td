@@ -1,8 +1,8 @@
-//===- PipeLaneOps.td - Sums of lanes, promoted to fp32 ------------------===//
+//===- PipeLaneOps.td - Sums of TMEM lanes, promoted to fp32 --------------===//
 //
-// Products whose sums are in tensor memory for one block of k, and in the registers of threads for all of
-// them. Thread r of a warpgroup has lane r of tensor memory, a row of the tile. Warpgroup w of the role has
-// the w-th part of the columns.
+// MMAs whose sums are in tensor memory for one scale block of k, and in the registers of threads
+// for all of them. Thread r of a warpgroup has TMEM lane r, a row of the tile. Warpgroup w of the
+// role has the w-th part of the columns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD
@@ -119,14 +119,13 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
      DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "prepacked weights to 16-bit floats in tensor memory";
   let description = [{
-    `tile[n, k]` is what `pipe.convert_lanes` makes of the weights and scales that are in `source`, a row
-    of tiles of `#fp4.weight_layout<wgmma>` side by side along k. A thread has the elements of its place
-    in a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup stores the
-    two fragments of the lanes 32 w to 32 w + 31, those that it reaches. Columns behind the `tiles` tiles
-    that exist (default: all) have no meaning, and `pipe.mma_lanes` with the same `tiles` does not multiply
-    them. The sequential form returns the tile; the other forms fill a tile of a channel acquired by this
-    role.
-    PTX: tcgen05.st.sync.aligned.16x128b.
+    `tile[n, k]` is what `pipe.convert_lanes` makes of the weights and scales that are in `source`,
+    a row of tiles of `#fp4.weight_layout<wgmma>` side by side along k. A thread has the elements of
+    its place in a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup
+    stores the two fragments of the TMEM lanes 32 w to 32 w + 31, those that it reaches. Columns
+    behind the `tiles` tiles that exist (default: all) have no meaning, and `pipe.mma_lanes` with
+    the same `tiles` does not multiply them. The sequential form returns the tile; the other forms
+    fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.16x128b.
 
     Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the tile has
     128 rows and 64 elements of K for each of them, of bf16, or with nvfp4 of f16; it is returned or
@@ -163,8 +162,8 @@ def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
     Warpgroup w of the role has the columns of the tile from w times those of the fragment on. An
     accumulator in tensor memory is divided by columns into equal parts, one for each warpgroup.
 
-    Constraints: (C374) a fragment is of lanes, and a tile of tensor memory is an accumulator whose
-    columns the warpgroups divide.
+    Constraints: (C374) a fragment has kind `lanes`, and a tile of tensor memory is an accumulator
+    whose columns the warpgroups divide.
 
     Example:
     ```mlir
@@ -180,12 +179,12 @@ def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
 def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
   let summary = "scale of one block of k that goes with this thread's sums";
   let description = [{
-    The fp32 product `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for thread r
-    of a warpgroup and the first column c of the result that the warpgroup has: `column + w * columns`.
-    A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for one
-    block of 128 elements of k. Rows that do not exist have the scale of the last one; `rows` defaults
-    to the static rows of `a`, and columns that do not exist have that of the last block. Neither buffer
-    may be written while the kernel runs. PTX: ld.global.nc.
+    The fp32 product `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for
+    thread r of a warpgroup and the first column c of the result that the warpgroup has:
+    `column + w * columns`. A scale of `a` is that of one row, a scale of `b` that of 128 columns of
+    the result, each for one scale block of 128 elements of k. Rows that do not exist have the scale
+    of the last one; `rows` defaults to the static rows of `a`, and columns that do not exist have
+    that of the last block. Neither buffer may be written while the kernel runs. PTX: ld.global.nc.
 
     Constraints: (C375) both buffers have two dimensions of f32 and as many columns, and the rows of `b`
     are static; `rows` is present when the rows of `a` are dynamic; `columns` divide 128.
@@ -210,9 +209,9 @@ def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
   let summary = "scale of one block of k, from tiles of them, that goes with this thread's sums";
   let description = [{
     The factors of `pipe.lane_scale`, from tiles in shared memory: a column of both tiles is a scale
-    block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a block
-    of 128 columns of the result. Each row of a `b` with several rows belongs to one warpgroup of
-    the role. PTX: ld.shared.
+    block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a scale
+    block of 128 columns of the result. Each row of a `b` with several rows belongs to one warpgroup
+    of the role. PTX: ld.shared.
 
     Constraints: (C376) both tiles are of f32 without a swizzle and have as many columns; A has 128 rows;
     B has one row, or as many as the role has warpgroups.
@@ -237,8 +236,8 @@ def Pipe_PromoteLanesOp : Pipe_EngineOp<"promote_lanes", "Threads"> {
     columns of the fragment, rounded once to nearest even; w is the warpgroup in its role. PTX:
     tcgen05.ld.sync.aligned.32x32b.xN, tcgen05.wait::ld, fma.rn.f32.
 
-    Constraints: (C377) the accumulator is a fragment of lanes, and the sums have its columns for each
-    warpgroup of the role.
+    Constraints: (C377) the accumulator is a fragment of kind `lanes`, and the sums have its columns
+    for each warpgroup of the role.
 
     Example:
     ```mlir
@@ -258,7 +257,8 @@ def Pipe_ReadLanesOp : Pipe_EngineOp<"read_lanes", "Threads"> {
   let description = [{
     `result[i] = acc[r, column + i]` for the row r of the thread.
 
-    Constraints: (C378) the accumulator is a fragment of lanes, and has all columns of the vector.
+    Constraints: (C378) the accumulator is a fragment of kind `lanes`, and has all columns of the
+    vector.
 
     Example:
     ```mlir

@@ -1,4 +1,4 @@
-//===- PipeLanes.h - Ops on sums of lanes, promoted to fp32 ---------------===//
+//===- PipeLanes.h - Ops on sums of TMEM lanes ----------------------------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"

@@ -41,7 +41,7 @@ def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
     multiple of 32 bytes.
 
     Constraints: (C491) the buffer is a row-major memref of rank 2 with dynamic columns, of the
-    elements of the map, or bytes of them, or of rank 3 with rows of 512-byte blocks of scales.
+    elements of the map, or bytes of them, or of rank 3 with rows of 512-byte scale tiles of scales.
 
     Example:
     ```mlir

@@ -1,4 +1,4 @@
-//===- PipeOpBase.td - What the ops of the dialect share -----------------===//
+//===- PipeOpBase.td - Base classes of the dialect's ops ------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEOPBASE_TD
 #define FP4_DIALECT_PIPE_IR_PIPEOPBASE_TD
 

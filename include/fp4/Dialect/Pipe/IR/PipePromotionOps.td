@@ -43,13 +43,13 @@ def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
 def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
   let summary = "scales of one block of k that go with this thread's sums";
   let description = [{
-    A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for one
-    block of 128 elements of k. A thread has elements of two rows of a fragment (`pipe.read_fragment`),
-    and gets `a[row + r, block]` and `a[row + r + 8, block]`, then `b[column / 128 + i, block]` for
-    each block of columns that a tile of `columns` columns can reach into; `column`, its first one, is
-    a multiple of `columns`. Rows and blocks that do not exist have the scale of the last one; `rows`
-    defaults to the static rows of `a`. Neither buffer may be written while the kernel runs. PTX:
-    ld.global.nc.
+    A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for
+    one scale block of 128 elements of k. A thread has elements of two rows of a fragment
+    (`pipe.read_fragment`), and gets `a[row + r, block]` and `a[row + r + 8, block]`, then
+    `b[column / 128 + i, block]` for each scale block of columns that a tile of `columns` columns
+    can reach into; `column`, its first one, is a multiple of `columns`. Rows and blocks that do not
+    exist have the scale of the last one; `rows` defaults to the static rows of `a`. Neither buffer
+    may be written while the kernel runs. PTX: ld.global.nc.
 
     Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
     `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of 8
@@ -76,9 +76,9 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
   let description = [{
     The factors of `pipe.block_scales`, from tiles in shared memory: a column of both tiles is a
     scale block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a
-    block of 128 columns of the result. Warpgroup w of the role has the rows from `row + 64 w` on. A
-    thread gets `a[r, column]` and `a[r + 8, column]` of its rows, then `b[i, column]` for each row
-    of `b`. PTX: ld.shared.
+    scale block of 128 columns of the result. Warpgroup w of the role has the rows from `row + 64 w`
+    on. A thread gets `a[r, column]` and `a[r + 8, column]` of its rows, then `b[i, column]` for
+    each row of `b`. PTX: ld.shared.
 
     Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
     from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
@@ -102,7 +102,7 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
 def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
   let summary = "powers of prepacked weights, from a tile of them, that go with this thread's sums";
   let description = [{
-    A row of the tile is a block of k, a column is a row of the tile of weights. A thread gets
+    A row of the tile is a scale block of k, a column is a row of the tile of weights. A thread gets
     `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
     `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared.
 
@@ -127,10 +127,10 @@ def Pipe_PromoteOp
                     [AllTypesMatch<["accumulator", "sums"]>]> {
   let summary = "sums times their scales, added to an accumulator in fp32";
   let description = [{
-    `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where `scale` is the fp32 product of the scale of
-    row m and that of the block of 128 columns in which column `column + n` of the result is; each
-    operation rounds once, to nearest even. `scales` are those of `pipe.block_scales` for the same
-    column.
+    `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where `scale` is the fp32 product of the scale
+    of row m and that of the scale block of 128 columns in which column `column + n` of the result
+    is; each operation rounds once, to nearest even. `scales` are those of `pipe.block_scales` for
+    the same column.
 
     Constraints: (C222) the fragments are of wgmma with 64 rows; the vector has two
     elements, and one for each block that the columns of the fragment can reach into.

@@ -1,4 +1,4 @@
-//===- PipeResultOps.td - What an epilogue derives from its elements -----===//
+//===- PipeResultOps.td - Results that epilogues derive -------------------===//
 //
 // A thread of an epilogue has a segment of one row of the result in registers. The ops of this file
 // find the largest magnitude of all of them, and exchange elements within a warp so that a thread
@@ -13,8 +13,8 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_RowAmaxOp : Pipe_EngineOp<"row_amax", "Threads", [Pure, AttrSizedOperandSegments]> {
   let summary = "largest magnitude of this thread's row segment";
   let description = [{
-    The thread of accumulator lane r gets the largest `|value[i]|` of the elements that exist, those
-    with `row + r < rows` and `column + i < columns`, or +0 where there is none, and `more` if that is
+    The thread of TMEM lane r gets the largest `|value[i]|` of the elements that exist, those with
+    `row + r < rows` and `column + i < columns`, or +0 where there is none, and `more` if that is
     larger. A NaN counts as 0. Without `rows` every row exists.
 
     Columns that are no constant are whole units of 16 bytes, and `column` is a multiple of these.
@@ -79,8 +79,8 @@ def Pipe_StoreColumnOp : Pipe_EngineOp<"store_column", "Threads"> {
     Stores the codes or scales that a thread made of its column of the result (see
     `pipe.transpose`), as a segment of a row of `dest`. The thread of lane l of warp w writes
     `dest[row + l, column + w * n + i] = value[i]` for the n elements of the vector, where the
-    element exists. Columns that only pad a block of a `tiled_128x4` buffer are written with zero,
-    and its rows that do so are not written.
+    element exists. Columns that only pad a scale tile of a `tiled_128x4` buffer are written with
+    zero, and its rows that do so are not written.
 
     Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the element
     type of the buffer, which has two dimensions and static columns; dynamic rows are those of a

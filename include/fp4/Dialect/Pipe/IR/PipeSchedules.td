@@ -1,4 +1,4 @@
-//===- PipeSchedules.td - How the blocks of a grid share the work -----------===//
+//===- PipeSchedules.td - Work of the CTAs of a grid ----------------------===//
 //
 // A schedule is an attribute that implements WorkScheduleAttrInterface. A new one is a definition here
 // and one file in lib/Dialect/Pipe/IR/Schedules.
@@ -12,7 +12,7 @@ include "fp4/Dialect/Pipe/IR/PipeDialect.td"
 def Pipe_WorkScheduleAttrInterface : AttrInterface<"WorkScheduleAttrInterface"> {
   let cppNamespace = "::fp4::pipe";
   let description = [{
-    Says which output tiles a block works on, and in which order.
+    Gives the output tiles of a CTA, and their order.
   }];
   let methods = [
     InterfaceMethod<[{
@@ -46,9 +46,9 @@ def Pipe_StaticPersistentAttr
   let mnemonic = "static_persistent";
   let summary = "blocks, or clusters, that take every tile whose number is theirs modulo how many they are";
   let description = [{
-    Block b of g works on the tiles b, b + g, b + 2 g, ... Blocks run at the same time on neighbouring
-    multiprocessors, so consecutive tiles share operands in the L2 cache. The raster says which tile
-    has number t:
+    CTA b of g works on the tiles b, b + g, b + 2 g, ... CTAs run at the same time on neighbouring
+    SMs, so consecutive tiles share operands in the L2 cache. The raster says which tile has number
+    t:
 
     - `along_m`: m = t mod num_m, n = t / num_m. Consecutive tiles share their B tile.
     - `along_n`: n = t mod num_n, m = t / num_n. Consecutive tiles share their A tile.
@@ -78,9 +78,9 @@ def Pipe_ClusterLaunchAttr
     done here. The work is thus shared out while the kernel runs, to whichever CTA is ready. The
     raster says which tile has number t, as in `#pipe.static_persistent`.
 
-    `pipe.request_work` asks, in a role of its own. Responses arrive in a ring in shared memory, in every
-    block of a cluster; each role takes each of them, in order. Up to `depth` responses wait there, so the
-    role that asks is that many tiles ahead of the slowest. PTX: clusterlaunchcontrol.
+    `pipe.request_work` asks, in a role of its own. Responses arrive in a ring in shared memory, in
+    every CTA of a cluster; each role takes each of them, in order. Up to `depth` responses wait
+    there, so the role that asks is that many tiles before the slowest. PTX: clusterlaunchcontrol.
 
     Constraints: (C300) only the raster `panels` has a width, which is at least 1; `depth` is 1 to 8.
 

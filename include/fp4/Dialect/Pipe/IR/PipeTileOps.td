@@ -187,7 +187,7 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
   let extraClassDeclaration = loadDecl # [{
     ::std::optional<::fp4::pipe::Direction> getMulticastDirection() { return getMulticast(); }
     bool canSignalLeader() { return true; }
-    /// Parts of the tile that different blocks load: 1 without multicast.
+    /// Parts of the tile that different CTAs load: 1 without multicast.
     int64_t getParts();
     /// Parts along the rows: all, or for scales at most as many as rows of scale tiles.
     int64_t getRowParts(int64_t parts);
@@ -203,12 +203,12 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
 def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
   let summary = "bulk copy of a tile's scale factors into shared memory";
   let description = [{
-    Copies the 512-byte blocks whose first is (row_block, column_block) of a `tiled_128x4` buffer,
-    in units of 128 rows and of 4 scale columns. Per row of blocks of the tile it is one copy of
-    `blocks` contiguous 512-byte blocks (default: all of the tile, whose columns then exist); a row
-    of blocks beyond the buffer's last is replaced by the last. With `in_bounds` no tile reaches
-    beyond it: `row_block` is a multiple of the tile's rows of blocks. PTX:
-    cp.async.bulk.shared::cta.global, once per row of blocks, `blocks * 512` bytes each.
+    Copies the 512-byte scale tiles whose first is (row_block, column_block) of a `tiled_128x4`
+    buffer, in units of 128 rows and of 4 scale columns. Per row of scale tiles of the tile it is
+    one copy of `blocks` contiguous 512-byte scale tiles (default: all of the tile, whose columns
+    then exist); a row of scale tiles beyond the buffer's last is replaced by the last. With
+    `in_bounds` no tile reaches beyond it: `row_block` is a multiple of the tile's rows of scale
+    tiles. PTX: cp.async.bulk.shared::cta.global, once per row of tiles, `blocks * 512` bytes.
 
     Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
     the source's rows are static when the tile has more than one row of scale tiles, and the tile
@@ -260,15 +260,15 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_TmemTileOpInterface>]> {
   let summary = "scale factors from shared to tensor memory";
   let description = [{
-    Copies `blocks` 512-byte blocks (default all) of every row of blocks to the tile of tensor
-    memory that it returns. A later `pipe.mma` of the same thread comes after it without a wait; an
-    earlier one is not ordered before it. For a tile of a pair, each block's scales go from its
-    shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by side,
-    the first `at` a column of the allocation. Iteration i of the source's channel uses tile i mod
-    `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
-    products which read the set are complete; with fewer sets a `pipe.await_release` precedes the
-    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block;
-    of layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
+    Copies `blocks` 512-byte scale tiles (default all) of every row of scale tiles to the tile of
+    tensor memory that it returns. A later `pipe.mma` of the same thread comes after it without a
+    wait; an earlier one is not ordered before it. For a tile of a pair, each CTA's scales go from
+    its shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
+    side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
+    mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
+    MMAs that read the set are complete; with fewer sets a `pipe.await_release` precedes the copy.
+    PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte scale tile; of
+    layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
 
     Constraints: (C113) the tiles have the same shape, elements and layout; a positive `sets` comes
     with `at`.
@@ -305,12 +305,12 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     `part = array<i64: f, n>` are the n instructions of the tile from the f-th on: the scale tiles
     are theirs alone, and the first of them takes `accumulate`.
 
-    The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
-    Each block has its half of the rows of A with their scales, its half of the rows of B, and the
+    The accumulator of a pair takes rows of A and of B from both CTAs: those of the leader first.
+    Each CTA has its half of the rows of A with their scales, its half of the rows of B, and the
     scales of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
 
     Constraints: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B agree in N, one
-    of 8..256 in steps of 8; B of a block of a pair has half as many rows; (C115) A and B are
+    of 8..256 in steps of 8; B of a CTA of a pair has half as many rows; (C115) A and B are
     f4E2M1FN, of the same K, a multiple of 64, or (C291) one of them has 8 or 6 bits: each is
     f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64,
     with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type
@@ -319,8 +319,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none does;
     (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits,
     layout swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as
-    many rows as the accumulator columns, in whole blocks of 128; (C486) `part` is of instructions
-    of K = 96 that the tile has, and begins with a block of four scales.
+    many rows as the accumulator columns, in whole scale tiles of 128; (C486) `part` is of
+    instructions of K = 96 that the tile has, and begins with a block of four scales.
 
     Example:
     ```mlir
@@ -467,9 +467,9 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
     Quantizes blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements as `fp4.quantize` does, with
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
-    is the accumulator lane of the thread. `columnwise` says that this output is the transposed
-    input. `held` codes and scales are computed where this op is and not where they are used, so
-    that registers keep them and not the elements.
+    is the TMEM lane of the thread. `columnwise` says that this output is the transposed input.
+    `held` codes and scales are computed where this op is and not where they are used, so that
+    registers keep them and not the elements.
 
     Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
     format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
@@ -504,12 +504,12 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
 def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
   let summary = "predicated store of this thread's row segment";
   let description = [{
-    The thread of accumulator lane r writes `dest[row + r, column + i] = value[i]` where
-    `row + r < rows` and `column + i <` the columns of dest. `rows` defaults to the static rows of
-    the buffer. Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
-    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column`
-    is a multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns
-    that only pad a block are written with zero.
+    The thread of TMEM lane r writes `dest[row + r, column + i] = value[i]` where `row + r < rows`
+    and `column + i <` the columns of dest. `rows` defaults to the static rows of the buffer.
+    Accesses are as wide as the row pitch is aligned, 16 bytes at most, 32 where the target has
+    them; packed fp4 may fill the bytes between the last column and the pitch. `column` is a
+    multiple of the vector's elements. In a `tiled_128x4` buffer of scales, rows and columns that
+    only pad a scale tile are written with zero.
 
     With `transposed` the thread writes `dest[row + i, column + r] = value[i]`, its column of dest.
     `row` then is the multiple. The threads of a warp write elements that lie side by side.
@@ -537,11 +537,11 @@ def Pipe_StageOp : Pipe_EngineOp<
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "this thread's row segment into a tile of shared memory";
   let description = [{
-    The thread of accumulator lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its
-    role `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to
-    global memory. Threads of one phase write 16 bytes of different rows each, which the swizzle of
-    the tile puts in different banks. The sequential form returns the tile; the other forms fill a
-    tile of a channel acquired by this role. PTX: st.shared.v4.
+    The thread of TMEM lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its role
+    `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to global
+    memory. Threads of one phase write 16 bytes of different rows each, which the swizzle of the
+    tile puts in different banks. The sequential form returns the tile; the other forms fill a tile
+    of a channel acquired by this role. PTX: st.shared.v4.
 
     Constraints: (C160) the tile is returned or filled. The tile has 128 rows for each warpgroup of
     the role, one or two, a column for each element of the vector, of the same type; a row is as

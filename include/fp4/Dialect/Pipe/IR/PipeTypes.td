@@ -13,10 +13,10 @@ class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
     int64_t getRows() const { return getShape()[0]; }
     /// Columns of the tile, in elements (the K direction, or N of an accumulator).
     int64_t getColumns() const { return getShape()[1]; }
-    /// Scales of which each half of the rows has blocks of its own.
+    /// Scales of which each half of the rows has scale tiles of its own.
     bool isHalved() const { return getLayout() == Layout::Halves128x4; }
     bool isScales() const { return getLayout() == Layout::Tiled128x4 || isHalved(); }
-    /// Blocks of scales, one for each 128 rows or for each half of them, beside each other along m.
+    /// Scale tiles, one for each 128 rows or for each half of them, beside each other along m.
     int64_t getRowBlocks() const { return isHalved() ? 2 : (getRows() + 127) / 128; }
   }];
 }
@@ -44,9 +44,9 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
     Rank 0 (`!pipe.global<f32>`) is one scalar, rank 1 a vector such as the seed and offset of
     random numbers, rank 2 a matrix. Rows of `f4E2M1FN` hold two elements per byte (even column in
     the low nibble) with a pitch of the next multiple of 16 bytes. Dimension 0 may be dynamic, and
-    so may dimension 1 of a buffer that no tile operation touches.
-    With layout `tiled_128x4` the buffer holds scale factors in 512-byte blocks of 128 rows by 4
-    columns, blocks of one row of blocks contiguous, missing scales zero.
+    so may dimension 1 of a buffer that no tile operation touches. With layout `tiled_128x4` the
+    buffer holds scale factors in 512-byte scale tiles of 128 rows by 4 columns, scale tiles of one
+    row of them contiguous, missing scales zero.
 
     Example: `!pipe.global<?x512xbf16>`, `!pipe.global<?x64xf8E4M3FN, tiled_128x4>`.
   }];
@@ -55,14 +55,14 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
     bool isScales() const { return getLayout() == Layout::Tiled128x4; }
     /// Bytes from one row to the next of a linear buffer.
     int64_t getRowPitch() const;
-    /// 512-byte blocks per row of blocks of a tiled_128x4 buffer: ceil(columns / 4).
+    /// 512-byte scale tiles per row of scale tiles of a tiled_128x4 buffer: ceil(columns / 4).
     int64_t getScaleBlockColumns() const {
       return hasDynamicColumns() ? ::mlir::ShapedType::kDynamic : (getShape()[1] + 3) / 4;
     }
     bool hasDynamicColumns() const {
       return getRank() > 1 && ::mlir::ShapedType::isDynamic(getShape()[1]);
     }
-    /// Rows of 512-byte blocks, ceil(rows / 128), or ShapedType::kDynamic.
+    /// Rows of 512-byte scale tiles, ceil(rows / 128), or ShapedType::kDynamic.
     int64_t getScaleBlockRows() const;
   }];
 }
@@ -75,16 +75,17 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     Packed fp4 data use the map's element type UINT8, with coordinates in bytes; layout
     `swizzle_128B_b4x16_p64` has 16U4_ALIGN16B and `swizzle_128B_b6x16_p32` 16U6_ALIGN16B, whose
     buffer has four elements of 6 bits in 3 bytes, with coordinates in elements. A map of
-    `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks, and one with 64
-    rows from a buffer with a block for each 64 rows.
+    `tiled_128x4` scales loads whole scale tiles from a buffer of scale tiles, and one with 64 rows
+    from a buffer with a scale tile for each 64 rows.
 
     A map with a `tail` is two tensor maps of one buffer, 256 bytes. The box of the second has as many
     rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a GPU
     loads boxes more slowly where they reach beyond the rows that exist.
 
-    Constraints: (C471) a map of scales in blocks has no tail; (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
-    bytes and not larger than the swizzle width; (C103) holds for boxes of scales, and (C290) for boxes
-    of layouts swizzle_128B_b4x16_p64 and swizzle_128B_b6x16_p32.
+    Constraints: (C471) a map of scale tiles has no tail; (C101) the box has at most 256 rows, and
+    an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C103) holds
+    for boxes of scales, and (C290) for boxes of layouts swizzle_128B_b4x16_p64 and
+    swizzle_128B_b6x16_p32.
 
     Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, tail>`.
   }];
@@ -110,16 +111,17 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
   let description = [{
     A dense tile in shared memory. Data tiles are rows of `getInnerBytes()` bytes under a swizzle
     that acts on absolute shared addresses, so they start at a multiple of the pattern's repeat
-    (1024, 512, 256 bytes for 128B, 64B, 32B). Rows wider than the swizzle are cut into panels of its
-    width, all rows of one panel before the next: `!pipe.shared<64x128xbf16, swizzle_128B>` is two
-    panels of 64 rows by 64 elements. `tiled_128x4` holds scale factors: rows/128 times columns/4
-    blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512. `swizzle_128B_b4x16_p64` is
-    `swizzle_128B` of rows in which 16 elements of 4 bits take 16 bytes, 8 with data and 8 of padding, as
-    the matrix instructions that have elements of every width want them, and `swizzle_128B_b6x16_p32`
-    the same of elements of 6 bits, 12 bytes with data and 4 of padding. A `tiled_128x4` tile of 64 rows
-    takes whole blocks, which nobody reads behind these rows. `halves_128x4` holds the scales of B for a pair
-    with 128 rows: for each 4 columns the block of the first half of the rows, then that of the second,
-    each with 32, 64, 96 or 128 rows.
+    (1024, 512, 256 bytes for 128B, 64B, 32B). Rows wider than the swizzle are cut into panels of
+    its width, all rows of one panel before the next: `!pipe.shared<64x128xbf16, swizzle_128B>` is
+    two panels of 64 rows by 64 elements. `tiled_128x4` holds scale factors: rows/128 times
+    columns/4 scale tiles, scale tile (i, j) at byte (i * columns/4 + j) * 512.
+    `swizzle_128B_b4x16_p64` is `swizzle_128B` of rows in which 16 elements of 4 bits take 16 bytes,
+    8 with data and 8 of padding, as the matrix instructions that have elements of every width want
+    them, and `swizzle_128B_b6x16_p32` the same of elements of 6 bits, 12 bytes with data and 4 of
+    padding. A `tiled_128x4` tile of 64 rows takes whole scale tiles, which nobody reads behind
+    these rows. `halves_128x4` holds the scales of B for a pair with 128 rows: for each 4 columns
+    the scale tile of the first half of the rows, then that of the second, each with 32, 64, 96 or
+    128 rows.
 
     Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have 64
     rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423) tiles of
@@ -144,21 +146,21 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
 def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   let summary = "tile in tensor memory";
   let description = [{
-    `!pipe.tmem<128x256xf32>` is an accumulator: row r in lane r, one 32-bit column per column.
+    `!pipe.tmem<128x256xf32>` is an accumulator: row r in TMEM lane r, one 32-bit column per column.
     `!pipe.tmem<256x16xf8E4M3FN, tiled_128x4>` holds scale factors as tcgen05.mma reads them, every
-    512-byte block in 4 columns, the blocks of one k step adjacent: block (i, j) of rows 128 i.. and
-    scale columns 4 j.. is at column (j * rows/128 + i) * 4.
+    512-byte scale tile in 4 columns, the scale tiles of one k step adjacent: scale tile (i, j) of
+    rows 128 i.. and scale columns 4 j.. is at column (j * rows/128 + i) * 4.
 
-    `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma_lanes`: row r in lane r, two elements of a row
-    in each column.
+    `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma_lanes`: row r in TMEM lane r, two elements
+    of a row in each column.
 
-    A tile of a `pair` lies in the tensor memory of both blocks, at the same columns.
+    A tile of a `pair` lies in the tensor memory of both CTAs, at the same columns.
     `!pipe.tmem<256x256xf32, pair>` is one accumulator: the leader has rows 0 to 127, its peer the
-    others. In `!pipe.tmem<128x256xf32, pair>` each block has 64 rows in 128 columns of tensor memory:
-    lanes 0 to 63 have the first half of the columns of the accumulator, lanes 64 to 127 the second. A
-    tile of scales has the same shape in each block, and each block has its own. In layout
-    `halves_128x4` lanes 0 to 63 have the scales of the first half of the rows of B, lanes 64 to 127
-    those of the second, in 4 columns for each k step.
+    others. In `!pipe.tmem<128x256xf32, pair>` each CTA has 64 rows in 128 columns of tensor memory:
+    TMEM lanes 0 to 63 have the first half of the columns of the accumulator, TMEM lanes 64 to 127
+    the second. A tile of scales has the same shape in each CTA, and each CTA has its own. In layout
+    `halves_128x4` TMEM lanes 0 to 63 have the scales of the first half of the rows of B, TMEM lanes
+    64 to 127 those of the second, in 4 columns for each k step.
 
     Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
     that of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
@@ -185,9 +187,9 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     bool isAccumulator() const { return !isScales() && getElementType().isF32(); }
     /// Operand A: 16-bit floats.
     bool isOperand() const { return !isScales() && !getElementType().isF32(); }
-    /// Rows of an accumulator that each block has.
+    /// Rows of an accumulator that each CTA has.
     int64_t getRowsOfBlock() const { return getPair() && !isScales() ? getRows() / 2 : getRows(); }
-    /// An accumulator of a pair with 128 rows, of which lanes have halves of the columns.
+    /// An accumulator of a pair with 128 rows, of which TMEM lanes have halves of the columns.
     bool isOfHalves() const { return !isScales() && getRowsOfBlock() == 64; }
     /// 32-bit tensor memory columns that the tile occupies.
     int64_t getTmemColumns() const;

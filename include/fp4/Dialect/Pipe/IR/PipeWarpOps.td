@@ -141,12 +141,12 @@ def Pipe_FragmentAmaxOp
 def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
   let summary = "a segment of one row for this thread, from the fragments of all warps";
   let description = [{
-    The threads of the role exchange elements of 128 rows through shared memory, so that ops for which
-    a thread has accumulator lane r and a row work on fragments too. Vector i of `values` is in the
+    The threads of the role exchange elements of 128 rows through shared memory, so that ops for
+    which a thread has TMEM lane r and a row work on fragments too. Vector i of `values` is in the
     order of `pipe.read_fragment`, of the columns from `column` on and of the rows that
     `pipe.store_fragment` would store from `row + 16 i` on; all warps together give every element of
-    the 128 rows once. The thread of accumulator lane r gets n elements of row r: those of warpgroup
-    w of the role from column `first` = w * n on.
+    the 128 rows once. The thread of TMEM lane r gets n elements of row r: those of warpgroup w of
+    the role from column `first` = w * n on.
 
     With `transposed` the rows of fragments are columns of the result, as in `pipe.store_fragment`:
     the one vector has elements of rows from `row` on, a multiple of 8, as many as it has columns of
@@ -188,9 +188,9 @@ def Pipe_StoreFewScalesOp : Pipe_EngineOp<"store_few_scales", "Threads"> {
   let summary = "predicated store of a part of a word of this thread's scales";
   let description = [{
     As `pipe.store` to a `tiled_128x4` buffer, of 1 or 2 scales of a row, whose word other threads
-    complete: the thread of accumulator lane r writes `dest[row + r, column + i] = value[i]`, and zero
-    where rows only pad a block. Whoever has the last column writes the zeros that pad its word.
-    `column` is a multiple of the vector's elements.
+    complete: the thread of TMEM lane r writes `dest[row + r, column + i] = value[i]`, and zero
+    where rows only pad a scale tile. Whoever has the last column writes the zeros that pad its
+    word. `column` is a multiple of the vector's elements.
 
     Constraints: (C573) the vector has 1 or 2 elements of the type of the buffer, which has layout
     tiled_128x4; `rows` is present when the buffer's rows are dynamic.

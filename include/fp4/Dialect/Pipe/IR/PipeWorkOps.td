@@ -1,4 +1,4 @@
-//===- PipeWorkOps.td - Work of a block -------------------------------------===//
+//===- PipeWorkOps.td - Work of a CTA -------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD
 
@@ -27,10 +27,10 @@ def Pipe_ForEachWorkOp
   let summary = "the output tiles that a block works on, one after the other";
   let description = [{
     Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
-    `schedule` gives this block. Every tile of the grid belongs to exactly one block. All roles of a
-    block, and all blocks of a cluster, see the same tiles in the same order. The loop stays abstract until `convert-pipe-to-nvvm`,
-    where the schedule says how a block finds its tiles. `iter_args` carries values from one tile to
-    the next, as in `scf.for`.
+    `schedule` gives this CTA. Every tile of the grid belongs to exactly one CTA. All roles of a
+    CTA, and all CTAs of a cluster, see the same tiles in the same order. The loop stays abstract
+    until `convert-pipe-to-nvvm`, where the schedule says how a CTA finds its tiles. `iter_args`
+    carries values from one tile to the next, as in `scf.for`.
 
     Constraints: (C145) as many values are yielded as are carried.
 
@@ -61,13 +61,13 @@ def Pipe_ForEachWorkOp
 def Pipe_RequestWorkOp : Pipe_EngineOp<"request_work", "WorkQueue"> {
   let summary = "ask for the tile after this one";
   let description = [{
-    Asks the hardware for a cluster that has not started, whose tile becomes the next piece of work of this
-    one. The answer arrives later in the ring of responses, `pipe.work_ring`, in every block of
-    the cluster. The op waits until all roles have taken the response whose place it needs. With several
-    blocks, the first one asks; the others announce the 16 bytes that they get.
+    Asks the hardware for a cluster that has not started, whose tile becomes the next piece of work
+    of this one. The answer arrives later in the ring of responses, `pipe.work_ring`, in every CTA
+    of the cluster. The op waits until all roles have taken the response whose place it needs. With
+    several CTAs, the first one asks; the others announce the 16 bytes that they get.
 
     `pipe.for_each_work` becomes a loop in `convert-pipe-to-nvvm`, which gives the op its iteration.
-    PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all where there are several blocks.
+    PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all for several CTAs.
 
     Constraints: (C301) before it has an iteration, the op is in the body of a `pipe.for_each_work` whose
     schedule shares out work while the kernel runs, directly and once.
@@ -88,9 +88,10 @@ def Pipe_NextWorkOp : Pipe_Op<"next_work"> {
   let summary = "take the response to a request for work";
   let description = [{
     Waits for response number `iteration` in the ring, reads it, and gives its place back. `more` is
-    false where nothing was left. Else `block` is the index along x of the first block of the cluster whose work is
-    taken over. Each role that works on tiles takes each response once. PTX: mbarrier.try_wait, ld.shared,
-    clusterlaunchcontrol.query_cancel, fence.proxy.async, mbarrier.arrive.
+    false where nothing was left. Else `block` is the index along x of the first CTA of the cluster
+    whose work is taken over. Each role that works on tiles takes each response once. PTX:
+    mbarrier.try_wait, ld.shared, clusterlaunchcontrol.query_cancel, fence.proxy.async,
+    mbarrier.arrive.
 
     Constraints: (C302) the op is in a `pipe.role`.
 

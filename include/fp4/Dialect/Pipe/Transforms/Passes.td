@@ -15,10 +15,10 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     engine has no side effect and may be executed by every role.
 
     **What holds afterwards.** An op belongs to the role that drives its engine. Each role that has
-    ops has one `pipe.role` region, a copy of the loops around its ops. The block has the warps of the
-    plan. Tiles defined by one role and used by another in the same block form a
-    channel: the producer acquires before it first fills one and commits after its last access, the
-    consumer waits before its first use and releases after its last, all in the block that defined
+    ops has one `pipe.role` region, a copy of the loops around its ops. The CTA has the warps of the
+    plan. Tiles defined by one role and used by another in the same block of code form a channel:
+    the producer acquires before it first fills one and commits after its last access, the consumer
+    waits before its first use and releases after its last, all in the block of code that defined
     the tiles. Scalar code stays before the roles, or moves into the one role that needs it.
 
     ```mlir
@@ -175,13 +175,12 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     **What holds afterwards.** (C130) A tile used in a role comes from an acquire or wait of that
     role, or was made by it. (C131) On every path acquire and commit, wait and release of a channel
     alternate, loops leave a channel as they found it, and no tile is used outside of its pair.
-    (C132) Each channel has one producer role and the consumer roles that it lists, which complete its
-    ends as it says. (C133) The
-    loops around both sides agree, so that as many stages are consumed as are produced. In the
-    pipelined form: (C134) iterations inside of a loop vary with it and advance by one per
-    pair; (C135) the bytes a stage expects are those its loads complete; (C136) the channel ops of
-    all roles, run with loops long enough to fill and wrap every ring, come to their end; (C137) a set
-    of scale columns is not filled while a product may read it.
+    (C132) Each channel has one producer role and the consumer roles that it lists, which complete
+    its ends as it says. (C133) The loops around both sides agree, so that as many stages are
+    consumed as are produced. In the pipelined form: (C134) iterations inside of a loop vary with it
+    and advance by one per pair; (C135) the bytes a stage expects are those its loads complete;
+    (C136) the channel ops of all roles, run with loops long enough to fill and wrap every ring,
+    come to their end; (C137) a set of scale columns is not filled while an MMA may read it.
 
     ```mlir
     // fp4-opt --pipe-verify-sync

@@ -1,8 +1,8 @@
 //===- ClusterLaunch.cpp - Tiles of clusters that have not started ---------===//
 //
-// Every role runs the same loop: its first tile is that of its own block or cluster, and each next
-// one is what the response to a request says. A response that nothing is left ends the loop, as does a
-// first tile that does not exist.
+// Every role runs the same loop: its first tile is that of its own CTA or cluster, and each next
+// one is what the response to a request says. A response that nothing is left ends the loop, as
+// does a first tile that does not exist.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// More responses would only keep tiles from blocks that are ready for them.
+/// More responses would only keep tiles from CTAs that are ready for them.
 static constexpr int64_t kMostResponses = 8;
 
 LogicalResult ClusterLaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError, Raster raster,

@@ -1,4 +1,4 @@
-//===- Rasters.cpp - What schedules share ---------------------------------===//
+//===- Rasters.cpp - Common part of the schedules -------------------------===//
 
 #include "Rasters.h"
 

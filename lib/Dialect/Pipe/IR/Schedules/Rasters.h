@@ -1,4 +1,4 @@
-//===- Rasters.h - What schedules share -----------------------------------===//
+//===- Rasters.h - Common part of the schedules ---------------------------===//
 //
 // Numbers of tiles, and the number that a CTA begins with.
 //
@@ -53,8 +53,8 @@ mlir::LogicalResult verifyOrder(llvm::function_ref<mlir::InFlightDiagnostic()> e
 /// Tile number `t` of the grid of `work`.
 TilePlace tileOf(I32Builder i32, TileOrder order, mlir::Value t, ForEachWorkOp work);
 
-/// The number of the worker whose first block has index `block` along x: blocks, or clusters of
-/// them, which a grid has side by side along x.
+/// The number of the worker whose first CTA has index `block` along x: CTAs, or clusters of them,
+/// which a grid has side by side along x.
 mlir::Value workerOf(I32Builder i32, mlir::Value block, hw::ClusterShape cluster);
 
 /// Number of tiles of `work`, and the number that this worker begins with.

@@ -1,4 +1,4 @@
-//===- StaticPersistent.cpp - Every g-th tile for one of g blocks ----------===//
+//===- StaticPersistent.cpp - Every g-th tile for one of g CTAs -----------===//
 
 #include "Rasters.h"
 
