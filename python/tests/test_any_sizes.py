@@ -28,7 +28,7 @@ class AnySizes(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "columns of operand 'input' of the quantize .*"
                                     "must be 96, but got 80"):
             program(matrix(5, 80), matrix(24, 80))
-        with self.assertRaisesRegex(fp4.UsageError, "rows of operand 'rhs' of the product .*"
+        with self.assertRaisesRegex(fp4.UsageError, "rows of operand 'rhs' of the matmul .*"
                                     "must be 16, but got 12"):
             program(matrix(5, 96), matrix(12, 96))
 

@@ -7,7 +7,7 @@
 // CHECK-SAME:    (%[[A:.*]]: memref<?x512xi8>, %[[SA:.*]]: memref<?x16x512xi8>,
 // CHECK-SAME:     %{{.*}}: memref<512x512xi8>, %{{.*}}: memref<4x16x512xi8>) -> memref<?x512xbf16>
 // CHECK:   %[[BLOCKS:.*]] = memref.dim %[[SA]]
-// CHECK:   pipe.expect_size "blocks of 128 rows of lhs_scales" %[[BLOCKS]] is %{{.*}}
+// CHECK:   pipe.expect_size "scale tiles of 128 rows of lhs_scales" %[[BLOCKS]] is %{{.*}}
 // CHECK:   %[[Y:.*]] = gpu.alloc
 // CHECK:   pipe.make_tensor_map %[[A]] columns 1024
 // CHECK:   gpu.launch_func @gemm_matmul_0::@kernel

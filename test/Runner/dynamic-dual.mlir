@@ -16,9 +16,9 @@
 
 // The matrices of the second GEMM are checked as those of the first.
 // RUN: not fp4-run %t.so --device=sim --function=apart --dim M=70 --dim N=72 --dim L=80 --dim K=288 --dim H=288 2>&1 | FileCheck %s --check-prefix=ROWS
-// ROWS: error: rows of operand 'rhs2' of the product at dynamic-dual.mlir:{{[0-9]+}}:{{[0-9]+}} must be 72, but got 80
+// ROWS: error: rows of operand 'rhs2' of the matmul at dynamic-dual.mlir:{{[0-9]+}}:{{[0-9]+}} must be 72, but got 80
 // RUN: not fp4-run %t.so --device=sim --function=apart --dim M=70 --dim N=72 --dim L=72 --dim K=288 --dim H=256 2>&1 | FileCheck %s --check-prefix=DEPTH
-// DEPTH: error: columns of operand 'rhs2' of the product at dynamic-dual.mlir:{{[0-9]+}}:{{[0-9]+}} must be 288, but got 256
+// DEPTH: error: columns of operand 'rhs2' of the matmul at dynamic-dual.mlir:{{[0-9]+}}:{{[0-9]+}} must be 288, but got 256
 
 !c = tensor<?x?xf4E2M1FN>
 !s = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -13,10 +13,10 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=264 2>&1 | FileCheck %s --check-prefix=DEPTH
-// DEPTH: error: columns of operand 'lhs' of the product at dynamic-products.mlir:{{[0-9]+}}:{{[0-9]+}} must be 272, but got 264
+// DEPTH: error: columns of operand 'lhs' of the matmul at dynamic-products.mlir:{{[0-9]+}}:{{[0-9]+}} must be 272, but got 264
 // DEPTH: note: pad the contraction axis of both operands with zeros to a multiple of 16
 // RUN: not fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=70 --dim K=272 2>&1 | FileCheck %s --check-prefix=WIDTH
-// WIDTH: error: rows of operand 'rhs' of the product at dynamic-products.mlir:{{[0-9]+}}:{{[0-9]+}} must be 72, but got 70
+// WIDTH: error: rows of operand 'rhs' of the matmul at dynamic-products.mlir:{{[0-9]+}}:{{[0-9]+}} must be 72, but got 70
 // WIDTH: note: rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a multiple of 8
 
 !a = tensor<?x?xf8E4M3FN>

@@ -15,7 +15,7 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-run %t.so --device=sim --function=linear --dim M=70 --dim N=80 --dim K=96 2>&1 | FileCheck %s --check-prefix=UNIT
-// UNIT: error: rows of operand 'rhs' of the product at dynamic-results.mlir:{{[0-9]+}}:{{[0-9]+}} must be 96, but got 80
+// UNIT: error: rows of operand 'rhs' of the matmul at dynamic-results.mlir:{{[0-9]+}}:{{[0-9]+}} must be 96, but got 80
 // UNIT: note: rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a multiple of 32
 
 !x = tensor<?x?xbf16>

@@ -20,9 +20,9 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-run %t.so --device=sim --function=apart --dim M=5 --dim N=72 --dim K=64 --dim H=96 2>&1 | FileCheck %s --check-prefix=DEPTH
-// DEPTH: error: columns of operand 'rhs' of the product at dynamic-weights.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 96
+// DEPTH: error: columns of operand 'rhs' of the matmul at dynamic-weights.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 96
 // RUN: not fp4-run %t.120.so --device=sim --function=nvfp4 --dim M=5 --dim N=76 --dim K=64 2>&1 | FileCheck %s --check-prefix=WIDTH
-// WIDTH: error: rows of operand 'rhs' of the product at dynamic-weights.mlir:{{[0-9]+}}:{{[0-9]+}} must be 80, but got 76
+// WIDTH: error: rows of operand 'rhs' of the matmul at dynamic-weights.mlir:{{[0-9]+}}:{{[0-9]+}} must be 80, but got 76
 
 !c = tensor<?x?xf4E2M1FN>
 !nt = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -20,12 +20,12 @@
 
 // TMA spreads runs of 128 elements of 4 and 6 bits.
 // RUN: not fp4-run %t.so --device=sim --function=mxfp8 --dim M=70 --dim N=72 --dim K=48 2>&1 | FileCheck %s --check-prefix=BLOCK
-// BLOCK: error: columns of operand 'lhs' of the product at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 48
+// BLOCK: error: columns of operand 'lhs' of the matmul at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 48
 // BLOCK: note: pad the contraction axis of both operands with zeros to a multiple of 32
 // RUN: not fp4-run %t.so --device=sim --function=mxfp6 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
 // RUN: not fp4-run %t.so --device=sim --function=w4a8 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
 // RUN: not fp4-run %t.120.so --device=sim --function=w4a8 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
-// SIX: error: columns of operand 'lhs' of the product at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 256, but got 160
+// SIX: error: columns of operand 'lhs' of the matmul at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 256, but got 160
 // SIX: note: pad the contraction axis of both operands with zeros to a multiple of 128
 
 !s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>

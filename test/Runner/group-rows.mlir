@@ -14,9 +14,9 @@
 //--- p.mlir
 // Each library is told offsets that are right, and then those that are not.
 // CHECK: fp4 right: 0
-// CHECK-NEXT: fp4 negative: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not be negative, but group 0 begins at row -7
-// CHECK-NEXT: fp4 decreasing: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not decrease, but group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: fp4 exceeding: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not exceed the 70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: fp4 negative: 2 error: operand 'offsets' of the matmul at fp4.mlir:{{[0-9]+:[0-9]+}} must not be negative, but group 0 begins at row -7
+// CHECK-NEXT: fp4 decreasing: 2 error: operand 'offsets' of the matmul at fp4.mlir:{{[0-9]+:[0-9]+}} must not decrease, but group 1 begins at row 40 and ends at row 20
+// CHECK-NEXT: fp4 exceeding: 2 error: operand 'offsets' of the matmul at fp4.mlir:{{[0-9]+:[0-9]+}} must not exceed the 70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: fp4 large: 2 error: operand 'offsets' {{.*}} must not exceed the 70 rows of the matrix, but group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: warps right: 0
 // CHECK-NEXT: warps negative: 2 error: {{.*}}group 0 begins at row -7

@@ -27,9 +27,9 @@
 // JOINED: r0 {{.*}}0x64xbf16 equals
 // PARTS: r0 {{.*}}1x64xbf16 equals
 // OK: hazards none (strict check)
-// DEPTH: error: columns of operand 'lhs' of the product at {{.*}} must be 32, but got 0
+// DEPTH: error: columns of operand 'lhs' of the matmul at {{.*}} must be 32, but got 0
 // DEPTH: note: pad the contraction axis of both operands with zeros to a multiple of 32
-// ROWS: error: columns of operand 'lhs' of the product at {{.*}} must be 32, but got 0
+// ROWS: error: columns of operand 'lhs' of the matmul at {{.*}} must be 32, but got 0
 // NEGATIVE: error: --dim expects a size from 0 to 2147483647, but got '-1'
 
 #tiled = #fp4.scale_layout<tiled_128x4>

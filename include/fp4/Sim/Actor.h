@@ -1,4 +1,4 @@
-//===- Actor.h - Actors of a simulation and their places -------------------===//
+//===- Actor.h - Actors of a simulation and their places ------------------===//
 //
 // An actor is a warp (CTA, warp) or a ticket (an asynchronous operation, by its id).
 //

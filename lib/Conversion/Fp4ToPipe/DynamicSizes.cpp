@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace fp4;
 
 std::string fp4::placeOfOperand(BlockScaledMatmulOp op, StringRef name) {
-  return placeOfOperand(op, "product", name);
+  return placeOfOperand(op, "matmul", name);
 }
 
 static bool isPacked(Value tensor) {
@@ -117,7 +117,7 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
   StringRef what = "columns";
   if (!op.hasF32Scales()) {
     blocks = checks.quotientUp(blocks, pipe::kScaleBlockColumns);
-    what = "blocks of 4 columns";
+    what = "scale tiles of 4 columns";
   }
   std::pair<StringRef, Value> all[] = {{"lhs_scales", adaptor.getLhsScales()},
                                        {"rhs_scales", adaptor.getRhsScales()},
@@ -153,7 +153,7 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
       "multiple of " +
           Twine(unit));
   auto checkScales = [&](StringRef name, Value scales) {
-    checks.equal("blocks of 128 rows", name, checks.size(scales, 0),
+    checks.equal("scale tiles of 128 rows", name, checks.size(scales, 0),
                  checks.quotientUp(columns, pipe::kScaleBlockRows),
                  "pass the scales of the rows of rhs");
   };
@@ -161,7 +161,7 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
   if (!op.isDual())
     return;
   checks.equal("rows", "rhs2", checks.size(adaptor.getRhs2(), 0), columns,
-               "both products have as many columns");
+               "both GEMMs have as many columns");
   checkScales("rhs2_scales", adaptor.getRhs2Scales());
 }
 

@@ -7,7 +7,7 @@
 
 namespace fp4 {
 
-/// "operand 'NAME' of the product at FILE:12:8"
+/// "operand 'NAME' of the matmul at FILE:12:8"
 std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
 
 /// N and K of a matmul, each an index, or null where it is static. `lhs` and `rhs` are buffers.

@@ -506,7 +506,7 @@ private:
     Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
     pipe::ExpectSizeOp::create(b, op.getLoc(),
                                op.hasF32Scales() ? "rows of lhs_scales"
-                                                 : "blocks of 128 rows of lhs_scales",
+                                                 : "scale tiles of 128 rows of lhs_scales",
                                found, expected, "pass the scales of the rows of lhs");
   }
 

@@ -15,7 +15,7 @@
 // are, and rows that are of no group are zero.
 // CHECK-LABEL: func.func @offsets
 // CHECK: gpu.memset %{{.*}}, %{{.*}} : memref<300x64xf32>, f32
-// CHECK: gpu.alloc () {fp4.group_report = "operand 'offsets' of the product at {{.*}}"} : memref<8xi64>
+// CHECK: gpu.alloc () {fp4.group_report = "operand 'offsets' of the matmul at {{.*}}"} : memref<8xi64>
 // CHECK: gpu.alloc () : memref<5x4xi32>
 // CHECK: gpu.launch_func @offsets_groups_0::@kernel
 // CHECK: gpu.launch_func @offsets_matmul_0::@kernel

@@ -19,7 +19,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s) -> tensor<128x128xf32> {
   // The order of the arguments is that of the GEMMs.
   %w = arith.extf %x : tensor<128x128xbf16> to tensor<128x128xf32>
   %square = arith.mulf %w, %w : tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+product | Category:fp4-fuse | {{.*}}two products of one lhs are one
+  // REMARKS: remark: [Passed] product+product | Category:fp4-fuse | {{.*}}two matmuls of one lhs are one
   %z = arith.divf %square, %y : tensor<128x128xf32>
   return %z : tensor<128x128xf32>
 }
@@ -33,7 +33,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s) -> tensor<128x128xf32> {
 func.func @other_lhs(%a: !e, %b: !e, %s: !s) -> tensor<128x128xf32> {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %b scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+product | Category:fp4-fuse | Reason="the products have no common lhs"
+  // REMARKS: remark: [Missed] product+product | Category:fp4-fuse | Reason="the matmuls have no common lhs"
   // REMARKS: remark: [Passed] product+elementwise
   %z = arith.mulf %x, %y : tensor<128x128xf32>
   return %z : tensor<128x128xf32>
@@ -57,10 +57,10 @@ func.func @quantized(%a: !e, %s: !s, %t: tensor<64x64xbf16>)
     -> (tensor<128x128xbf16>, tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
   %given = fp4.amax %t : tensor<64x64xbf16> -> tensor<f32>
-  // REMARKS: remark: [Passed] product+quantize | Category:fp4-fuse | {{.*}}the product gives its elements and their codes and scales
+  // REMARKS: remark: [Passed] product+quantize | Category:fp4-fuse | {{.*}}the matmul gives its elements and their codes and scales
   %q, %r = fp4.quantize %x amax %given {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
-  // REMARKS: remark: [Passed] product+amax | Category:fp4-fuse | {{.*}}the product gives the amax of its elements
+  // REMARKS: remark: [Passed] product+amax | Category:fp4-fuse | {{.*}}the matmul gives the amax of its elements
   %amax = fp4.amax %x : tensor<128x128xbf16> -> tensor<f32>
   return %x, %q, %r, %amax : tensor<128x128xbf16>, tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>
 }
@@ -77,7 +77,7 @@ func.func @quantized(%a: !e, %s: !s, %t: tensor<64x64xbf16>)
 func.func @own_amax(%a: !e, %s: !s) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
   %amax = fp4.amax %x : tensor<128x128xbf16> -> tensor<f32>
-  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="its amax is computed from the product, or cannot move before it"
+  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="its amax is computed from the matmul, or cannot move before it"
   // REMARKS: remark: [Passed] product+amax
   %q, %r = fp4.quantize %x amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
@@ -181,7 +181,7 @@ func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, t
 // CHECK-NOT: fp4.quantize{{ }}
 // CHECK-LABEL: func.func @other_groups
 // CHECK: fp4.quantize
-// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer has other groups than the product, or an amax for each"
+// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer has other groups than the matmul, or an amax for each"
 func.func @same_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor<64x64xf4E2M1FN>, !t) {
   %y = fp4.blockscaled_matmul %a scaled %t, %w scaled %t {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> tensor<64x64xbf16>
@@ -219,7 +219,7 @@ func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor
 // CHECK-LABEL: func.func @left
 // CHECK: fp4.quantize {{.*}} offsets
 // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="rows of no group are zero, and their codes and scales may be not"
-// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the product leaves tiles of scales that the quantizer clears"
+// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the matmul leaves tiles of scales that the quantizer clears"
 func.func @same_offsets(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l) {
   %y = fp4.blockscaled_matmul %a scaled %s, %w scaled %t offsets %o {format = #fp4.format<mxfp4>}
       : (!e, !l, tensor<128x128xf4E2M1FN>, !t, tensor<3xi64>) -> tensor<64x64xbf16>

@@ -20,8 +20,8 @@ func.func @condition(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32
 func.func @integer(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32> {
   %c = arith.constant 3 : i64
   // blockscaled_matmul (C12)
-  // expected-error @+2 {{body must be elementwise, but 'arith.uitofp' has no elementwise step; these have one: arith.addf}}
-  // expected-note @+1 {{compute the rest outside of the product; fp4-fuse puts into the body what it can}}
+  // expected-error @+2 {{epilogue region must be elementwise, but 'arith.uitofp' has no elementwise step; these have one: arith.addf}}
+  // expected-note @+1 {{compute the rest outside of the matmul; fp4-fuse puts into the region what it can}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     %n = arith.uitofp %c : i64 to f32

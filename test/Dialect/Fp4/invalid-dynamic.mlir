@@ -5,7 +5,7 @@
 func.func @ranges(%a: tensor<?x?xf8E4M3FN>, %sa: tensor<?x?xf32>, %b: tensor<?x?xf8E4M3FN>, %sb: tensor<?x?xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>, tensor<?x?xf8E4M3FN>, tensor<?x?xf32>) -> tensor<?x?xbf16>
-  // expected-error @+2 {{expects static N and K beside ranges of K, but got 'tensor<?x?xf8E4M3FN>'}}
+  // expected-error @+2 {{expects static N and K beside split-K, but got 'tensor<?x?xf8E4M3FN>'}}
   // expected-note @+1 {{leave it out, or give N and K static sizes and compile a function for each; M may be dynamic}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
       : (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>, tensor<?x?xf8E4M3FN>, tensor<?x?xf32>) -> tensor<?x?xbf16>

@@ -75,7 +75,7 @@ func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
   // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
-  // expected-note @+1 {{a range has at least one slice of 256 elements of K; leave 'split_k' out for one range}}
+  // expected-note @+1 {{a part has at least one slice of 256 elements of K; leave 'split_k' out for one part}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 3 : i64}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
   return
@@ -88,7 +88,7 @@ func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   // expected-error @+2 {{expects no arithmetic fma for format fp8_block128, but got it}}
-  // expected-note @+1 {{these products have one result, and are on the tensor core}}
+  // expected-note @+1 {{these matmuls have one result, and are on the tensor core}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   return

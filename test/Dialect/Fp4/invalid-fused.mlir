@@ -11,7 +11,7 @@ func.func @shape(%a: !e, %s: !s, %b: tensor<32x128xf4E2M1FN>) {
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
   // expected-error @+2 {{operand 'rhs2' must be 'tensor<64x128xf4E2M1FN>', but got 'tensor<32x128xf4E2M1FN>'}}
-  // expected-note @+1 {{both products have the shape of the result}}
+  // expected-note @+1 {{both matmuls have the shape of the result}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %b scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -30,8 +30,8 @@ func.func @alphas(%a: !e, %s: !s, %f: tensor<f32>) {
     fp4.yield %x : f32
   } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s, tensor<f32>) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
-  // expected-error @+2 {{expects operands 'alpha' and 'alpha2' of a dual product together}}
-  // expected-note @+1 {{pass a constant 1.0 for the product that needs no factor}}
+  // expected-error @+2 {{expects operands 'alpha' and 'alpha2' of a dual GEMM together}}
+  // expected-note @+1 {{pass a constant 1.0 for the matmul that needs no factor}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %f with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -51,7 +51,7 @@ func.func @lonely_alpha(%a: !e, %s: !s, %f: tensor<f32>) {
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
   // expected-error @+2 {{expects operand 'alpha2' only beside 'rhs2', but got one}}
-  // expected-note @+1 {{leave it out; 'alpha' is the factor of the one product}}
+  // expected-note @+1 {{leave it out; 'alpha' is the factor of the one matmul}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha2 %f {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
   return
@@ -68,8 +68,8 @@ func.func @steps(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
-  // expected-error @+2 {{expects no attribute 'epilogue' in a dual product, but got one}}
-  // expected-note @+1 {{write its steps in the body}}
+  // expected-error @+2 {{expects no attribute 'epilogue' in a dual GEMM, but got one}}
+  // expected-note @+1 {{write its steps in the epilogue region}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -89,8 +89,8 @@ func.func @no_body(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C41)
-  // expected-error @+2 {{expects a body beside operand 'rhs2', but got none}}
-  // expected-note @+1 {{the body says what becomes of the sums, and in which type}}
+  // expected-error @+2 {{expects an epilogue region beside operand 'rhs2', but got none}}
+  // expected-note @+1 {{the epilogue region says what becomes of the sums, and in which type}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   return
@@ -109,7 +109,7 @@ func.func @groups(%a: !e, %t: tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128
          !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
   // blockscaled_matmul (C41)
   // expected-error @+2 {{expects no groups beside attribute 'with_amax'}}
-  // expected-note @+1 {{compute it with an operation of its own behind the product}}
+  // expected-note @+1 {{compute it with an operation of its own behind the matmul}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -129,8 +129,8 @@ func.func @ranges(%a: !e, %s: !s) {
     fp4.yield %x : f32
   } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C41)
-  // expected-error @+2 {{expects no ranges of K and no arithmetic fma beside operand 'rhs2'}}
-  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the product}}
+  // expected-error @+2 {{expects no split-K and no arithmetic fma beside operand 'rhs2'}}
+  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the matmul}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -399,7 +399,7 @@ func.func @list(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) {
       : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> (tensor<64x64xf4E2M1FN>, !t)
   // blockscaled_matmul (C43)
   // expected-error @+2 {{result 'scales' must be 'tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
-  // expected-note @+1 {{tiled scales are a list of the tiles of all groups, each padded to 128 rows and 4 blocks, as a product of these groups takes them}}
+  // expected-note @+1 {{tiled scales are a list of the tiles of all groups, each padded to 128 rows and 4 blocks, as a matmul of these groups takes them}}
   %c1, %s1 = fp4.blockscaled_matmul %a scaled %t, %w scaled %t epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32

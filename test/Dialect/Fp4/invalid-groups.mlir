@@ -8,7 +8,7 @@ func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
   // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
-  // expected-note @+1 {{a range has at least one slice of 256 elements of K; leave 'split_k' out for one range}}
+  // expected-note @+1 {{a part has at least one slice of 256 elements of K; leave 'split_k' out for one part}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 3 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
   return
@@ -21,8 +21,8 @@ func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
 func.func @split_groups(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 1 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
-  // expected-error @+2 {{expects no attribute 'split_k' in a product of groups, but got one}}
-  // expected-note @+1 {{leave it out: groups give all multiprocessors work}}
+  // expected-error @+2 {{expects no attribute 'split_k' in a grouped matmul, but got one}}
+  // expected-note @+1 {{leave it out: groups give all SMs work}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 2 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return
@@ -106,7 +106,7 @@ func.func @alpha(%a: tensor<64x512xf4E2M1FN>, %s: !s, %two: tensor<2xf32>, %thre
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %two {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2xf32>) -> tensor<64x32xbf16>
   // expected-error @+2 {{operand 'alpha' must be 'tensor<2xf32>', but got 'tensor<3xf32>'}}
-  // expected-note @+1 {{a product of groups has one alpha, or one for each group}}
+  // expected-note @+1 {{a grouped matmul has one alpha, or one for each group}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %three {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xf32>) -> tensor<64x32xbf16>
   return
@@ -198,7 +198,7 @@ func.func @fma_dynamic(%a: tensor<?x512xf4E2M1FN>, %s: !d, %b: tensor<64x512xf4E
 // blockscaled_matmul (C30)
 func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
   // expected-error @+2 {{expects neither 'split_k' nor operand 'offsets' with arithmetic fma}}
-  // expected-note @+1 {{leave 'arithmetic' out: products of the tensor core have both}}
+  // expected-note @+1 {{leave 'arithmetic' out: matmuls of the tensor core have both}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
   return
@@ -212,7 +212,7 @@ func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 4, 4>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   // expected-error @+2 {{expects groups of equal size with arithmetic fma, but got array<i64: 3, 5>}}
-  // expected-note @+1 {{leave 'arithmetic' out: products of the tensor core have groups of any size}}
+  // expected-note @+1 {{leave 'arithmetic' out: matmuls of the tensor core have groups of any size}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 3, 5>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   return
@@ -257,7 +257,7 @@ func.func @many_groups(%a: tensor<16x64xf4E2M1FN>, %b: tensor<0x64xf4E2M1FN>, %s
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %ok {format = #fp4.format<nvfp4>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65537xi64>) -> tensor<16x0xf32>
   // expected-error @+2 {{operand 'offsets' must have at most 65537 numbers, but got 'tensor<65538xi64>'}}
-  // expected-note @+1 {{multiply so many groups with several products}}
+  // expected-note @+1 {{multiply so many groups with several matmuls}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %bad {format = #fp4.format<nvfp4>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65538xi64>) -> tensor<16x0xf32>
   return
@@ -308,7 +308,7 @@ func.func @unspecified(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}
       : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
   // expected-error @+2 {{expects attribute 'unspecified_rows' with operand 'offsets' alone}}
-  // expected-note @+1 {{without 'offsets' every row of the result is of the product, or of a group}}
+  // expected-note @+1 {{without 'offsets' every row of the result is of the matmul, or of a group}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>, unspecified_rows}
       : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
   return

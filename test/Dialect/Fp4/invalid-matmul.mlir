@@ -283,7 +283,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
       : (tensor<64x128xbf16>, tensor<2xf32>)
       -> (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{these are the tiles of several groups; give the product the same 'groups' too, or leave them out of the quantizer}}
+  // expected-note @+1 {{these are the tiles of several groups; give the matmul the same 'groups' too, or leave them out of the quantizer}}
   %1 = fp4.blockscaled_matmul %qg scaled %sg, %q scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
@@ -295,7 +295,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) -> tensor<256x256xbf16> {
   // blockscaled_matmul (C12)
-  // expected-error @+2 {{body must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield, but got 'f32', 'f32' and 'f32'}}
+  // expected-error @+2 {{epilogue region must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield, but got 'f32', 'f32' and 'f32'}}
   // expected-note @+1 {{it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of the epilogue inputs}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %b: f32):
@@ -309,8 +309,8 @@ func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @operation(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32> {
   // blockscaled_matmul (C12)
-  // expected-error @+2 {{body must be elementwise, but 'math.tan' has no elementwise step; these have one: arith.addf}}
-  // expected-note @+1 {{compute the rest outside of the product; fp4-fuse puts into the body what it can}}
+  // expected-error @+2 {{epilogue region must be elementwise, but 'math.tan' has no elementwise step; these have one: arith.addf}}
+  // expected-note @+1 {{compute the rest outside of the matmul; fp4-fuse puts into the region what it can}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     %l = math.tan %x : f32

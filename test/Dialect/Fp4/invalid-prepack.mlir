@@ -199,7 +199,7 @@ func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales)
   } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
   // blockscaled_matmul (C17)
   // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
-  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two products and an operation behind them}}
+  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two matmuls and an operation behind them}}
   %1 = fp4.blockscaled_matmul %x, %w scaled %s with %w scaled %s epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
@@ -218,7 +218,7 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
   } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
   // blockscaled_matmul (C17)
   // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
-  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two products and an operation behind them}}
+  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two matmuls and an operation behind them}}
   %1 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
@@ -232,8 +232,8 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
   // blockscaled_matmul (C17)
-  // expected-error @+2 {{expects scales of both operands in a product with other results}}
-  // expected-note @+1 {{quantize lhs with fp4.quantize, or compute the other results behind the product}}
+  // expected-error @+2 {{expects scales of both operands in a matmul with other results}}
+  // expected-note @+1 {{quantize lhs with fp4.quantize, or compute the other results behind the matmul}}
   %0, %1 = fp4.blockscaled_matmul %x, %p epilogue() {
   ^bb0(%a: f32):
     fp4.yield %a : f32
@@ -294,7 +294,7 @@ func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   // blockscaled_matmul (C606)
   // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got a lhs of another type}}
-  // expected-note @+1 {{leave 'arithmetic' out: products of other operands have one order of sums}}
+  // expected-note @+1 {{leave 'arithmetic' out: matmuls of other operands have one order of sums}}
   %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
       : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   return

@@ -47,7 +47,7 @@ func.func @one(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layou
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, overlap = waits>}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   // expected-error @+2 {{attribute fp4.plan must have no 'max_rows', but got #fp4.plan<tile_product, overlap = waits, max_rows = 16>}}
-  // expected-note @+1 {{plans for few rows are those of fp4.row_plans}}
+  // expected-note @+1 {{small-M plans are those of fp4.row_plans}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, overlap = waits, max_rows = 16>}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -60,7 +60,7 @@ func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_lay
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   // expected-error @+2 {{attribute fp4.row_plans must be on a fp4.blockscaled_matmul}}
-  // expected-note @+1 {{remove it: only products have plans for few rows}}
+  // expected-note @+1 {{remove it: only matmuls have small-M plans}}
   %1 = fp4.amax %x {fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]} : tensor<?x256xbf16> -> tensor<f32>
   return
 }

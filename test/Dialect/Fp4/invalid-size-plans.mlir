@@ -10,7 +10,7 @@ func.func @cost(%a: !c, %s: !s) {
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   // expected-error @+2 {{attribute fp4.size_plans must have plans of family tile_product with 'wave_cost', but got [#fp4.plan<tile_product>]}}
-  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a product with dynamic N or K; or remove it and let the compiler plan}}
+  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
@@ -57,7 +57,7 @@ func.func @own(%a: !c, %s: !s) {
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   // expected-error @+2 {{attribute fp4.size_plans must be beside an fp4.plan with 'wave_cost', but got [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]}}
-  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a product with dynamic N or K; or remove it and let the compiler plan}}
+  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
       fp4.plan = #fp4.plan<tile_product>,
       fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
@@ -74,7 +74,7 @@ func.func @list(%a: !c, %s: !s) {
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   // expected-error @+2 {{attribute fp4.size_plans must be a list of plans, but got []}}
-  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a product with dynamic N or K; or remove it and let the compiler plan}}
+  // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = []} : (!c, !s, !c, !s) -> tensor<?x?xf32>
@@ -87,7 +87,7 @@ func.func @list(%a: !c, %s: !s) {
 func.func @operation(%x: tensor<?x256xbf16>) {
   %0 = fp4.amax %x : tensor<?x256xbf16> -> tensor<f32>
   // expected-error @+2 {{attribute fp4.size_plans must be on a fp4.blockscaled_matmul}}
-  // expected-note @+1 {{remove it: only products have plans for sizes}}
+  // expected-note @+1 {{remove it: only matmuls have plans for sizes}}
   %1 = fp4.amax %x {fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : tensor<?x256xbf16> -> tensor<f32>
   return
 }

@@ -137,7 +137,7 @@ func.func @ranges(%a: !many, %sa: !manyS, %b: tensor<256x1024xf4E2M1FN>, %sb: te
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 2 : i64}
       : (!many, !manyS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1073741312x256xbf16>
   // expected-error @+2 {{attribute 'split_k' must leave at most 2147483647 rows of sums in a workspace, but leaves 3221223936}}
-  // expected-note @+1 {{take fewer ranges of K, or cut the rows into several products}}
+  // expected-note @+1 {{take fewer split-K parts, or cut the rows into several matmuls}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 3 : i64}
       : (!many, !manyS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1073741312x256xbf16>
   return

@@ -13,8 +13,8 @@ func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64
   %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
-  pipe.expect_size "blocks of rows of lhs_scales" %found is %expected
-      {note = "quantize both operands of the product alike"}
+  pipe.expect_size "rows of scale tiles of lhs_scales" %found is %expected
+      {note = "quantize both operands of the matmul alike"}
   return
 }
 

@@ -46,14 +46,14 @@ func.func private @shared() -> !pipe.shared<128x256xf4E2M1FN, pair>
 
 // (C103)
 // expected-error @+2 {{tiled_128x4 tile must have 64 rows or a multiple of 128, and a multiple of 4 columns, but got 32x16}}
-// expected-note @+1 {{scales are stored in blocks of 128 rows and 4 columns; round the tile up to whole blocks}}
+// expected-note @+1 {{scales are stored as scale tiles, 128x4; round the tile up to whole scale tiles}}
 func.func private @map() -> !pipe.tensor_map<32x16xf8E4M3FN, tiled_128x4>
 
 // -----
 
 func.func @scale_map(%sf: memref<?x17x512xi8>) {
   // (C108)
-  // expected-error @+2 {{buffer of a map of 64 columns of scales must be a row-major memref of rank 3 with 16x512xi8 per row of blocks, but got 'memref<?x17x512xi8>'}}
+  // expected-error @+2 {{buffer of a map of 64 columns of scales must be a row-major memref of rank 3 with 16x512xi8 per row of scale tiles, but got 'memref<?x17x512xi8>'}}
   // expected-note @+1 {{fp4.swizzle_scales makes such a buffer}}
   %map = pipe.make_tensor_map %sf columns 64 : memref<?x17x512xi8> -> !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
   return
@@ -82,8 +82,8 @@ func.func @mixed(%acc: !acc, %a: !data, %sa: !scales, %sb: !pscales2, %t: i1) {
 !acc = !pipe.tmem<256x256xf32, pair>
 func.func @whole_b(%acc: !acc, %a: !data, %b: !whole, %sa: !pscales, %sb: !pscales2, %t: i1) {
   // (C114)
-  // expected-error @+2 {{b must have as many rows as the accumulator has columns for each block of the pair, 128, but got 256}}
-  // expected-note @+1 {{each block of the pair loads half of the rows of b}}
+  // expected-error @+2 {{b must have as many rows as the accumulator has columns for each CTA of the pair, 128, but got 256}}
+  // expected-note @+1 {{each CTA of the pair loads half of the rows of b}}
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %t : !acc, !data, !pscales, !whole, !pscales2
   return
 }
@@ -96,7 +96,7 @@ func.func @whole_b(%acc: !acc, %a: !data, %b: !whole, %sa: !pscales, %sb: !pscal
 func.func @half_scales(%acc: !acc, %a: !data, %sa: !pscales, %t: i1) {
   // (C116)
   // expected-error @+2 {{b_scales must have at least 256 rows, but got 128}}
-  // expected-note @+1 {{copy the scales of whole blocks of 128 rows}}
+  // expected-note @+1 {{copy whole scale tiles of 128 rows}}
   pipe.mma %acc, %a scaled %sa, %a scaled %sa accumulate %t : !acc, !data, !pscales, !data, !pscales
   return
 }
@@ -108,7 +108,7 @@ func.func @half_scales(%acc: !acc, %a: !data, %sa: !pscales, %t: i1) {
 gpu.module @m {
 gpu.func @alone(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C151)
-  // expected-error @+2 {{multicast along n must be in a cluster of several blocks along n}}
+  // expected-error @+2 {{multicast along n must be in a cluster of several CTAs along n}}
   // expected-note @+1 {{the attribute known_cluster_size of the kernel gives the cluster}}
   %b = pipe.load %map[%x, %x] multicast n : !map -> !data
   gpu.return
@@ -137,7 +137,7 @@ gpu.module @m {
 gpu.func @part_of_a_row(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %twin = pipe.load %map[%x, %x] multicast n : !map -> !scales
   // (C151)
-  // expected-error @+2 {{each of the 2 blocks along n must load as many blocks of 128x4 scales, side by side, but got '!pipe.shared<384x8xf8E4M3FN, tiled_128x4>'}}
+  // expected-error @+2 {{each of the 2 CTAs along n must load as many scale tiles of 128x4, side by side, but got '!pipe.shared<384x8xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{take a smaller cluster, or a wider tile}}
   %b = pipe.load %map[%x, %x] multicast n : !map -> !pipe.shared<384x8xf8E4M3FN, tiled_128x4>
   gpu.return
@@ -151,7 +151,7 @@ gpu.func @part_of_a_row(%map: !map, %x: i32) kernel attributes {known_cluster_si
 gpu.module @m {
 gpu.func @thin(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 8, 1, 1>} {
   // (C151)
-  // expected-error @+2 {{each of the 8 blocks along m must load a multiple of 8 rows, but the tile has 32}}
+  // expected-error @+2 {{each of the 8 CTAs along m must load a multiple of 8 rows, but the tile has 32}}
   // expected-note @+1 {{take a smaller cluster, or a higher tile}}
   %b = pipe.load %map[%x, %x] multicast m : !map -> !data
   gpu.return
@@ -165,8 +165,8 @@ gpu.func @thin(%map: !map, %x: i32) kernel attributes {known_cluster_size = arra
 gpu.module @m {
 gpu.func @box(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C109)
-  // expected-error @+2 {{each block's part of the tile must have the box of its map}}
-  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one block loads}}
+  // expected-error @+2 {{each CTA's part of the tile must have the box of its map}}
+  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one CTA loads}}
   %b = pipe.load %map[%x, %x] multicast m : !map -> !data
   gpu.return
 }
@@ -178,7 +178,7 @@ gpu.module @m {
 gpu.func @leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C149)
   // expected-error @+2 {{role math drives the tensor cores of pairs, so it must drive tensor and scale_copy only, but it drives threads}}
-  // expected-note @+1 {{give the other engines to a role of their own, because the second block of a pair skips this one}}
+  // expected-note @+1 {{give the other engines to a role of their own, because the second CTA of a pair skips this one}}
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     %acc = pipe.accumulator : !pipe.tmem<256x256xf32, pair>
     %v = pipe.read %acc[%x] : !pipe.tmem<256x256xf32, pair> -> vector<32xf32>

@@ -43,7 +43,7 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>) {
   // (C180)
   // expected-error @+2 {{scales of source must have layout tiled_128x4, a column for each block of 128 elements, and at least 128 rows}}
-  // expected-note @+1 {{copy blocks of 128 rows of the scales beside the tile}}
+  // expected-note @+1 {{copy scale tiles of 128 rows beside the tile}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
@@ -292,8 +292,8 @@ func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.glo
   scf.if %last {
     pipe.store_fragment %v, %d[%m, %m] transposed : vector<16xbf16>, !pipe.global<64x512xbf16>
     // (C333)
-    // expected-error @+2 {{staged must be executed by whole warpgroups, but is by the warps that are the last to join}}
-    // expected-note @+1 {{leave 'staged' out where joined results are stored}}
+    // expected-error @+2 {{staged must be executed by whole warpgroups, but is by the warps that are the last to arrive}}
+    // expected-note @+1 {{leave 'staged' out where reduced results are stored}}
     pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
   }
   return
@@ -505,7 +505,7 @@ func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>) {
   // (C318)
-  // expected-error @+2 {{held weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
+  // expected-error @+2 {{register-resident weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
   // expected-note @+1 {{take the result of pipe.hold_weights}}
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
   return

@@ -32,7 +32,7 @@ gpu.module @m {
 gpu.func @loads(%map: !map, %wide: !wide, %row: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %twin = pipe.load %map[%row, %row] multicast m : !map -> !tile
   // (C424)
-  // expected-error @+2 {{tile of two halves must have a map of 128x4 scales and at most 2 blocks that load it, but got '!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>' and 1}}
+  // expected-error @+2 {{tile of two halves must have a map of 128x4 scales and at most 2 CTAs that load it, but got '!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>' and 1}}
   // expected-note @+1 {{make the map of 128x4 boxes, and leave 'multicast' out beyond a pair}}
   %t = pipe.load %wide[%row, %row] : !wide -> !tile
   gpu.return
@@ -47,7 +47,7 @@ gpu.module @m {
 gpu.func @loads(%map: !map, %row: i32) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
   %twin = pipe.load %map[%row, %row] : !map -> !tile
   // (C151)
-  // expected-error @+2 {{each of the 4 blocks along m must load a multiple of 128 rows, but the tile has 256}}
+  // expected-error @+2 {{each of the 4 CTAs along m must load a multiple of 128 rows, but the tile has 256}}
   // expected-note @+1 {{take a smaller cluster, or a higher tile}}
   %t = pipe.load %map[%row, %row] multicast m : !map -> !tile
   gpu.return
@@ -61,7 +61,7 @@ func.func @bulk(%sf: !sf, %row: i32) {
   %twin = pipe.load_scales %sf[%row, %row] : !sf -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   // (C111)
   // expected-error @+2 {{tile must have a multiple of 128 rows, but got 64}}
-  // expected-note @+1 {{round the tile up to whole blocks of 128 rows}}
+  // expected-note @+1 {{round the tile up to whole scale tiles of 128 rows}}
   %t = pipe.load_scales %sf[%row, %row] : !sf -> !pipe.shared<64x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -88,7 +88,7 @@ func.func @rows_of_a(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %more: i1) 
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more : !acc, !a, !sa, !b, !sb
   // (C114)
   // expected-error @+2 {{a must have 64 rows, but got 128}}
-  // expected-note @+1 {{load as many rows of a as a block has lanes of the accumulator}}
+  // expected-note @+1 {{load as many rows of a as a CTA has TMEM lanes of the accumulator}}
   pipe.mma %acc, %b scaled %sa, %b scaled %sb accumulate %more : !acc, !b, !sa, !b, !sb
   return
 }

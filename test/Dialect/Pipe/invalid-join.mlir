@@ -27,7 +27,7 @@ func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i3
 func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
   // (C171)
   // expected-error @+2 {{parts must be at least 2, but got 1}}
-  // expected-note @+1 {{one part has nothing to join: leave the operation out}}
+  // expected-note @+1 {{one part has nothing to reduce: leave the operation out}}
   %1 = pipe.join %c[%i] of 1 : !pipe.global<24x4xi32>
   return
 }
@@ -81,7 +81,7 @@ gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   %other = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C260)
   // expected-error @+2 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
-  // expected-note @+1 {{join accumulators of different types with an operation for each type}}
+  // expected-note @+1 {{reduce accumulators of different types with an operation for each type}}
   pipe.join_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
@@ -93,8 +93,8 @@ gpu.module @m {
 gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C261)
-  // expected-error @+2 {{expects a cluster of at least 2 blocks along m, but got 1}}
-  // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join where blocks share no memory}}
+  // expected-error @+2 {{expects a cluster of at least 2 CTAs along m, but got 1}}
+  // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join where CTAs share no memory}}
   pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
@@ -120,7 +120,7 @@ gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
   // (C520)
   // expected-error @+2 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
-  // expected-note @+1 {{take an accumulator of 128 lanes for each block}}
+  // expected-note @+1 {{take an accumulator of 128 TMEM lanes for each CTA}}
   %1 = pipe.join_lanes %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
   gpu.return
 }
@@ -133,7 +133,7 @@ gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<256x64xf32, pair>
   // (C521)
   // expected-error @+2 {{expects a cluster of at least 2 pairs along m, but got 1}}
-  // expected-note @+1 {{a cluster of two pairs has 4 blocks along m}}
+  // expected-note @+1 {{a cluster of two pairs has 4 CTAs along m}}
   %0 = pipe.join_lanes %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
   gpu.return
 }
@@ -146,7 +146,7 @@ gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   // (C522)
   // expected-error @+2 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
-  // expected-note @+1 {{divide the columns among the blocks, rounded up to 4}}
+  // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
   %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
   gpu.return
 }
@@ -162,7 +162,7 @@ gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
     %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
     // (C522)
     // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
-    // expected-note @+1 {{divide the columns among the blocks, rounded up to 4}}
+    // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
     %1 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
     pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
   }

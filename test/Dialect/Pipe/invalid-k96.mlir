@@ -68,8 +68,8 @@ func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: 
 func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+2 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole blocks, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
-  // expected-note @+1 {{copy the scales of every column, in blocks of 128}}
+  // expected-error @+2 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole scale tiles, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
+  // expected-note @+1 {{copy the scales of every column, in scale tiles of 128 rows}}
   pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p {k96} : !acc, !a, !sa, !b, !wsb
   return
 }

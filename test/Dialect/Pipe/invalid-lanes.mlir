@@ -33,7 +33,7 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, 
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
   // expected-error @+2 {{a must have 128 rows, but got}}
-  // expected-note @+1 {{an instruction has 128 lanes: load a tile of as many rows}}
+  // expected-note @+1 {{an instruction has 128 TMEM lanes: load a tile of as many rows}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
@@ -71,7 +71,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %a: !pipe.shared<
 func.func @bad(%acc: !pipe.tmem<128x128xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
   // expected-error @+2 {{b must have a row for each of 128 columns, of a pair for half of them, but got}}
-  // expected-note @+1 {{each block of a pair loads half of the rows of b}}
+  // expected-note @+1 {{each CTA of a pair loads half of the rows of b}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x128xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
@@ -488,7 +488,7 @@ func.func @bad(%w: !codes, %s: !scales) {
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
   // expected-error @+2 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
-  // expected-note @+1 {{a row of an operand in tensor memory is a lane, of which there are 128}}
+  // expected-note @+1 {{a row of an operand in tensor memory is a TMEM lane, of which there are 128}}
   %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
   return
 }
@@ -525,7 +525,7 @@ func.func @bad(%w: !pipe.shared<2x8704xi8>) {
 func.func @bad(%w: !pipe.shared<2x4608xi8>) {
   // (C499)
   // expected-error @+2 {{tile must be 128x128 of bf16 or f16, but got '!pipe.tmem<128x64xbf16>'}}
-  // expected-note @+1 {{a row of the source becomes 64 columns of 128 lanes}}
+  // expected-note @+1 {{a row of the source becomes 64 columns of 128 TMEM lanes}}
   %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x64xbf16>
   return
 }
@@ -535,7 +535,7 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C499)
   // expected-error @+2 {{tile must be 128x64 of bf16, but got '!pipe.tmem<128x64xf16>'}}
-  // expected-note @+1 {{a row of the source becomes 64 columns of 128 lanes}}
+  // expected-note @+1 {{a row of the source becomes 64 columns of 128 TMEM lanes}}
   %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xf16>
   return
 }

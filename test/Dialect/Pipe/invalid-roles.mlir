@@ -109,7 +109,7 @@ gpu.func @bad() kernel {
 
 // (C119)
 // expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
-// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<load warps 0 to 2 drives [tma]>
 
 // -----
@@ -117,21 +117,21 @@ gpu.func @bad() kernel {
 #twin = #pipe.role<mma warps 4 to 6 drives [tensor, scale_copy]>
 // (C119)
 // expected-error @+2 {{role mma must have one warp or two, whose elected thread issues for its engines, but got 3}}
-// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<mma warps 4 to 7 drives [tensor, scale_copy]>
 
 // -----
 
 // (C119)
 // expected-error @+2 {{role mma must have one warp, whose elected thread issues for its engines, but got 2}}
-// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<mma warps 4 to 6 drives [tensor]>
 
 // -----
 
 // (C119)
 // expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
-// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<load warps 0 to 4 drives [tma, threads]>
 
 // -----

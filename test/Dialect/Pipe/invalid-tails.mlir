@@ -4,7 +4,7 @@
 func.func private @twin(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>)
 // (C471)
 // expected-error @+2 {{map with a tail must have rows of elements, but got layout tiled_128x4}}
-// expected-note @+1 {{blocks of scales have no tail: leave 'tail' out}}
+// expected-note @+1 {{scale tiles have no tail: leave 'tail' out}}
 func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, tail>)
 
 // -----
@@ -96,7 +96,7 @@ gpu.func @together(%map: !map, %rows: i32, %i: i32) kernel attributes {known_clu
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
   // (C473)
-  // expected-error @+2 {{map with a tail must have tiles that one block loads, but got multicast}}
+  // expected-error @+2 {{map with a tail must have tiles that one CTA loads, but got multicast}}
   // expected-note @+1 {{leave 'multicast' out, or 'tail' in the type of the map}}
   %bad = pipe.load %map[%i, %i] rows %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
   gpu.return

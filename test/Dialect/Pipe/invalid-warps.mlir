@@ -170,7 +170,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
   // (C252)
   // expected-error @+2 {{scales of a must be f8E4M3FN for each 16 or f8E8M0FNU for each 32 of 128 elements, with layout tiled_128x4 and at least 128 rows, but got}}
-  // expected-note @+1 {{load a column of scales for each block of k, in whole blocks of 128 rows}}
+  // expected-note @+1 {{load a column of scales for each block of k, in whole scale tiles of 128 rows}}
   pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
@@ -192,7 +192,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %b: !pipe.shared<256x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   // (C252)
   // expected-error @+2 {{scales of b must be f8E4M3FN for each 16 or f8E8M0FNU for each 32 of 128 elements, with layout tiled_128x4 and at least 256 rows, but got}}
-  // expected-note @+1 {{load a column of scales for each block of k, in whole blocks of 128 rows}}
+  // expected-note @+1 {{load a column of scales for each block of k, in whole scale tiles of 128 rows}}
   pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<256x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>

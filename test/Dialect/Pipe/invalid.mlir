@@ -38,7 +38,7 @@ func.func private @bad(!pipe.shared<128x128xf4E2M1FN, swizzle_128B>)
 func.func private @twin(!pipe.shared<128x16xf8E4M3FN, tiled_128x4>)
 // (C103)
 // expected-error @+2 {{tiled_128x4 tile must have 64 rows or a multiple of 128, and a multiple of 4 columns, but got 32x16}}
-// expected-note @+1 {{scales are stored in blocks of 128 rows and 4 columns; round the tile up to whole blocks}}
+// expected-note @+1 {{scales are stored as scale tiles, 128x4; round the tile up to whole scale tiles}}
 func.func private @bad(!pipe.shared<32x16xf8E4M3FN, tiled_128x4>)
 
 // -----
@@ -132,7 +132,7 @@ func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32)
   %twin = pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
   // (C109)
   // expected-error @+2 {{tile must have the box of its map, '!pipe.shared<128x256xf4E2M1FN, swizzle_128B>', but got '!pipe.shared<64x256xf4E2M1FN, swizzle_128B>'}}
-  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one block loads}}
+  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one CTA loads}}
   %bad = pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
   return
 }
@@ -143,7 +143,7 @@ func.func @load(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %i: i32) {
   %twin = pipe.load %map[%i, %i] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !pipe.shared<64x128xbf16, swizzle_128B>
   // (C109)
   // expected-error @+2 {{panels of the tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<32x128xbf16, swizzle_128B>'}}
-  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one block loads}}
+  // expected-note @+1 {{the box of a map is a panel, as wide as the swizzle, or the part of it that one CTA loads}}
   %bad = pipe.load %map[%i, %i] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !pipe.shared<32x128xbf16, swizzle_128B>
   return
 }
@@ -176,8 +176,8 @@ func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %t: !pipe.glob
   %padded = pipe.load_scales %t[%i, %i] : !pipe.global<128x13xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   %twin = pipe.load_scales %s[%i, %i] blocks %i : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   // (C112)
-  // expected-error @+2 {{source's blocks of columns must be a multiple of the tile's 4, but got 5}}
-  // expected-note @+1 {{give the number of existing blocks with 'blocks %n'}}
+  // expected-error @+2 {{source's scale tiles of a row must be a multiple of the tile's 4, but got 5}}
+  // expected-note @+1 {{give the number of existing scale tiles with 'blocks %n'}}
   %bad = pipe.load_scales %s[%i, %i] : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -188,7 +188,7 @@ func.func @in_bounds(%s: !pipe.global<512x16xf8E4M3FN, tiled_128x4>, %t: !pipe.g
   %twin = pipe.load_scales %s[%i, %i] {in_bounds} : !pipe.global<512x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   // (C129)
   // expected-error @+2 {{'in_bounds' expects static rows of whole tiles of 256 rows, but got '!pipe.global<600x16xf8E4M3FN, tiled_128x4>'}}
-  // expected-note @+1 {{leave 'in_bounds' out: the last row of blocks then stands in for others}}
+  // expected-note @+1 {{leave 'in_bounds' out: the last scale tiles then stand in for others}}
   %bad = pipe.load_scales %t[%i, %i] {in_bounds} : !pipe.global<600x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -225,7 +225,7 @@ func.func @mma(%acc: !acc, %a: !data, %h: !half, %s: !scales, %p: i1) {
   pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !data, !scales, !data, !scales
   // (C114)
   // expected-error @+2 {{a must have 128 rows, but got 64}}
-  // expected-note @+1 {{load as many rows of a as a block has lanes of the accumulator}}
+  // expected-note @+1 {{load as many rows of a as a CTA has TMEM lanes of the accumulator}}
   pipe.mma %acc, %h scaled %s, %a scaled %s accumulate %p : !acc, !half, !scales, !data, !scales
   return
 }
@@ -269,7 +269,7 @@ func.func @mma(%acc: !acc, %a: !data, %b: !wide, %s: !scales, %w: !wscales, %p: 
   pipe.mma %acc, %a scaled %s, %b scaled %w accumulate %p : !acc, !data, !scales, !wide, !wscales
   // (C116)
   // expected-error @+2 {{b_scales must have at least 192 rows, but got 128}}
-  // expected-note @+1 {{copy the scales of whole blocks of 128 rows}}
+  // expected-note @+1 {{copy whole scale tiles of 128 rows}}
   pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !wide, !scales
   return
 }
@@ -361,7 +361,7 @@ func.func @store(%v: vector<32xf4E2M1FN>, %w: vector<16xf4E2M1FN>, %y: !pipe.glo
 func.func @store(%v: vector<4xf8E4M3FN>, %w: vector<2xf8E4M3FN>, %s: !pipe.global<128x30xf8E4M3FN, tiled_128x4>, %c: i32) {
   pipe.store %v, %s[%c, %c] : vector<4xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
   // (C118)
-  // expected-error @+2 {{vector must have the 4 columns of a block of scales, but got 2}}
+  // expected-error @+2 {{vector must have the 4 columns of a scale tile, but got 2}}
   // expected-note @+1 {{gather the scales of four blocks of a row first}}
   pipe.store %w, %s[%c, %c] : vector<2xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
   return
@@ -376,7 +376,7 @@ func.func @blockwise(%acc: !acc, %wide: !pipe.tmem<128x128xf32>, %x: !x, %h: !h)
   pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
   // (C125)
   // expected-error @+2 {{accumulator must have 64 columns, 16 for each of 4 slices, but got '!pipe.tmem<128x128xf32>'}}
-  // expected-note @+1 {{write an accumulator of these columns, of one block}}
+  // expected-note @+1 {{write an accumulator of these columns, of one CTA}}
   pipe.mma_blockwise %wide, %x, %h : !pipe.tmem<128x128xf32>, !x, !h
   return
 }

@@ -17,7 +17,7 @@ static StringRef needOfStaticSizes(BlockScaledMatmulOp op) {
   if (op.isGrouped())
     return "groups";
   if (op.addsRanges())
-    return "ranges of K";
+    return "split-K";
   if (op.getArithmetic())
     return "attribute 'arithmetic'";
   return "";

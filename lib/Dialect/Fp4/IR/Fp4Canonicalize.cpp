@@ -93,7 +93,7 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, PatternRewriter &rewriter) const override {
     DenseFPElementsAttr alpha;
     if (op.isDual())
-      return rewriter.notifyMatchFailure(op, "both products have an alpha or none has");
+      return rewriter.notifyMatchFailure(op, "both matmuls have an alpha or none has");
     if (!op.getAlpha() || !matchPattern(op.getAlpha(), m_Constant(&alpha)))
       return rewriter.notifyMatchFailure(op, "there is no constant alpha");
     if (!alpha.isSplat() || !alpha.getSplatValue<APFloat>().isExactlyValue(1.0))
@@ -185,11 +185,11 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "is no transposed matrix of static sizes");
     auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
     if (!product || !product->hasOneUse())
-      return rewriter.notifyMatchFailure(op, "is not all that becomes of a product");
+      return rewriter.notifyMatchFailure(op, "is not all that becomes of a matmul");
     if (!product.getEpilogueBody().empty())
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
-      return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
+      return rewriter.notifyMatchFailure(op, "threads multiply small M, not small N");
     if (product.getStreamK() || product.getSplitRows())
       return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())

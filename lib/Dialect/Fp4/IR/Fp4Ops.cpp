@@ -170,11 +170,11 @@ static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.getSplitK().value_or(1) > 1 || op.getOffsets())
     return withNote(
         op.emitOpError("expects neither 'split_k' nor operand 'offsets' with arithmetic fma"),
-        "leave 'arithmetic' out: products of the tensor core have both");
+        "leave 'arithmetic' out: matmuls of the tensor core have both");
   if (op.getGroups() && !llvm::all_equal(*op.getGroups()))
     return withNote(op.emitOpError("expects groups of equal size with arithmetic fma, but got ")
                         << op.getGroupsAttr(),
-                    "leave 'arithmetic' out: products of the tensor core have groups of any size");
+                    "leave 'arithmetic' out: matmuls of the tensor core have groups of any size");
   int64_t rows = lhs.type.isDynamicDim(0) ? 0 : lhs.type.getDimSize(0) / op.getNumGroups();
   if (rows >= 1 && rows <= BlockScaledMatmulOp::kMaxFmaRows)
     return success();
@@ -200,7 +200,7 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
                      " is that of a row and " + std::to_string(blockSize(op.getFormat())) +
                      " elements along K";
   if (quantize && quantize.isGrouped())
-    note = "these are the tiles of several groups; give the product the same " +
+    note = "these are the tiles of several groups; give the matmul the same " +
            std::string(quantize.getGroups() ? "'groups'" : "'offsets'") +
            " too, or leave them out of the quantizer";
   return verifyType(scales, // blockscaled_matmul (C6)
@@ -290,7 +290,7 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
               yielded == element && isResultType(element);
   if (!fits) // blockscaled_matmul (C12)
-    return withNote(op.emitOpError("body must take ")
+    return withNote(op.emitOpError("epilogue region must take ")
                         << types << " and yield " << element
                         << " in one block with fp4.yield, but got " << foundOf(body, yielded),
                     "it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of "
@@ -298,8 +298,8 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   std::string reason = whyNotElementwise(body, body.getNumArguments());
   if (reason.empty())
     return success();
-  return withNote(op.emitOpError("body must be elementwise, but ") << reason,
-                  "compute the rest outside of the product; fp4-fuse puts into the body what it "
+  return withNote(op.emitOpError("epilogue region must be elementwise, but ") << reason,
+                  "compute the rest outside of the matmul; fp4-fuse puts into the region what it "
                   "can"); // blockscaled_matmul
                           // (C12)
 }
@@ -338,8 +338,9 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   }
   if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
     return withNote(
-        op.emitOpError("epilogue inputs must have a body"),
-        "leave them out, or give the product a body that uses them"); // blockscaled_matmul (C13)
+        op.emitOpError("epilogue inputs must have an epilogue region"),
+        "leave them out, or give the matmul an epilogue region that "
+        "uses them"); // blockscaled_matmul (C13)
   return success();
 }
 

@@ -42,9 +42,9 @@ LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
   bool isFused = op.isDual() || !op.hasOnlyElements();
   if (op.usesFma() || isFused) { // blockscaled_matmul (C52)
     auto diag = op.emitOpError("expects no ")
-                << (isFused ? "other product or result" : "arithmetic fma")
+                << (isFused ? "other matmul or result" : "arithmetic fma")
                 << " for format fp8_block128, but got it";
-    diag.attachNote() << "these products have one result, and are on the tensor core";
+    diag.attachNote() << "these matmuls have one result, and are on the tensor core";
     return diag;
   }
   bool isKnown = !lhs.type.isDynamicDim(1); // else the program checks it when it runs

@@ -61,31 +61,31 @@ static LogicalResult verifyDual(BlockScaledMatmulOp op) {
   bool isPrepacked = op.getRhs2() && op.hasPrepackedRhs();
   if (static_cast<bool>(op.getRhs2()) != (isPrepacked || op.getRhs2Scales()))
     return withNote(op.emitOpError("expects operands 'rhs2' and 'rhs2_scales' together"),
-                    "pass both, or neither for a product of one rhs");
+                    "pass both, or neither for a matmul of one rhs");
   if (isPrepacked && op.getRhs2Scales())
     return withNote(op.emitOpError("expects no operand 'rhs2_scales' beside prepacked weights"),
                     "leave it out: tiles of fp4.prepack contain their scales");
   if (op.getAlpha2() && !op.getRhs2())
     return withNote(op.emitOpError("expects operand 'alpha2' only beside 'rhs2', but got one"),
-                    "leave it out; 'alpha' is the factor of the one product");
+                    "leave it out; 'alpha' is the factor of the one matmul");
   if (!op.getRhs2())
     return success();
   if (failed(verifyType(operand(op, "rhs2", op.getRhs2()), rankedType(op.getRhs()),
-                        "both products have the shape of the result")) ||
+                        "both matmuls have the shape of the result")) ||
       (!isPrepacked && failed(verifyType(operand(op, "rhs2_scales", op.getRhs2Scales()),
                                          rankedType(op.getRhsScales())))))
     return failure();
   if (static_cast<bool>(op.getAlpha()) != static_cast<bool>(op.getAlpha2()))
     return withNote(
-        op.emitOpError("expects operands 'alpha' and 'alpha2' of a dual product together"),
-        "pass a constant 1.0 for the product that needs no factor");
+        op.emitOpError("expects operands 'alpha' and 'alpha2' of a dual GEMM together"),
+        "pass a constant 1.0 for the matmul that needs no factor");
   if (op.getAlpha2() &&
       failed(verifyType(operand(op, "alpha2", op.getAlpha2()), rankedType(op.getAlpha()))))
     return failure();
   if (op.getEpilogue())
     return withNote(
-        op.emitOpError("expects no attribute 'epilogue' in a dual product, but got one"),
-        "write its steps in the body");
+        op.emitOpError("expects no attribute 'epilogue' in a dual GEMM, but got one"),
+        "write its steps in the epilogue region");
   return success();
 }
 
@@ -103,18 +103,18 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
   if (what.empty())
     return success();
   if (op.getEpilogueBody().empty()) {
-    auto diag = op.emitOpError("expects a body beside ") << what << ", but got none";
-    diag.attachNote() << "the body says what becomes of the sums, and in which type";
+    auto diag = op.emitOpError("expects an epilogue region beside ") << what << ", but got none";
+    diag.attachNote() << "the epilogue region says what becomes of the sums, and in which type";
     return diag;
   }
   if (op.addsRanges() || op.usesFma())
     return withNote(
-        op.emitOpError("expects no ranges of K and no arithmetic fma beside ") << what,
-        "leave them out, or compute it with an operation of its own behind the product");
+        op.emitOpError("expects no split-K and no arithmetic fma beside ") << what,
+        "leave them out, or compute it with an operation of its own behind the matmul");
   if (op.isGrouped() && (op.getWithAmax() || op.quantizesColumns()))
     return withNote(op.emitOpError("expects no groups beside ")
                         << (op.getWithAmax() ? "attribute 'with_amax'" : "columnwise outputs"),
-                    "compute it with an operation of its own behind the product");
+                    "compute it with an operation of its own behind the matmul");
   return success();
 }
 
@@ -170,7 +170,7 @@ static LogicalResult verifySideResults(BlockScaledMatmulOp op, unsigned first, i
   if (isTiled && op.isGrouped())
     return verifyType(scales, scaleListOfGroups(op, plain),
                       "tiled scales are a list of the tiles of all groups, each padded to 128 rows "
-                      "and 4 blocks, as a product of these groups takes them");
+                      "and 4 blocks, as a matmul of these groups takes them");
   return verifyType(scales, isTiled ? withScaleLayout(plain, ScaleLayout::Tiled128x4) : plain);
 }
 

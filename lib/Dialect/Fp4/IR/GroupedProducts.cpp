@@ -90,7 +90,7 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
   if (op.getGroups())
     return verifyGroups(lhs, op.getGroups());
   if (failed(verifyNumbersOfOffsets(op, op.getOffsets(),
-                                    "multiply so many groups with several products")))
+                                    "multiply so many groups with several matmuls")))
     return failure();
   if (!lhs.type.isDynamicDim(0) || (op.hasFloatLhs() && op.hasOnlyElements()))
     return success();
@@ -130,7 +130,7 @@ LogicalResult verify::verifyUnspecifiedRows(BlockScaledMatmulOp op) {
   if (!op.getUnspecifiedRows() || op.getOffsets())
     return success();
   auto diag = op.emitOpError("expects attribute 'unspecified_rows' with operand 'offsets' alone");
-  diag.attachNote() << "without 'offsets' every row of the result is of the product, or of a group";
+  diag.attachNote() << "without 'offsets' every row of the result is of the matmul, or of a group";
   return diag;
 }
 
@@ -158,7 +158,7 @@ LogicalResult verify::verifyGroupAlpha(BlockScaledMatmulOp op) {
                       "beside a lhs without scales groups may have a factor for each row, M x 1");
   return verifyType(operand(op, "alpha", op.getAlpha()),
                     RankedTensorType::get({op.getNumGroups()}, Float32Type::get(op.getContext())),
-                    "a product of groups has one alpha, or one for each group");
+                    "a grouped matmul has one alpha, or one for each group");
 }
 
 /// blockscaled_matmul (C16): operands and alpha of groups.
@@ -279,15 +279,15 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
     return withNote(
         op.emitOpError("attribute 'split_k' must be 1 to ")
             << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits,
-        "a range has at least one slice of 256 elements of K; leave 'split_k' out for one range");
+        "a part has at least one slice of 256 elements of K; leave 'split_k' out for one part");
   if (op.isGrouped() && splits > 1)
     return withNote(
-        op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one"),
-        "leave it out: groups give all multiprocessors work");
+        op.emitOpError("expects no attribute 'split_k' in a grouped matmul, but got one"),
+        "leave it out: groups give all SMs work");
   if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
     return success();
   constexpr int64_t kMostTileRows = 512; // (C456): every split-K part has whole tiles
   return verifyWorkspace(op, "split_k",
                          splits * llvm::alignTo(lhs.type.getDimSize(0), kMostTileRows),
-                         "take fewer ranges of K, or cut the rows into several products");
+                         "take fewer split-K parts, or cut the rows into several matmuls");
 }

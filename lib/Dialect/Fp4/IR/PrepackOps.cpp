@@ -135,7 +135,7 @@ LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
                         << (hasByteLhs(op)     ? "rhs that is not prepacked"
                             : op.hasFloatLhs() ? "lhs of another type"
                                                : "lhs with scales"),
-                    "leave 'arithmetic' out: products of other operands have one order of sums");
+                    "leave 'arithmetic' out: matmuls of other operands have one order of sums");
   RankedTensorType rhs = rankedType(op.getRhs());
   if (haveRowPowers(rhs))
     return success();
@@ -165,18 +165,18 @@ static LogicalResult verifyScaledLhs(BlockScaledMatmulOp op) {
 /// blockscaled_matmul (C17): what has no scales.
 LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.usesFma())
-    return withNote(op.emitOpError("expects scales of both operands in a product of threads"),
+    return withNote(op.emitOpError("expects scales of both operands in a matmul of threads"),
                     "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
   if (!op.hasOnlyElements())
     return withNote(
-        op.emitOpError("expects scales of both operands in a product with other results"),
-        "quantize lhs with fp4.quantize, or compute the other results behind the product");
+        op.emitOpError("expects scales of both operands in a matmul with other results"),
+        "quantize lhs with fp4.quantize, or compute the other results behind the matmul");
   bool isGate = op.hasPrepackedRhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
   if (op.isDual() && !isGate)
     return withNote(op.emitOpError("expects scales of both operands, or a lhs of bf16 or f16 and "
                                    "prepacked weights, beside operand 'rhs2'"),
                     "prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two "
-                    "products and an operation behind them");
+                    "matmuls and an operation behind them");
   if (op.hasF32Scales())
     return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
                     "quantize lhs with fp4.quantize in format fp8_block128");

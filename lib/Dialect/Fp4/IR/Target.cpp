@@ -94,7 +94,7 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
     InFlightDiagnostic diag = op->emitOpError()
                               << "attribute " << Fp4Dialect::kPlanAttr
                               << " must have no 'max_rows', but got " << attribute.getValue();
-    diag.attachNote() << "plans for few rows are those of " << Fp4Dialect::kRowPlansAttr;
+    diag.attachNote() << "small-M plans are those of " << Fp4Dialect::kRowPlansAttr;
     return diag;
   }
   return verifyForAllDepths(op, attribute.getName(), attribute.getValue());
@@ -122,7 +122,7 @@ static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp>(op))
     return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr
                                       << " must be on a fp4.blockscaled_matmul",
-                    "remove it: only products have plans for few rows");
+                    "remove it: only matmuls have small-M plans");
   if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
     return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
                                       << ", but got " << attribute.getValue(),
@@ -153,13 +153,13 @@ static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp>(op))
     return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr
                                       << " must be on a fp4.blockscaled_matmul",
-                    "remove it: only products have plans for sizes");
+                    "remove it: only matmuls have plans for sizes");
   std::string why = whyNoSizePlans(attribute.getValue(), op->getAttr(Fp4Dialect::kPlanAttr));
   if (why.empty())
     return success();
   return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr << ' ' << why
                                     << ", but got " << attribute.getValue(),
-                  "--emit=mlir --compile-to=planned shows such plans of a product with dynamic N "
+                  "--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N "
                   "or K; or remove it and let the compiler plan");
 }
 

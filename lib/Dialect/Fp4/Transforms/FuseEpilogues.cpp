@@ -48,11 +48,11 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
     return "'linalg.generic' has a plan for a kernel of its own";
   for (Operation *user : product.getResult().getUsers())
     if (user != op)
-      return ("'" + user->getName().getStringRef() + "' reads the product too").str();
+      return ("'" + user->getName().getStringRef() + "' reads the matmul too").str();
   if (!product.getEpilogueBody().empty())
-    return "the product has a body already";
+    return "the matmul has an epilogue region already";
   if (product.getOffsets() && !product.getUnspecifiedRows())
-    return "rows of the product that are of no group are zero, and those of its result may be not";
+    return "rows of the matmul that are of no group are zero, and those of its result may be not";
   if (op->getNumResults() != 1)
     return "it has several results";
   if (type.getRank() != 2)
@@ -62,34 +62,34 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
     return reason;
   for (OpOperand *input : op.getDpsInputOperands())
     if (input->get() == product.getResult() && !op.getMatchingIndexingMap(input).isIdentity())
-      return "it reads the product in another order";
+      return "it reads the matmul in another order";
   return whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
 }
 
 /// Why two matmuls, whose elements alone `op` reads, are not one dual GEMM.
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
-    return "the products have no common lhs";
+    return "the matmuls have no common lhs";
   bool isBytes = isa<Float8E4M3FNType>(getElementTypeOrSelf(x.getLhs()));
   if (x.hasFloatLhs() && (isBytes || !x.hasPrepackedRhs()))
-    return "the lhs has no scales, and it or the weights are not those of a dual product";
+    return "the lhs has no scales, and it or the weights are not those of a dual GEMM";
   if (!x.hasFloatLhs() && x.hasPrepackedRhs())
     return "the lhs has scales, and the weights are prepacked";
   if (x.getGroupsAttr() != y.getGroupsAttr() || x.getOffsets() != y.getOffsets())
-    return "the products have different groups";
+    return "the matmuls have different groups";
   if (x.hasF32Scales() || y.hasF32Scales())
-    return "products of format fp8_block128 are single";
+    return "matmuls of format fp8_block128 are single";
   if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
       x.getRhs().getType() != y.getRhs().getType())
-    return "the products differ in their format, or in the type of their rhs";
+    return "the matmuls differ in their format, or in the type of their rhs";
   if (static_cast<bool>(x.getAlpha()) != static_cast<bool>(y.getAlpha()) ||
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
-    return "the products have alphas of different types";
+    return "the matmuls have alphas of different types";
   for (BlockScaledMatmulOp product : {x, y}) {
     if (product.addsRanges() || product.getEpilogue() || product.usesFma())
-      return "a product has ranges of K, steps or arithmetic of its own";
+      return "a matmul has split-K, steps or arithmetic of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr))
-      return "a product has a plan for a kernel of its own";
+      return "a matmul has a plan for a kernel of its own";
     if (std::string reason = whyNot(op, product); !reason.empty())
       return reason;
   }
@@ -206,7 +206,7 @@ bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
     std::string reason = whyNotDual(op, products[0], products[1]);
     if (reason.empty()) {
       auto fused = absorb(rewriter, op, {products[1], products[0]});
-      remark::passed(fused.getLoc(), named(kDual)) << "two products of one lhs are one";
+      remark::passed(fused.getLoc(), named(kDual)) << "two matmuls of one lhs are one";
       return true;
     }
     remark::missed(op.getLoc(), named(kDual)) << remark::reason("{0}", reason);
@@ -216,6 +216,6 @@ bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
     return false;
   }
   auto fused = absorb(rewriter, op, products.front());
-  remark::passed(fused.getLoc(), named()) << "the product's epilogue computes what follows it";
+  remark::passed(fused.getLoc(), named()) << "the matmul's epilogue computes what follows it";
   return true;
 }

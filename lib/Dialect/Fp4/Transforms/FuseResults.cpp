@@ -90,9 +90,9 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
     return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
   if (op->getBlock() != product->getBlock())
-    return "the product is in another block";
+    return "the matmul is in another block";
   if (product.addsRanges())
-    return "the product has sums of ranges of K";
+    return "the matmul has partial sums of split-K";
   if (product.usesFma())
     return "threads multiply, which have few elements of a row";
   if (product.hasFloatLhs())
@@ -100,7 +100,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
   if (product.hasPrepackedRhs())
     return "the weights are prepacked";
   if (product.hasF32Scales())
-    return "products of format fp8_block128 give their elements alone";
+    return "matmuls of format fp8_block128 give their elements alone";
   return {};
 }
 
@@ -111,13 +111,13 @@ std::string whyNotGroups(QuantizeOp op, BlockScaledMatmulOp product) {
   if (product.getOffsets() != op.getOffsets())
     return "rows of no group are zero, and their codes and scales may be not";
   if (product.getUnspecifiedRows())
-    return "the product leaves tiles of scales that the quantizer clears";
+    return "the matmul leaves tiles of scales that the quantizer clears";
   if (op.hasColumnwise())
     return "blocks of columns span groups";
   bool isTiled = scaleLayout(op.getScales().getType()).has_value();
   bool haveSame =
       op.isGrouped() ? op.getGroups() == product.getGroups() && !op.getAmax() : !isTiled;
-  return haveSame ? "" : "the quantizer has other groups than the product, or an amax for each";
+  return haveSame ? "" : "the quantizer has other groups than the matmul, or an amax for each";
 }
 
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
@@ -125,7 +125,7 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   int64_t block = op.getBlockSize();
   int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
   if (product.getQuantizeRecipe() || product.getWithAmax())
-    return "the product quantizes its elements, or has their amax, already";
+    return "the matmul quantizes its elements, or has their amax, already";
   if (std::string reason = whyNotGroups(op, product); !reason.empty())
     return reason;
   if (op.getPerRow())
@@ -161,14 +161,14 @@ bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   if (std::string reason = whyNotQuantizer(op, product); !reason.empty())
     return missed(op, kQuantize, reason);
   if (op.getAmax() && failed(moveValueDefinitions(rewriter, {op.getAmax()}, product)))
-    return missed(op, kQuantize, "its amax is computed from the product, or cannot move before it");
+    return missed(op, kQuantize, "its amax is computed from the matmul, or cannot move before it");
   Added added{op.getAmax(), op.getRecipe(), {}};
   if (op.getOutputs() != Outputs::Rowwise)
     added.outputs = OutputsAttr::get(op.getContext(), op.getOutputs());
   auto fused = addResults(rewriter, product, op, op->getResultTypes(), added);
   remark::passed(fused.getLoc(), named(kQuantize))
-      << (fused.getResult() ? "the product gives its elements and their codes and scales"
-                            : "the product gives codes and scales, and its elements are not stored");
+      << (fused.getResult() ? "the matmul gives its elements and their codes and scales"
+                            : "the matmul gives codes and scales, and its elements are not stored");
   return true;
 }
 
@@ -178,11 +178,11 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
     return false;
   std::string reason;
   if (product.getWithAmax())
-    reason = "the product gives an amax already";
+    reason = "the matmul gives an amax already";
   else if (op.isGrouped() || op.hasLines())
     reason = "it is not one amax of the whole";
   else if (product.isGrouped())
-    reason = "the product is one of groups";
+    reason = "the matmul is grouped";
   else if (op.getNan() != NanPolicy::Drop)
     reason = "a NaN makes the amax NaN";
   else
@@ -190,6 +190,6 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
   if (!reason.empty())
     return missed(op, kAmax, reason);
   auto fused = addResults(rewriter, product, op, op->getResultTypes(), {{}, {}, {}, true});
-  remark::passed(fused.getLoc(), named(kAmax)) << "the product gives the amax of its elements";
+  remark::passed(fused.getLoc(), named(kAmax)) << "the matmul gives the amax of its elements";
   return true;
 }

@@ -62,8 +62,8 @@ hw::ClusterDirection fp4::pipe::toHardware(Direction direction) {
 }
 
 StringRef fp4::pipe::spellBlocksAlong(Direction direction) {
-  return direction == Direction::M   ? "blocks along m"
-         : direction == Direction::N ? "blocks along n"
+  return direction == Direction::M   ? "CTAs along m"
+         : direction == Direction::N ? "CTAs along n"
                                      : "pairs along m";
 }
 

@@ -205,7 +205,7 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
     return withNote(
         emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
                     << ", whose elected thread issues for its engines, but got " << end - first,
-        "one thread issues copies and products: leave one warp to them, and give 'threads' or "
+        "one thread issues copies and MMAs: leave one warp to them, and give 'threads' or "
         "'convert' to another role");
   if (registers && (registers % 8 || registers < 24 || registers > 256))
     return withNote(

@@ -156,7 +156,7 @@ static LogicalResult verifyLeaderRole(RoleRegionOp region) {
               << " drives the tensor cores of pairs, so it must drive tensor and scale_copy only, "
                  "but it drives "
               << stringifyEngine(engine),
-          "give the other engines to a role of their own, because the second block of a pair skips "
+          "give the other engines to a role of their own, because the second CTA of a pair skips "
           "this one");
   return success();
 }

@@ -55,7 +55,7 @@ LogicalResult fp4::pipe::verifyConvertible(Operation *op, StringRef name, Shared
                         << "scales of " << name << " must have layout tiled_128x4, a column "
                         << "for each block of " << data.getColumns() << " elements, and at least "
                         << data.getRows() << " rows, but got " << scales,
-                    "copy blocks of 128 rows of the scales beside the tile");
+                    "copy scale tiles of 128 rows beside the tile");
   return success();
 }
 
@@ -219,7 +219,8 @@ static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name
                                      Float8E4M3FNType::get(context), FragmentKind::Wgmma);
   if (held != ofWeights)
     return withNote(op->emitOpError()
-                        << "held weights must be " << ofWeights << ", but got " << held,
+                        << "register-resident weights must be " << ofWeights << ", but got "
+                        << held,
                     "take the result of pipe.hold_weights"); // (C318)
   auto ofTile =
       SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
@@ -394,8 +395,8 @@ static LogicalResult verifyStaged(StoreFragmentOp op) {
   if (isOfLastToJoin(op))
     return withNote(
         op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
-                       "are the last to join"),
-        "leave 'staged' out where joined results are stored"); // (C333)
+                       "are the last to arrive"),
+        "leave 'staged' out where reduced results are stored"); // (C333)
   constexpr int64_t warpgroup = 128, together = 8;
   auto type = cast<VectorType>(op.getValue().getType());
   auto region = op->getParentOfType<RoleRegionOp>();

@@ -35,7 +35,7 @@ LogicalResult JoinOp::verify() {
                     "write 'of N' or 'of %n', and not both"); // (C419)
   if (getParts() && int64_t(*getParts()) < 2)
     return withNote(emitOpError() << "parts must be at least 2, but got " << int64_t(*getParts()),
-                    "one part has nothing to join: leave the operation out"); // (C171)
+                    "one part has nothing to reduce: leave the operation out"); // (C171)
   return success();
 }
 
@@ -64,7 +64,7 @@ LogicalResult JoinFragmentOp::verify() {
     return withNote(
         emitOpError() << "accumulators must be one or several of one type, but got "
                       << getAccumulators().getTypes(),
-        "join accumulators of different types with an operation for each type"); // (C260)
+        "reduce accumulators of different types with an operation for each type"); // (C260)
   FragmentType type = getFragmentType();
   if (failed(verifySums(*this, "accumulator", type))) // (C260)
     return failure();
@@ -75,10 +75,10 @@ LogicalResult JoinFragmentOp::verify() {
                                   << columns,
                     "take fewer columns for each piece"); // (C260)
   if (clusterOf(*this).m < 2)
-    return withNote(emitOpError() << "expects a cluster of at least 2 blocks along m, but got "
+    return withNote(emitOpError() << "expects a cluster of at least 2 CTAs along m, but got "
                                   << clusterOf(*this).m,
                     "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join "
-                    "where blocks share no memory"); // (C261)
+                    "where CTAs share no memory"); // (C261)
   return success();
 }
 
@@ -107,15 +107,15 @@ LogicalResult JoinLanesOp::verify() {
   if (!acc.isAccumulator() || acc.isOfHalves())
     return withNote(
         emitOpError() << "accumulator must have 128 rows of f32, or 256 of a pair, but got " << acc,
-        "take an accumulator of 128 lanes for each block"); // (C520)
+        "take an accumulator of 128 TMEM lanes for each CTA"); // (C520)
   int64_t joined = getNumJoined(), width = getWidth(), columns = getColumnsOfGroup();
   if (joined < 2)
     return withNote(emitOpError() << "expects a cluster of at least 2 "
-                                  << (acc.getPair() ? "pairs" : "blocks") << " along m, but got "
+                                  << (acc.getPair() ? "pairs" : "CTAs") << " along m, but got "
                                   << joined,
-                    acc.getPair() ? "a cluster of two pairs has 4 blocks along m"
+                    acc.getPair() ? "a cluster of two pairs has 4 CTAs along m"
                                   : "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, "
-                                    "or pipe.join where blocks share no memory"); // (C521)
+                                    "or pipe.join where CTAs share no memory"); // (C521)
   constexpr int64_t unit = 4, most = 128;
   int64_t groups = groupsOfRole(*this) ? 1 : 2; // before there are roles, they may have two
   if (width % unit == 0 && width <= most && width * joined * groups >= columns)
@@ -124,7 +124,7 @@ LogicalResult JoinLanesOp::verify() {
                                 << " elements, at most " << most << ", of which " << joined
                                 << " have the " << columns << " columns of a warpgroup, but got "
                                 << getSums().getType(),
-                  "divide the columns among the blocks, rounded up to 4"); // (C522)
+                  "divide the columns among the CTAs, rounded up to 4"); // (C522)
 }
 
 LogicalResult FetchOp::verify() { // (C172)

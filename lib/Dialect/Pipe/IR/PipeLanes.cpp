@@ -39,7 +39,7 @@ LogicalResult MmaDenseOp::verify() {
     return failure();
   if (a.getRows() != kMmaM)
     return withNote(emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
-                    "an instruction has 128 lanes: load a tile of as many rows"); // (C373)
+                    "an instruction has 128 TMEM lanes: load a tile of as many rows"); // (C373)
   int64_t columns = acc.getColumns();
   if (!acc.isAccumulator() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
     return withNote(emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
@@ -49,7 +49,7 @@ LogicalResult MmaDenseOp::verify() {
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
     return withNote(emitOpError() << "b must have a row for each of " << columns
                                   << " columns, of a pair for half of them, but got " << b,
-                    "each block of a pair loads half of the rows of b"); // (C373)
+                    "each CTA of a pair loads half of the rows of b"); // (C373)
   return success();
 }
 
@@ -70,7 +70,7 @@ LogicalResult ConvertLanesOp::verify() {
   if (!isa<Float4E2M1FNType>(source.getElementType()) || source.getRows() != kMmaM)
     return withNote(
         emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got " << source,
-        "a row of an operand in tensor memory is a lane, of which there are 128"); // (C467)
+        "a row of an operand in tensor memory is a TMEM lane, of which there are 128"); // (C467)
   if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
     return failure();
   if (bool(getResult()) == bool(getDest()))
@@ -126,7 +126,7 @@ LogicalResult UnpackLanesOp::verify() {
   return withNote(emitOpError() << "tile must be " << expected[0] << "x" << expected[1]
                                 << " of bf16" << (isScaled16 ? " or f16" : "") << ", but got "
                                 << tile,
-                  "a row of the source becomes 64 columns of 128 lanes"); // (C499)
+                  "a row of the source becomes 64 columns of 128 TMEM lanes"); // (C499)
 }
 
 LogicalResult MmaLanesOp::verify() {

@@ -48,7 +48,7 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
   return withNote(op.emitOpError()
                       << "buffer of a map of " << int64_t(op.getColumns())
                       << " columns of scales must be a row-major memref of rank 3 with " << blocks
-                      << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
+                      << "x" << kScaleBlockBytes << "xi8 per row of scale tiles, but got "
                       << op.getBuffer().getType(),
                   "fp4.swizzle_scales makes such a buffer");
 }

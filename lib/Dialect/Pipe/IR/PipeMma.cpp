@@ -72,7 +72,7 @@ static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int
   if (scales.getRows() < rows)
     return withNote(op.emitOpError() << name << " must have at least " << rows << " rows, but got "
                                      << scales.getRows(),
-                    "copy the scales of whole blocks of 128 rows");
+                    "copy whole scale tiles of 128 rows");
   return success();
 }
 
@@ -103,8 +103,8 @@ static LogicalResult verifyK96(MmaOp op) {
     return success();
   return withNote(op.emitOpError()
                       << "b_scales of instructions of K = 96 must have " << rows
-                      << " rows, those of the accumulator in whole blocks, but got " << scales,
-                  "copy the scales of every column, in blocks of 128");
+                      << " rows, those of the accumulator in whole scale tiles, but got " << scales,
+                  "copy the scales of every column, in scale tiles of 128 rows");
 }
 
 /// (C486) A part has instructions of the tile, and groups of four scales of its own.
@@ -151,13 +151,13 @@ static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType a, SharedTyp
   int64_t rows = acc.getRowsOfBlock();
   if (a.getRows() != rows) // (C114)
     return withNote(op.emitOpError() << "a must have " << rows << " rows, but got " << a.getRows(),
-                    "load as many rows of a as a block has lanes of the accumulator");
+                    "load as many rows of a as a CTA has TMEM lanes of the accumulator");
   int64_t blocks = acc.getPair() ? 2 : 1;
   if (b.getRows() * blocks != acc.getColumns()) // (C114)
     return withNote(op.emitOpError() << "b must have as many rows as the accumulator has columns"
-                                     << (blocks > 1 ? " for each block of the pair, " : ", ")
+                                     << (blocks > 1 ? " for each CTA of the pair, " : ", ")
                                      << acc.getColumns() / blocks << ", but got " << b.getRows(),
-                    blocks > 1 ? "each block of the pair loads half of the rows of b"
+                    blocks > 1 ? "each CTA of the pair loads half of the rows of b"
                                : "load a row of b for each column of the accumulator");
   return success();
 }
@@ -218,6 +218,6 @@ LogicalResult MmaBlockwiseOp::verify() { // (C125)
     return withNote(emitOpError() << "accumulator must have " << columns << " columns, "
                                   << b.getRows() << " for each of " << getSlices()
                                   << " slices, but got " << acc,
-                    "write an accumulator of these columns, of one block");
+                    "write an accumulator of these columns, of one CTA");
   return success();
 }

@@ -189,7 +189,7 @@ static LogicalResult verifyParts(LoadOp op, SharedType tile) {
                           tile.getColumns() % (columnParts * kScaleBlockColumns)))
     return withNote(op.emitOpError()
                         << "each of the " << parts << ' ' << blocks
-                        << " must load as many blocks of 128x4 scales, side by side, but got "
+                        << " must load as many scale tiles of 128x4, side by side, but got "
                         << tile,
                     "take a smaller cluster, or a wider tile");
   int64_t rows = tile.getRows() / rowParts;
@@ -215,7 +215,7 @@ static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
     return success();
   return withNote(op.emitOpError()
                       << "tile of two halves must have a map of 128x4 scales and at most 2 "
-                         "blocks that load it, but got "
+                         "CTAs that load it, but got "
                       << map << " and " << op.getParts(),
                   "make the map of 128x4 boxes, and leave 'multicast' out beyond a pair");
 }
@@ -230,7 +230,7 @@ static LogicalResult verifyTail(LoadOp op) {
                     "leave the rows out, or write 'tail' in the type of the map");
   if (op.getMulticast())
     return withNote(
-        op.emitOpError("map with a tail must have tiles that one block loads, but got multicast"),
+        op.emitOpError("map with a tail must have tiles that one CTA loads, but got multicast"),
         "leave 'multicast' out, or 'tail' in the type of the map");
   auto rows = op.getRows() ? op.getRows().getDefiningOp<ExistingRowsOp>() : ExistingRowsOp();
   if (rows && int64_t(rows.getBox()) == map.getRows())
@@ -262,13 +262,13 @@ LogicalResult LoadOp::verify() {
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
     return withNote(
-        emitOpError() << (parts > 1    ? "each block's part of the tile"
+        emitOpError() << (parts > 1    ? "each CTA's part of the tile"
                           : panels > 1 ? "panels of the tile"
                                        : "tile")
                       << " must have the box of its map, "
                       << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
                       << ", but got " << tile,
-        "the box of a map is a panel, as wide as the swizzle, or the part of it that one block "
+        "the box of a map is a panel, as wide as the swizzle, or the part of it that one CTA "
         "loads");
   return success();
 }
@@ -294,7 +294,7 @@ static LogicalResult verifyInBounds(LoadScalesOp op) {
     InFlightDiagnostic diag = op.emitOpError()
                               << "'in_bounds' expects static rows of whole tiles of "
                               << op.getTileType().getRows() << " rows, but got " << source;
-    diag.attachNote() << "leave 'in_bounds' out: the last row of blocks then stands in for others";
+    diag.attachNote() << "leave 'in_bounds' out: the last scale tiles then stand in for others";
     return diag;
   }
   return success();
@@ -317,7 +317,7 @@ LogicalResult LoadScalesOp::verify() {
   if (tile.getRows() % kScaleBlockRows) // (C111)
     return withNote(emitOpError() << "tile must have a multiple of " << kScaleBlockRows
                                   << " rows, but got " << tile.getRows(),
-                    "round the tile up to whole blocks of 128 rows");
+                    "round the tile up to whole scale tiles of 128 rows");
   if (failed(verifyColumns(*this, getSource()))) // (C492)
     return failure();
   MatrixOp matrix = matrixOf(getSource());
@@ -330,9 +330,9 @@ LogicalResult LoadScalesOp::verify() {
   bool isWhole = source.hasDynamicColumns() || source.getScaleBlockColumns() % tileBlocks == 0;
   if (!getBlocks() && !isWhole) { // (C112)
     InFlightDiagnostic diag = emitOpError()
-                              << "source's blocks of columns must be a multiple of the tile's "
+                              << "source's scale tiles of a row must be a multiple of the tile's "
                               << tileBlocks << ", but got " << source.getScaleBlockColumns();
-    diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
+    diag.attachNote() << "give the number of existing scale tiles with 'blocks %n'";
     return diag;
   }
   return verifyInBounds(*this);
@@ -536,7 +536,7 @@ LogicalResult StoreOp::verify() {
         "store at least 16 bytes at a time: codes of smaller vectors share them");
   if (dest.isScales() && count != kScaleBlockColumns) // (C118)
     return withNote(emitOpError() << "vector must have the " << kScaleBlockColumns
-                                  << " columns of a block of scales, but got " << count,
+                                  << " columns of a scale tile, but got " << count,
                     "gather the scales of four blocks of a row first");
   if (getTransposed() && // (C200)
       (dest.isScales() || vector.getElementTypeBitWidth() < 8))

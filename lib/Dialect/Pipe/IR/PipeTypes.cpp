@@ -335,7 +335,7 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
                     << " tile must have 64 rows or a multiple of 128, and a multiple of 4 "
                        "columns, but got "
                     << shape[0] << "x" << shape[1],
-        "scales are stored in blocks of 128 rows and 4 columns; round the tile up to whole blocks");
+        "scales are stored as scale tiles, 128x4; round the tile up to whole scale tiles");
   if (!isScaleElementType(element))
     return withNote(emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got "
                                 << element,
@@ -389,7 +389,7 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
   if (tail && layout == Layout::Tiled128x4) // (C471)
     return withNote(emitError() << "map with a tail must have rows of elements, but got layout "
                                 << stringifyLayout(layout),
-                    "blocks of scales have no tail: leave 'tail' out");
+                    "scale tiles have no tail: leave 'tail' out");
   if (layout == Layout::Halves128x4) // (C423)
     return withNote(emitError() << "box of scales must have layout tiled_128x4, but got "
                                 << stringifyLayout(layout),

@@ -86,7 +86,7 @@ static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data
                       << "each 32 of " << data.getColumns()
                       << " elements, with layout tiled_128x4 and at least " << data.getRows()
                       << " rows, but got " << scales,
-                  "load a column of scales for each block of k, in whole blocks of 128 rows");
+                  "load a column of scales for each block of k, in whole scale tiles of 128 rows");
 }
 
 /// (C469) Where A has no scales, they are 1: of an instruction that has those of one type.

@@ -441,7 +441,7 @@ static LogicalResult setBlockSize(gpu::GPUFuncOp kernel, RolePlanAttr plan) {
   int32_t threads = plan.getNumThreads();
   std::optional<ArrayRef<int32_t>> size = kernel.getKnownBlockSize();
   if (size && ((*size)[0] != threads || (*size)[1] != 1 || (*size)[2] != 1))
-    return fp4::withNote(kernel.emitOpError() << "expects a block of the " << threads
+    return fp4::withNote(kernel.emitOpError() << "expects a CTA of the " << threads
                                               << " threads of its role plan, but got " << (*size)[0]
                                               << "x" << (*size)[1] << "x" << (*size)[2],
                          "launch the threads of the plan, or change the warps of its roles");

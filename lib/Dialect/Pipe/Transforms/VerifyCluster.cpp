@@ -18,13 +18,13 @@ static LogicalResult verifySize(gpu::GPUFuncOp kernel, ArrayRef<int32_t> size,
                                 const hw::TargetModel &target) {
   if (llvm::any_of(size, [](int32_t blocks) { return blocks < 1; }) || size[2] != 1)
     return withNote(kernel.emitOpError()
-                        << "cluster must have at least one block along m and n, and one "
+                        << "cluster must have at least one CTA along m and n, and one "
                            "along z, but got "
                         << size[0] << "x" << size[1] << "x" << size[2],
                     "write known_cluster_size = array<i32: M, N, 1>");
   int64_t blocks = int64_t(size[0]) * size[1];
   if (int64_t most = hw::mostClusterBlocks(target); blocks > most)
-    return withNote(kernel.emitOpError() << "cluster must have at most " << most << " blocks on "
+    return withNote(kernel.emitOpError() << "cluster must have at most " << most << " CTAs on "
                                          << StringRef(target.name) << ", but got " << blocks,
                     "take a smaller cluster");
   return success();
@@ -38,8 +38,8 @@ static LogicalResult verifyGrid(Operation *op, ArrayRef<std::optional<int64_t>> 
       return withNote(
           op->emitOpError() << "grid must be a multiple of the cluster, " << size[0] << "x"
                             << size[1] << "x" << size[2] << ", but one dimension has " << *extent
-                            << " blocks",
-          "round the grid up to whole clusters, and let blocks without work do nothing");
+                            << " CTAs",
+          "round the grid up to whole clusters, and let CTAs without work do nothing");
   return success();
 }
 
@@ -95,14 +95,14 @@ static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
 
 /// (C148)
 static LogicalResult verifyPairs(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
-  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasCtaPairs, "pairs of blocks");
+  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasCtaPairs, "pairs of CTAs");
       !status)
     return withNote(kernel.emitOpError() << "a tile of a pair must be on a target with pairs: "
                                          << status.error().message,
                     "pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others");
   if (uint32_t blocks = clusterOf(kernel).m; blocks % 2)
     return withNote(kernel.emitOpError()
-                        << "cluster of a kernel with pairs must have an even number of blocks "
+                        << "cluster of a kernel with pairs must have an even number of CTAs "
                            "along m, but got "
                         << blocks,
                     "write known_cluster_size = array<i32: 2, 1, 1>, or a multiple along m");
@@ -115,7 +115,7 @@ static LogicalResult verifyFallbackSize(gpu::GPUFuncOp kernel, DenseI32ArrayAttr
   hw::ClusterShape cluster = clusterOf(kernel);
   if (size.size() != 2 || size[0] < 1 || size[1] < 1)
     return withNote(kernel.emitOpError()
-                        << "'" << name << "' must have the blocks along m and n of a cluster, "
+                        << "'" << name << "' must have the CTAs along m and n of a cluster, "
                         << "but got " << size,
                     "write array<i32: M, N>");
   if (cluster.m % size[0] || cluster.n % size[1])
@@ -132,7 +132,7 @@ static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAtt
   if (!usesPairs(kernel) || size[0] % 2)
     return withNote(kernel.emitOpError()
                         << "'" << kFallbackClusterAttr
-                        << "' must have an even number of blocks along m, and the kernel "
+                        << "' must have an even number of CTAs along m, and the kernel "
                            "pairs, but got "
                         << size[0] << (usesPairs(kernel) ? "" : " and none"),
                     "leave the attribute out where there are no pairs, or write array<i32: 2, N>");

@@ -104,7 +104,7 @@ static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharin
   InFlightDiagnostic diag = channel.emitOpError() << "scope must be cluster, but got cta";
   diag.attachNote() << (sharing.pairFills || sharing.pairUses
                             ? "the tensor core of a pair is at one of its ends"
-                            : "loads that signal it are sent to several blocks");
+                            : "loads that signal it are sent to several CTAs");
   return diag;
 }
 
@@ -129,7 +129,7 @@ static LogicalResult verifySignals(ChannelOp channel, const ChannelSharing &shar
       continue;
     InFlightDiagnostic diag = filler->emitOpError()
                               << "must signal the leader of the pair that uses the stage, but a "
-                                 "bulk copy signals its own block";
+                                 "bulk copy signals its own CTA";
     diag.attachNote() << "load the scales with pipe.load through a tensor map";
     return diag;
   }
@@ -155,7 +155,7 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
       InFlightDiagnostic diag = user->emitOpError()
                                 << "coordinates of a tile that " << spellBlocksAlong(*direction)
                                 << " load together must not depend on the place of a "
-                                << (ofPairs ? "pair" : "block");
+                                << (ofPairs ? "pair" : "CTA");
       diag.attachNote(operand.getLoc()) << "this one does";
       return diag;
     }
@@ -180,7 +180,7 @@ static LogicalResult verifyPairs(ChannelOp channel, const ChannelSharing &sharin
   return withNote(channel.emitOpError()
                       << "channel that loads with 'multicast pairs' fill must feed the "
                          "tensor core of a pair",
-                  "write 'multicast m', which reaches the blocks of all pairs");
+                  "write 'multicast m', which reaches the CTAs of all pairs");
 }
 
 /// (C155) Checks that the CTAs pass as many stages. Without multicast, only the CTAs of a pair
@@ -202,8 +202,8 @@ static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
         if (!llvm::any_of(control, [&](Value v) { return finder.dependsOnPlace(v); }))
           continue;
         InFlightDiagnostic diag = around->emitOpError()
-                                  << "must run alike in all blocks of the cluster, which share a "
-                                     "channel, but depends on the place of its block";
+                                  << "must run alike in all CTAs of the cluster, which share a "
+                                     "channel, but depends on the place of its CTA";
         diag.attachNote(channel.getLoc()) << "the channel is here";
         return diag;
       }

@@ -262,7 +262,7 @@ static LogicalResult verifySets(TmemTileOpInterface tile) {
     return success();
   InFlightDiagnostic diag = tile->emitOpError()
                             << "fills one of " << sets << " sets for the " << depth
-                            << " stages of a channel while an earlier product may still read it";
+                            << " stages of a channel while an earlier MMA may still read it";
   diag.attachNote(wait.getLoc()) << "give it " << depth
                                  << " sets, or put a pipe.await_release of distance " << sets
                                  << " between this and the copy";

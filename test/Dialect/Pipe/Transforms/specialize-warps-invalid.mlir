@@ -39,7 +39,7 @@ gpu.func @backwards(%a: !map) kernel attributes {pipe.role_plan = #roles} {
 #roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
                          epilogue warps 0 to 4 drives [threads]>
 gpu.module @kernels {
-// expected-error @+2 {{expects a block of the 192 threads of its role plan, but got 128x1x1}}
+// expected-error @+2 {{expects a CTA of the 192 threads of its role plan, but got 128x1x1}}
 // expected-note @+1 {{launch the threads of the plan, or change the warps of its roles}}
 gpu.func @small() kernel attributes {pipe.role_plan = #roles, known_block_size = array<i32: 128, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>

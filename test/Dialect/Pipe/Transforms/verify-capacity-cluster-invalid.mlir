@@ -26,7 +26,7 @@ func.func @host() {
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+2 {{cluster must have at least one block along m and n, and one along z, but got 2x1x2}}
+// expected-error @+2 {{cluster must have at least one CTA along m and n, and one along z, but got 2x1x2}}
 // expected-note @+1 {{write known_cluster_size = array<i32: M, N, 1>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 2>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -40,7 +40,7 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 2>,
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+2 {{cluster must have at most 16 blocks on sm_100a, but got 32}}
+// expected-error @+2 {{cluster must have at most 16 CTAs on sm_100a, but got 32}}
 // expected-note @+1 {{take a smaller cluster}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -54,8 +54,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>,
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+2 {{grid must be a multiple of the cluster, 2x2x1, but one dimension has 147 blocks}}
-// expected-note @+1 {{round the grid up to whole clusters, and let blocks without work do nothing}}
+// expected-error @+2 {{grid must be a multiple of the cluster, 2x2x1, but one dimension has 147 CTAs}}
+// expected-note @+1 {{round the grid up to whole clusters, and let CTAs without work do nothing}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, known_grid_size = array<i32: 148, 147, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
@@ -79,8 +79,8 @@ func.func @host() {
   %c192 = arith.constant 192 : index
   %c147 = arith.constant 147 : index
   // (C147)
-  // expected-error @+2 {{grid must be a multiple of the cluster, 2x1x1, but one dimension has 147 blocks}}
-  // expected-note @+1 {{round the grid up to whole clusters, and let blocks without work do nothing}}
+  // expected-error @+2 {{grid must be a multiple of the cluster, 2x1x1, but one dimension has 147 CTAs}}
+  // expected-note @+1 {{round the grid up to whole clusters, and let CTAs without work do nothing}}
   gpu.launch_func @kernels::@kernel blocks in (%c147, %c1, %c1) threads in (%c192, %c1, %c1)
   return
 }
@@ -91,7 +91,7 @@ func.func @host() {
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C148)
-// expected-error @+2 {{cluster of a kernel with pairs must have an even number of blocks along m, but got 1}}
+// expected-error @+2 {{cluster of a kernel with pairs must have an even number of CTAs along m, but got 1}}
 // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1>, or a multiple along m}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -126,7 +126,7 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 gpu.module @kernels {
 // (C148)
-// expected-error @+2 {{a tile of a pair must be on a target with pairs: target 'sm_90a' has no pairs of blocks}}
+// expected-error @+2 {{a tile of a pair must be on a target with pairs: target 'sm_90a' has no pairs of CTAs}}
 // expected-note @+1 {{pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -144,7 +144,7 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C445)
-// expected-error @+2 {{'pipe.fallback_cluster' must have the blocks along m and n of a cluster, but got array<i32: 2>}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have the CTAs along m and n of a cluster, but got array<i32: 2>}}
 // expected-note @+1 {{write array<i32: M, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -178,7 +178,7 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>, 
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C446)
-// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 1}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of CTAs along m, and the kernel pairs, but got 1}}
 // expected-note @+1 {{leave the attribute out where there are no pairs, or write array<i32: 2, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 1, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
@@ -195,7 +195,7 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, 
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C446)
-// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 2 and none}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of CTAs along m, and the kernel pairs, but got 2 and none}}
 // expected-note @+1 {{leave the attribute out where there are no pairs, or write array<i32: 2, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {

@@ -220,7 +220,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
       pipe.load %a[%m0, %k] multicast n into %as signals %ab : !half_map, !data, !ab
       pipe.load %b[%n0, %k] into %bs signals %ab : !half_map, !half, !ab
       pipe.load %sfa[%m0, %k] into %sas signals %ab : !scale_map, !scales, !ab
-      // expected-error @+2 {{must signal the leader of the pair that uses the stage, but a bulk copy signals its own block}}
+      // expected-error @+2 {{must signal the leader of the pair that uses the stage, but a bulk copy signals its own CTA}}
       // expected-note @+1 {{load the scales with pipe.load through a tensor map}}
       pipe.load_scales %sfb[%y, %k] into %sbs signals %ab : !sf, !scales, !ab
       pipe.producer_commit %ab : !ab
@@ -280,7 +280,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %as, %bs, %sas, %sbs = pipe.producer_acquire %ab : !ab
-      // expected-error @+1 {{coordinates of a tile that blocks along n load together must not depend on the place of a block}}
+      // expected-error @+1 {{coordinates of a tile that CTAs along n load together must not depend on the place of a CTA}}
       pipe.load %a[%n0, %k] multicast n into %as signals %ab : !half_map, !data, !ab
       pipe.load %b[%n0, %k] into %bs signals %ab : !half_map, !half, !ab
       pipe.load %sfa[%m0, %k] into %sas signals %ab : !scale_map, !scales, !ab
@@ -340,7 +340,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   %ab = pipe.channel from tma to tensor scope cluster : !ab
   %accs = pipe.channel from tensor to threads(128) scope cluster : !accs
   pipe.role load warps 5 to 6 drives [tma] {
-    // expected-error @+1 {{must run alike in all blocks of the cluster, which share a channel, but depends on the place of its block}}
+    // expected-error @+1 {{must run alike in all CTAs of the cluster, which share a channel, but depends on the place of its CTA}}
     scf.for %k = %c0 to %y step %c1 : i32 {
       %as, %bs, %sas, %sbs = pipe.producer_acquire %ab : !ab
       pipe.load %a[%m0, %k] multicast n into %as signals %ab : !half_map, !data, !ab

@@ -127,7 +127,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
 gpu.module @kernels {
 gpu.func @kernel(%a: !map, %n: i32) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
   // expected-error @+2 {{channel that loads with 'multicast pairs' fill must feed the tensor core of a pair}}
-  // expected-note @+1 {{write 'multicast m', which reaches the blocks of all pairs}}
+  // expected-note @+1 {{write 'multicast m', which reaches the CTAs of all pairs}}
   %ab = pipe.channel from tma to threads(128) scope cluster : !ab
   pipe.role load warps 4 to 5 drives [tma] {
     %s = pipe.producer_acquire %ab : !ab

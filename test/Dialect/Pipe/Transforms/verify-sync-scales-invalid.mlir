@@ -28,7 +28,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
       %s = pipe.consumer_wait %a[%it] : !tiles
       %twin = pipe.copy_scales %s at 0 sets 4 : !scales -> !tscales
       // (C137)
-      // expected-error @+1 {{fills one of 2 sets for the 4 stages of a channel while an earlier product may still read it}}
+      // expected-error @+1 {{fills one of 2 sets for the 4 stages of a channel while an earlier MMA may still read it}}
       %bad = pipe.copy_scales %s at 64 sets 2 : !scales -> !tscales
       pipe.await_release %a[%it] distance 2 : !tiles
       %second = pipe.copy_scales %s at 64 sets 2 : !scales -> !tscales

@@ -95,8 +95,8 @@ def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
 
     Example:
     ```mlir
-    pipe.expect_size "blocks of rows of lhs_scales" %found is %expected
-        {note = "quantize both operands of the product alike"}
+    pipe.expect_size "rows of scale tiles of lhs_scales" %found is %expected
+        {note = "quantize both operands of the matmul alike"}
     ```
   }];
   let arguments = (ins StrAttr:$what, Index:$found, Index:$expected, StrAttr:$note);
