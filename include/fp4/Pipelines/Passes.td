@@ -83,7 +83,7 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", /*default=*/"",
            "Name of the target table; the module's own where it has one, else sm_100a">,
     Option<"multiprocessors", "multiprocessors", "unsigned", "0",
-           "Multiprocessors that grids of tensor core kernels fill; 0: all of the target's">,
+           "SMs that grids of tensor core kernels fill; 0: all of the target's">,
   ];
   let dependentDialects = ["::fp4::Fp4Dialect"];
 }

@@ -46,7 +46,7 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"emit", "emit", "std::string", /*default=*/"\"ptx\"", "What to produce: ptx or cubin">,
+    Option<"emit", "emit", "std::string", /*default=*/"\"ptx\"", "Output: ptx or cubin">,
     Option<"ptxas", "ptxas", "std::string", /*default=*/"\"\"",
            "The ptxas to run (default: search)">,
     Option<"dumpDir", "dump-dir", "std::string", /*default=*/"\"\"",

@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertLinalgToFp4 : Pass<"convert-linalg-to-fp4", "::mlir::ModuleOp"> {
-  let summary = "Make fp4 products of block-scaled contractions in linalg.generic";
+  let summary = "Make fp4 matmuls of block-scaled contractions in linalg.generic";
   let description = [{
     **Why.** Upstream has no named operation for a block-scaled GEMM in this release. Compilers
     write it as a `linalg.generic` over rows, columns, blocks and elements of a block.

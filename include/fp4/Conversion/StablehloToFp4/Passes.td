@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp"> {
-  let summary = "Make fp4 products of the block-scaled products that jax exports";
+  let summary = "Make fp4 matmuls of the block-scaled GEMMs that jax exports";
   let description = [{
     **Why.** StableHLO has the types of block-scaled numbers and no operation on them. jax exports
     `jax.nn.scaled_matmul` as a custom call and `jax.lax.scaled_dot` as a composite; a program may

@@ -5,7 +5,7 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
-  let summary = "Make fp4 operations of tosa's block-scaled casts and products";
+  let summary = "Make fp4 operations of tosa's block-scaled casts and matmuls";
   let description = [{
     **Why.** TOSA has block-scaled operations, and upstream has no lowering of them.
 
@@ -51,7 +51,7 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"recipe", "recipe", "std::string", /*default=*/"",
-           "How cast_to_block_scaled derives a scale: a recipe of the MX formats">,
+           "Recipe of the MX formats by which cast_to_block_scaled derives a scale">,
   ];
   let statistics = [Statistic<"numConverted", "converted", "Operations converted">];
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::arith::ArithDialect",

@@ -90,7 +90,7 @@ def Fp4_EpilogueAttr : AttrDef<Fp4_Dialect, "Epilogue"> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Fp4_Rounding : Fp4_I32Enum<"Rounding", "how scaled elements become codes", [
+def Fp4_Rounding : Fp4_I32Enum<"Rounding", "rounding of scaled elements to codes", [
     I32EnumAttrCase<"NearestEven", 0, "nearest_even">,
     I32EnumAttrCase<"Stochastic", 1, "stochastic">]>;
 
@@ -102,7 +102,7 @@ def Fp4_RoundingAttr : EnumAttr<Fp4_Dialect, Fp4_Rounding, "rounding"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Fp4_Outputs : Fp4_I32Enum<"Outputs", "which orientations a quantizer writes", [
+def Fp4_Outputs : Fp4_I32Enum<"Outputs", "orientations that a quantizer writes", [
     I32EnumAttrCase<"Rowwise", 0, "rowwise">,
     I32EnumAttrCase<"Columnwise", 1, "columnwise">,
     I32EnumAttrCase<"Both", 2, "both">]>;
@@ -116,7 +116,7 @@ def Fp4_OutputsAttr : EnumAttr<Fp4_Dialect, Fp4_Outputs, "outputs"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Fp4_NanPolicy : Fp4_I32Enum<"NanPolicy", "what a maximum of magnitudes does with NaN", [
+def Fp4_NanPolicy : Fp4_I32Enum<"NanPolicy", "NaN in a maximum of magnitudes", [
     I32EnumAttrCase<"Drop", 0, "drop">,
     I32EnumAttrCase<"Propagate", 1, "propagate">]>;
 
@@ -127,7 +127,7 @@ def Fp4_NanPolicyAttr : EnumAttr<Fp4_Dialect, Fp4_NanPolicy, "nan_policy"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Fp4_HadamardArithmetic : Fp4_I32Enum<"HadamardArithmetic", "how a Hadamard transform sums", [
+def Fp4_HadamardArithmetic : Fp4_I32Enum<"HadamardArithmetic", "order of the sums of a Hadamard transform", [
     I32EnumAttrCase<"Butterfly", 0, "butterfly">,
     I32EnumAttrCase<"TensorCore", 1, "tensor_core">]>;
 
@@ -162,7 +162,7 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   }];
 }
 
-def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "how a product sums", [
+def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "order of the sums of a matmul", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Fma", 1, "fma">,
     I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">,
@@ -181,7 +181,7 @@ def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Fp4_Philox : Fp4_I32Enum<"Philox", "which random word rounds which element", [
+def Fp4_Philox : Fp4_I32Enum<"Philox", "assignment of random words to elements", [
     I32EnumAttrCase<"Element", 0, "element">,
     I32EnumAttrCase<"TransformerEngine", 1, "transformer_engine">]>;
 

@@ -7,7 +7,7 @@ include "mlir/IR/DialectBase.td"
 def Fp4_Dialect : Dialect {
   let name = "fp4";
   let cppNamespace = "::fp4";
-  let summary = "4-bit block-scaled tensors: quantization, scale layouts, matrix products";
+  let summary = "4-bit block-scaled tensors: quantization, scale layouts, matmuls";
   let description = [{
     Operations have value semantics on ranked tensors with the builtin element types `f4E2M1FN`,
     `f8E4M3FN` and `f8E8M0FNU`. A block-scaled tensor is a pair of tensors: the data, and one scale

@@ -362,7 +362,7 @@ def Fp4_DequantizeOp : Fp4_TensorOp<"dequantize"> {
 }
 
 def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
-  let summary = "block scales from row-major to the layout a matrix product reads";
+  let summary = "block scales from row-major to the layout a matmul reads";
   let description = [{
     Stores the same scales as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
     With `offsets` rows are those of groups, and the result is the list of their tiles that
@@ -469,7 +469,7 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
 }
 
 def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
-  let summary = "the tensor scales of two NVFP4 operands as one factor of their product";
+  let summary = "the tensor scales of two NVFP4 operands as one factor of their matmul";
   let description = [{
     ```
     alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))

@@ -18,7 +18,7 @@ def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memo
     I32EnumAttrCase<"Direct", 0, "direct">,
     I32EnumAttrCase<"Tma", 1, "tma">]>;
 
-def Fp4_BlockOrder : Fp4_I32Enum<"BlockOrder", "order in which thread blocks take a matrix", [
+def Fp4_BlockOrder : Fp4_I32Enum<"BlockOrder", "order in which CTAs take a matrix", [
     I32EnumAttrCase<"Ascending", 0, "ascending">,
     I32EnumAttrCase<"Descending", 1, "descending">]>;
 
@@ -31,13 +31,13 @@ def Fp4_KernelOverlap : Fp4_I32Enum<"KernelOverlap", "part of a launch beside th
     I32EnumAttrCase<"Waits", 1, "waits">,
     I32EnumAttrCase<"Both", 2, "both">]>;
 
-def Fp4_RangeJoin : Fp4_I32Enum<"RangeJoin", "place where ranges of K are added", [
+def Fp4_RangeJoin : Fp4_I32Enum<"RangeJoin", "place of the reduction of split-K parts", [
     I32EnumAttrCase<"Workspace", 0, "workspace">,
     I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
-  let summary = "how an operation becomes a kernel";
+  let summary = "decisions that turn an operation into a kernel";
   let description = [{
     The attribute `fp4.plan` of an operation says which kernel it becomes. `fp4-plan-kernels` writes
     it, and lowerings read it. A program may write one itself: what it leaves open the pass decides,

@@ -8,7 +8,7 @@
 
 def Fp4_BlockScaledMatmulOp
     : Fp4_TensorOp<"blockscaled_matmul", [AttrSizedOperandSegments, IsolatedFromAbove]> {
-  let summary = "product of two block-scaled matrices";
+  let summary = "matmul of two block-scaled matrices";
   let description = [{
     ```
     result[m, n] = alpha * sum over k of lhs[m, k] * lhs_scales[m, k / block]

@@ -79,8 +79,8 @@ def Fuse : Pass<"fp4-fuse"> {
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
     Statistic<"numTransforms", "transforms", "Transforms that moved into a quantizer">,
     Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
-    Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a product">,
-    Statistic<"numResults", "results", "Quantizers and amaxes that moved into a product">,
+    Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a matmul">,
+    Statistic<"numResults", "results", "Quantizers and amaxes that moved into a matmul">,
     Statistic<"numPrologues", "prologues", "Elementwise operations that their readers compute">,
     Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
   ];

@@ -119,13 +119,13 @@ def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator
   I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
   I32EnumAttrCase<"Lanes", 2, "lanes">]>;
 
-def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several blocks", [
+def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several CTAs", [
   I32EnumAttrCase<"M", 0, "m">,
   I32EnumAttrCase<"N", 1, "n">,
   I32EnumAttrCase<"Pairs", 2, "pairs">]>;
 def Pipe_DirectionAttr : EnumAttr<Pipe_Dialect, Pipe_Direction, "direction">;
 
-def Pipe_Scope : Pipe_Enum<"Scope", "blocks that share the barriers of a channel", [
+def Pipe_Scope : Pipe_Enum<"Scope", "CTAs that share the barriers of a channel", [
   I32EnumAttrCase<"Cta", 0, "cta">,
   I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 def Pipe_ScopeAttr : EnumAttr<Pipe_Dialect, Pipe_Scope, "scope">;

@@ -103,7 +103,7 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Convert"> {
 //===----------------------------------------------------------------------===//
 
 def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
-  let summary = "product of a converted and of a 16-bit tile, in registers";
+  let summary = "MMA of a converted and of a 16-bit tile, in registers";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
     b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
@@ -139,7 +139,7 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
 }
 
 def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
-  let summary = "product of a prepacked and of a 16-bit or e4m3 tile, in registers";
+  let summary = "MMA of a prepacked and of a 16-bit or e4m3 tile, in registers";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of w[m, k] * b[n, k]`, where W are the
     tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted to
@@ -200,7 +200,7 @@ def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
 }
 
 def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
-  let summary = "product of a held tile of weights, and the conversion of the next one";
+  let summary = "MMA of a register-resident tile of weights, and conversion of the next one";
   let description = [{
     `acc[m, n] = fma(sum over k of held[m, k] * b[n, k], power[m], acc[m, n])` as `pipe.mma_prepacked`
     has it of tiles for e4m3. Afterwards `held` has the tile `next`. The accumulator is complete when
@@ -280,7 +280,7 @@ def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> 
 }
 
 def Pipe_ReadFragmentOp : Pipe_EngineOp<"read_fragment", "Threads"> {
-  let summary = "this thread's elements of some columns of a fragment";
+  let summary = "elements of a thread of some columns of a fragment";
   let description = [{
     A thread has two elements of one row and two of the row 8 below for every 8 columns from
     `column` on, in this order (`include/fp4/ISA/FragmentLayout.h`).
@@ -400,7 +400,7 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
 def Pipe_StageFragmentOp : Pipe_EngineOp<
     "stage_fragment", "Threads",
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
-  let summary = "this thread's elements of a fragment into a tile of shared memory";
+  let summary = "elements of a thread of a fragment into a tile of shared memory";
   let description = [{
     Warpgroup w of the role writes rows 64 w .. 64 w + 63 of a tile that `pipe.store_tile` copies to
     global memory; elements are in the order of `pipe.read_fragment`. Four matrices of 8 x 8 elements
@@ -429,7 +429,7 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
 }
 
 def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
-  let summary = "this thread's elements into a workspace";
+  let summary = "elements of a thread into a workspace";
   let description = [{
     Stores the elements of every thread of the role to row `row` of a workspace, four at a time,
     those of neighbouring threads side by side: thread t of T has elements i to i + 3 at column (i /
@@ -454,7 +454,7 @@ def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
 }
 
 def Pipe_FetchFragmentOp : Pipe_EngineOp<"fetch_fragment", "Threads"> {
-  let summary = "what the same thread of another block left in a workspace";
+  let summary = "elements that the same thread of another CTA left in a workspace";
   let description = [{
     The elements that `pipe.leave_fragment` stored at this row and column. A thread sees those of
     another CTA only after a `pipe.join` that came after the store. PTX: ld.global.v4.f32.

@@ -38,7 +38,7 @@ def Pipe_StageFillerOpInterface : OpInterface<"StageFillerOpInterface"> {
       Bytes that the op completes on the full barrier of its stage, for each of `getUnits()`; 0 where
       the op completes none because its engine arrives.
     }], "int64_t", "getUnitBytes">,
-    InterfaceMethod<"How many times `getUnitBytes()` is completed, an i32; null for once.",
+    InterfaceMethod<"Number of completions of `getUnitBytes()`, an i32; null for one.",
                     "::mlir::Value", "getUnits">,
     InterfaceMethod<[{
       The direction of the cluster along which all blocks fill the tile together, if there is one.
@@ -65,7 +65,7 @@ def Pipe_ChannelOpInterface : OpInterface<"ChannelOpInterface"> {
                     (ins "::mlir::Value":$iteration), "", [{
       $_op.getIterationMutable().assign(iteration);
     }]>,
-    InterfaceMethod<"What the op does with its stage.", "::fp4::pipe::ChannelUse",
+    InterfaceMethod<"Use of the stage by the op.", "::fp4::pipe::ChannelUse",
                     "getChannelUse">,
   ];
 }
@@ -94,13 +94,13 @@ def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
     place in shared memory: room for the pieces that the other CTAs send, then two barriers.
   }];
   let methods = [
-    InterfaceMethod<"Bytes of a piece of one accumulator of a block, of all threads of the role.",
+    InterfaceMethod<"Bytes of a piece of one accumulator of a CTA, of all threads of the role.",
                     "int64_t", "getPieceBytes">,
-    InterfaceMethod<"Blocks that add pieces: the first ones of those that join.", "int64_t",
+    InterfaceMethod<"CTAs that add pieces: the first ones of the reduction.", "int64_t",
                     "getNumAdding">,
     InterfaceMethod<"Bytes of shared memory, barriers included, from a multiple of 16 on.", "int64_t",
                     "getJoinBytes">,
-    InterfaceMethod<"Its place in shared memory; none before the pipelined form.",
+    InterfaceMethod<"Place in shared memory; none before the pipelined form.",
                     "::std::optional<int64_t>", "getJoinPlace", (ins), "", [{
       ::std::optional<uint64_t> place = $_op.getPlace();
       return place ? ::std::optional<int64_t>(int64_t(*place)) : ::std::nullopt;

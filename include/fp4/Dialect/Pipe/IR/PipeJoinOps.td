@@ -11,7 +11,7 @@
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 
 def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
-  let summary = "true for the last of several blocks to arrive";
+  let summary = "true for the last of several CTAs to arrive";
   let description = [{
     Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
     `parts`, which makes it 0 again. The stores of the warps that arrived before are visible then.
@@ -44,7 +44,7 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
 }
 
 def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
-  let summary = "this thread's row segment of a buffer that the kernel writes";
+  let summary = "row segment of a thread, of a buffer that the kernel writes";
   let description = [{
     The thread of TMEM lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
     elements exist. The values of a `pipe.store` of this kernel are visible only after a `pipe.join`
@@ -69,7 +69,7 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
 
 def Pipe_JoinFragmentOp : Pipe_EngineOp<
     "join_fragment", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
-  let summary = "sums of the fragments of the blocks along m of a cluster";
+  let summary = "sums of the fragments of the CTAs along m of a cluster";
   let description = [{
     Adds the fragments that the same threads of the S CTAs along m have, element by element in fp32,
     from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
@@ -108,7 +108,7 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<
 
 def Pipe_JoinLanesOp : Pipe_EngineOp<
     "join_lanes", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
-  let summary = "sums of the accumulators in tensor memory of the blocks of a cluster";
+  let summary = "sums of the accumulators in tensor memory of the CTAs of a cluster";
   let description = [{
     Adds the accumulators that the S CTAs along m have in tensor memory, element by element in fp32,
     from the first CTA to the last. The two CTAs of a pair have one accumulator, so S is half of the

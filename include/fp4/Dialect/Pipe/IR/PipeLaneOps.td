@@ -15,7 +15,7 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 //===----------------------------------------------------------------------===//
 
 def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
-  let summary = "product of two tiles without scales, in tensor memory";
+  let summary = "MMA of two tiles without scales, in tensor memory";
   let description = [{
     `acc[m, n] = sum over k of a[m, k] * b[n, k]` over the k of one tile, in instructions of 32 in
     ascending order. The previous sums of the accumulator are overwritten. The sums are those of
@@ -42,7 +42,7 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
 }
 
 def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
-  let summary = "product of 16-bit floats in tensor memory and in shared memory";
+  let summary = "MMA of 16-bit floats in tensor memory and in shared memory";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one tile,
     in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64 elements that
@@ -177,7 +177,7 @@ def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
 }
 
 def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
-  let summary = "scale of one block of k that goes with this thread's sums";
+  let summary = "scale of one scale block of k, for this thread's sums";
   let description = [{
     The fp32 product `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for
     thread r of a warpgroup and the first column c of the result that the warpgroup has:
@@ -206,7 +206,7 @@ def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
 }
 
 def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
-  let summary = "scale of one block of k, from tiles of them, that goes with this thread's sums";
+  let summary = "scale of one scale block of k, from tiles of scales, for this thread's sums";
   let description = [{
     The factors of `pipe.lane_scale`, from tiles in shared memory: a column of both tiles is a scale
     block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a scale
@@ -253,7 +253,7 @@ def Pipe_PromoteLanesOp : Pipe_EngineOp<"promote_lanes", "Threads"> {
 }
 
 def Pipe_ReadLanesOp : Pipe_EngineOp<"read_lanes", "Threads"> {
-  let summary = "this thread's sums of some columns of a fragment of lanes";
+  let summary = "sums of a thread of some columns of a fragment of TMEM lanes";
   let description = [{
     `result[i] = acc[r, column + i]` for the row r of the thread.
 

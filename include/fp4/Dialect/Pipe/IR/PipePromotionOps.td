@@ -9,7 +9,7 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 //===----------------------------------------------------------------------===//
 
 def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
-  let summary = "product of two tiles in shared memory, in registers";
+  let summary = "MMA of two tiles in shared memory, in registers";
   let description = [{
     `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of
     32 in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. The previous
@@ -41,7 +41,7 @@ def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
 //===----------------------------------------------------------------------===//
 
 def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
-  let summary = "scales of one block of k that go with this thread's sums";
+  let summary = "scales of one scale block of k, for this thread's sums";
   let description = [{
     A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for
     one scale block of 128 elements of k. A thread has elements of two rows of a fragment
@@ -72,7 +72,7 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
 }
 
 def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
-  let summary = "scales of one block of k, from tiles of them, that go with this thread's sums";
+  let summary = "scales of one scale block of k, from tiles of scales, for this thread's sums";
   let description = [{
     The factors of `pipe.block_scales`, from tiles in shared memory: a column of both tiles is a
     scale block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a

@@ -44,7 +44,7 @@ def Pipe_StaticPersistentAttr
     : AttrDef<Pipe_Dialect, "StaticPersistent",
               [DeclareAttrInterfaceMethods<Pipe_WorkScheduleAttrInterface>]> {
   let mnemonic = "static_persistent";
-  let summary = "blocks, or clusters, that take every tile whose number is theirs modulo how many they are";
+  let summary = "CTAs, or clusters, that take every tile whose number is theirs modulo their count";
   let description = [{
     CTA b of g works on the tiles b, b + g, b + 2 g, ... CTAs run at the same time on neighbouring
     SMs, so consecutive tiles share operands in the L2 cache. The raster says which tile has number
@@ -71,7 +71,7 @@ def Pipe_ClusterLaunchAttr
     : AttrDef<Pipe_Dialect, "ClusterLaunch",
               [DeclareAttrInterfaceMethods<Pipe_WorkScheduleAttrInterface, ["getRingDepth"]>]> {
   let mnemonic = "cluster_launch";
-  let summary = "blocks, or clusters, that take over tiles of others which have not started";
+  let summary = "CTAs, or clusters, that take over tiles of others which have not started";
   let description = [{
     The grid has a CTA, or a cluster, for each tile. A running CTA works on its own tile first. Then
     it asks the hardware for a CTA that has not started: that CTA will never start, and its tile is

@@ -445,7 +445,7 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
 }
 
 def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
-  let summary = "which half of the lanes this thread's lane is in";
+  let summary = "half of the TMEM lanes that has this thread's";
   let description = [{
     0 for TMEM lanes 0 to 63, 1 for TMEM lanes 64 to 127. In a pair with 128 rows, threads of both
     halves have the same rows of the CTA and different columns: a thread of TMEM lane r reads
@@ -462,7 +462,7 @@ def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
 
 def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
                                         [AttrSizedOperandSegments, Pure]> {
-  let summary = "this thread's row segment to fp4 codes and block scales";
+  let summary = "row segment of a thread to fp4 codes and block scales";
   let description = [{
     Quantizes blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements as `fp4.quantize` does, with
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
@@ -535,7 +535,7 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
 def Pipe_StageOp : Pipe_EngineOp<
     "stage", "Threads",
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
-  let summary = "this thread's row segment into a tile of shared memory";
+  let summary = "row segment of a thread into a tile of shared memory";
   let description = [{
     The thread of TMEM lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its role
     `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to global

@@ -12,7 +12,7 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 //===----------------------------------------------------------------------===//
 
 def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegments]> {
-  let summary = "block-scaled product of tiles in shared memory, in registers of warps";
+  let summary = "block-scaled MMA of tiles in shared memory, in registers of warps";
   let description = [{
     `acc[m, n] += sum over k of a[m, k] * sa[m + p, k / block] * b[n, k] * sb[n + q, k / block]`, with
     block = K / scale columns of a tile, 16 (scales of f8E4M3FN) or 32 (f8E8M0FNU), and p =
@@ -59,7 +59,7 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
 //===----------------------------------------------------------------------===//
 
 def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
-  let summary = "where in a tile the fragment of this thread's warp begins";
+  let summary = "place in a tile where the fragment of a warp begins";
   let description = [{
     The row and the column of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out, that
     `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. The
@@ -83,7 +83,7 @@ def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
 }
 
 def Pipe_ReadWarpFragmentOp : Pipe_EngineOp<"read_warp_fragment", "Threads"> {
-  let summary = "this thread's elements of 16 rows of a fragment of its warp";
+  let summary = "elements of a thread of 16 rows of a fragment of its warp";
   let description = [{
     As `pipe.read_fragment`, of the 16 rows from `row` on: two elements of a row, and two of the row 8
     below, of every 8 columns from `column` on.

@@ -24,7 +24,7 @@ def Pipe_ForEachWorkOp
                    ["getInitsMutable", "getLoopInductionVars", "getLoopResults",
                     "getRegionIterArgs", "getYieldedValuesMutable",
                     "replaceWithAdditionalYields"]>]> {
-  let summary = "the output tiles that a block works on, one after the other";
+  let summary = "the output tiles of a CTA, one after the other";
   let description = [{
     Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
     `schedule` gives this CTA. Every tile of the grid belongs to exactly one CTA. All roles of a

@@ -155,7 +155,7 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     Option<"maxAccumulators", "max-accumulators", "unsigned", "4",
            "Most stages of a channel in tensor memory">,
     Option<"reserveBytes", "reserve-bytes", "unsigned", "0",
-           "Shared memory to leave to others in the same block">,
+           "Shared memory to leave to others in the same CTA">,
   ];
   let statistics = [
     Statistic<"numStages", "stages", "Stages of all channels">,
