@@ -1,7 +1,7 @@
 //===- Verdict.h - Comparison of a device's results with the reference ----===//
 //
-// * Everything but a GEMM is defined bit by bit, and must be bit-equal.
-// * A GEMM must be bit-equal to the model of the tensor core, and must lie within a
+//   * Everything but a GEMM is defined bit by bit, and must be bit-equal.
+//   * A GEMM must be bit-equal to the model of the tensor core, and must lie within a
 //     derived bound of the plain sum in fp64 (docs/Numerics.md).
 //
 //===----------------------------------------------------------------------===//

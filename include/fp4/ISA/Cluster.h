@@ -1,4 +1,4 @@
-//===- Cluster.h - Blocks of a cluster: ranks, masks, pairs ---------------===//
+//===- Cluster.h - CTAs of a cluster: ranks, masks, pairs -----------------===//
 //
 // A cluster has m CTAs along x, which share columns of the result's tiles, and n along y. CTA (x,
 // y) has the rank x + y * m. A multicast names the CTAs that it reaches by a mask with one bit per

@@ -160,8 +160,9 @@ constexpr ScaleStep scaleStep(ScaleVector vector, unsigned step) {
   return {step / steps, step % steps * static_cast<unsigned>(vector)};
 }
 
-/// Scales of a step of K = 96, 6 or 3 of them. They may begin in one block of four scales and end
-/// in the next, which is as many columns further as the rows of the operand have (scaleTileColumn).
+/// Scales of a step of K = 96, 6 or 3 of them. The scales may begin in one block of four scales and
+/// end in the next, which is as many columns further as the rows of the operand have
+/// (scaleTileColumn).
 constexpr unsigned k96Scales(ScaleVector vector) { return vector == ScaleVector::X4 ? 6 : 3; }
 constexpr ScaleStep k96ScaleStep(ScaleVector vector, unsigned step) {
   const unsigned first = step * k96Scales(vector);

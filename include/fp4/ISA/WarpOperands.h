@@ -23,7 +23,8 @@
 // has the scales of 32 rows, of two instructions along A or of four along B.
 //
 // The functions below are the only places where the order of lanes is spelled; FragmentLayout.h has
-// the order of D. They are templates, so that kernels emit them (Int32 of KernelArithmetic).
+// the order of D. The functions are templates, so that kernels emit them (Int32 of
+// KernelArithmetic).
 //
 // Sources: PTX ISA, "Matrix Fragments for mma.m16n8k64", "Block Scaling for mma.sync" and "ldmatrix".
 //

@@ -1,4 +1,4 @@
-//===- WeightProducts.h - Activations without scales beside fp4 weights ---===//
+//===- WeightProducts.h - Activations without scales, fp4 weights ---------===//
 //
 // A GEMM of weights of 4 bits and of activations that have no scales (W4A16, W4A8) has a kernel on
 // a target if a row of the table says so. Each row names a fact of the target, and what the kernel

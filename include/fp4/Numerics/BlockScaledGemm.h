@@ -150,7 +150,7 @@ struct GemmProblem {
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
-  /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. Such zeros
+  /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. The zeros
   /// turn -0, which a sum below the smallest number becomes, into +0. 0: up to the last instruction
   /// that has elements of K, or for TensorCore::Converted to a multiple of 128.
   uint64_t filledK = 0;

@@ -12,9 +12,9 @@
 //              the contract, because fp32 inputs round differently in either order (bf16 inputs do
 //              not, but for the last rounding). Kernels transform so in registers.
 //   ExactSum   the sum exact, scaled, rounded once to fp32. A tensor core with bf16 operands
-//              gives it, unless exponents in a block spread so far that its accumulator cuts. Computed
-//              as a butterfly in fp64, which is exact for bf16 values of a block of 16 whose
-//              exponents differ by up to 41.
+//              gives it, unless exponents in a block spread so far that its accumulator cuts.
+//              Computed as a butterfly in fp64, which is exact for bf16 values of a block of 16
+//              whose exponents differ by up to 41.
 //
 // With roundToBF16 the result makes a round trip through bf16, and the following steps (amax,
 // quantizing) see the rounded values, as in TransformerEngine's recipe. Without it they see the

@@ -5,8 +5,8 @@
 //
 //   fused      fp4 operations, inlined, simplified, legal for the target
 //   planned    the same, each with the plan of the kernel that it becomes
-// tiles kernels: streaming ones in gpu.func, GEMMs in sequential pipe form
-// roles GEMMs as warp roles connected by channels
+//   tiles      kernels: streaming ones in gpu.func, GEMMs in sequential pipe form
+//   roles      GEMMs as warp roles connected by channels
 //   pipelined  channels with depth and addresses; host functions on device buffers
 //   nvvm       kernels in the llvm and nvvm dialects
 //   ptx        kernels as PTX text in gpu.binary

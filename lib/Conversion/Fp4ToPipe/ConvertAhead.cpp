@@ -1,8 +1,8 @@
-//===- ConvertAhead.cpp - An operand that is converted once ---------------===//
+//===- ConvertAhead.cpp - A pre-dequantized operand -----------------------===//
 //
 // A GEMM of many rows loads an operand for every tile of the other one. Conversion in the GEMM
-// would convert each element as often. This kernel converts each element once, at the speed of a
-// copy: the GEMM then loads elements that it can multiply.
+// would convert each element as often. The kernel here converts each element once, at the speed of
+// a copy: the GEMM then loads elements that it can multiply.
 //
 // The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
 // numbers, so that a GEMM has the same bits with and without this kernel. The four threads of a k

@@ -1,4 +1,4 @@
-//===- ConvertAhead.h - An operand that is converted once -----------------===//
+//===- ConvertAhead.h - A pre-dequantized operand -------------------------===//
 #pragma once
 
 #include "MatmulKernel.h"

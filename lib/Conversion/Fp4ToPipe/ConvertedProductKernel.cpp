@@ -1,4 +1,4 @@
-//===- ConvertedProductKernel.cpp - Products on tensor cores without fp4 --===//
+//===- ConvertedProductKernel.cpp - GEMMs on tensor cores without fp4 -----===//
 //
 // The textbook algorithm of MatmulKernel.cpp, for a tensor core that multiplies 16-bit floats and
 // leaves its sums in registers: the k tile of B is converted in shared memory, that of A on its way

@@ -1,4 +1,4 @@
-//===- FragmentEpilogue.cpp - Products whose sums are in registers --------===//
+//===- FragmentEpilogue.cpp - GEMMs whose sums are in registers -----------===//
 
 #include "FragmentEpilogue.h"
 

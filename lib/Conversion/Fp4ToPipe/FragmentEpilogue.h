@@ -1,4 +1,4 @@
-//===- FragmentEpilogue.h - Products whose sums are in registers ----------===//
+//===- FragmentEpilogue.h - GEMMs whose sums are in registers -------------===//
 #pragma once
 
 #include "ProductBuilder.h"

@@ -2,8 +2,9 @@
 //
 // The two CTAs of a pair with 128 rows read the scales of their 64 rows of A from the same columns
 // of tensor memory. One scale tile has the words of all these rows, those of rows 64 to 127 in the
-// second half of each 16 bytes, and neither TMA nor tcgen05.cp moves bytes within 16. This kernel
-// does so before the GEMM: a thread takes the 16 bytes of a line and leaves 16 in two scale tiles.
+// second half of each 16 bytes, and neither TMA nor tcgen05.cp moves bytes within 16. The kernel
+// here does so before the GEMM: a thread takes the 16 bytes of a line and leaves 16 in two scale
+// tiles.
 //
 // The scales of B are in two halves of the TMEM lanes. If the halves have 128 columns, their scale
 // tiles are those of memory. Tiles of fewer columns have halves within a scale tile, or in two, so

@@ -1,7 +1,7 @@
 //===- ItemLaunch.h - Kernels of threads that have an item each -*- C++ -*-===//
 //
 // Small kernels before a GEMM make what its own kernel needs: a converted or a packed operand, or
-// the table of its groups. Such a kernel has no roles, and writes one buffer.
+// the table of its groups. A small kernel has no roles, and writes one buffer.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

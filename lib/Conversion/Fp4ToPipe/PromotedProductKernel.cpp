@@ -1,4 +1,4 @@
-//===- PromotedProductKernel.cpp - Products of FP8 with f32 scales --------===//
+//===- PromotedProductKernel.cpp - GEMMs of FP8 with f32 scales -----------===//
 //
 // The textbook algorithm of MatmulKernel.cpp, where a k tile is one scale block: the tensor core
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more

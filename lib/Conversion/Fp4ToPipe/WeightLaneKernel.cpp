@@ -1,4 +1,4 @@
-//===- WeightLaneKernel.cpp - Products of floats and weights with tcgen05 -===//
+//===- WeightLaneKernel.cpp - GEMMs of floats and weights on tcgen05 ------===//
 //
 // The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are TMEM
 // lanes, and the rows of the result are columns, of which a tile has as few as 16. A role of

@@ -1,4 +1,4 @@
-//===- WeightsAhead.cpp - Prepacked weights that are converted once -------===//
+//===- WeightsAhead.cpp - Pre-dequantized prepacked weights ---------------===//
 //
 // Beside wgmma, warps execute about one instruction in three cycles. The promotion of sums takes
 // most of these, so that a GEMM of many rows has no room for conversions (docs/Performance.md). The

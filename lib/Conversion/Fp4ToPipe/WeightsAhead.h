@@ -1,4 +1,4 @@
-//===- WeightsAhead.h - Prepacked weights that are converted once ---------===//
+//===- WeightsAhead.h - Pre-dequantized prepacked weights -----------------===//
 #pragma once
 
 #include "MatmulKernel.h"

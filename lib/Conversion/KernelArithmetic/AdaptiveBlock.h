@@ -13,7 +13,7 @@
 //      as fma(c, high, c * low), with high + low = f * a_t / D to 47 bits. The result rounds right:
 //      D has an odd factor of 3 or 21, so c * f * a_t / D is no number of 25 bits that it does not
 //      equal in 24, and lies at least 2^-30 of itself from the others. If the odd factor is 3,
-//      c * high rounds right too. unittests/Compiler/QuickBlockTest.cpp tries all products that there are.
+//      c * high rounds right too. unittests/Compiler/QuickBlockTest.cpp tries all products.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

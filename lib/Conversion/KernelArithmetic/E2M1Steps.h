@@ -10,10 +10,10 @@
 //   h = min.xorsign.abs(h, kLargest) kLargest = 6 * 2^-14, sign of h
 //   code = sign, ((high byte of h & 15) + 1) / 2
 //
-// Proof that the result is nearest even. Let |y| = s * 2^e with 1 <= s < 2 and u = 2^(e-23), its last place.
-// The values halfway between neighbours of E2M1 are 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 and 5. The
-// even code is above 0.75, 1.75 and 3.5, where s is 1.5 or 1.75, and below the others, where s is 1
-// or 1.25.
+// Proof that the result is nearest even. Let |y| = s * 2^e with 1 <= s < 2 and u = 2^(e-23), its
+// last place. The values halfway between neighbours of E2M1 are 0.25, 0.75, 1.25, 1.75, 2.5, 3.5
+// and 5. The even code is above 0.75, 1.75 and 3.5, where s is 1.5 or 1.75, and below the others,
+// where s is 1 or 1.25.
 //
 //   - y * kTieShift is s / 1.375 * u / 2, so z is y plus u where s > 1.375, and y elsewhere.
 //   - z * (1 - 2^-24) lies less than a last place below z, so truncation gives the number before z:

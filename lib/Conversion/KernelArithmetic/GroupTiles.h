@@ -35,7 +35,7 @@ struct GroupTiles {
 
 /// Emits the kernel, into a kernel of so many threads. A thread adds up what comes before its
 /// group, and writes the rows of its tiles. Offsets that decrease or exceed the rows are left in
-/// `report`. Such offsets make groups empty or shorter, so that no tile is outside of the operands
+/// `report`. Wrong offsets make groups empty or shorter, so that no tile is outside of the operands
 /// and no two groups have a row in common.
 void emitGroupTiles(mlir::ImplicitLocOpBuilder &b, const GroupTiles &tiles, mlir::Value report,
                     mlir::Value table);

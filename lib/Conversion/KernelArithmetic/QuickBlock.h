@@ -15,7 +15,7 @@
 //   4. Cut to f16, x * e has its code above the bit that says "half or more" (E2M1Steps.h), and is
 //      rounded right unless it equals 0.25, 1.25, 2.5 or 5, whose even code is below. The two steps
 //      that move these are done where such an element may be: t = 2^k or 1.25 * 2^k is a rounded
-//      x * e only if x lies within 2^-24 of t / e, relatively. A block thus has none if neither 1 / e
+//      x * e only if x lies within 2^-24 of t / e, relatively. A block has none if neither 1 / e
 //      nor 1.25 / e is, within kTieMargin last places, a number of as few bits as elements have.
 //      unittests/Compiler/QuickBlockTest.cpp tries every significand of e.
 //   5. Elements that a Hadamard transform has still to multiply by a power of two (BlockElements)

@@ -9,9 +9,9 @@
 //     random byte added there carries into the code exactly where cvt.rs rounds away from zero.
 //     cvt.rz.f16x2 makes two patterns and cuts what is below.
 //   * Clamping the magnitude to 6 * 2^-14 saturates, and makes +6 of NaN. The position of 6 is 0:
-//     no carry. Magnitudes below 7 * 2^-14 need no clamp: they carry to 8 * 2^-14 at most, which is a
-//     bit above the code that is clear otherwise, and then the code is 0 and seven times that bit
-//     is added.
+//     no carry. Magnitudes below 7 * 2^-14 need no clamp: they carry to 8 * 2^-14 at most, which
+//     is a bit above the code that is clear otherwise, and then the code is 0 and seven times that
+//     bit is added.
 //
 //===----------------------------------------------------------------------===//
 #include "E2M1Steps.h"

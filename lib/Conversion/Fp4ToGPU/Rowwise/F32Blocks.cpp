@@ -5,10 +5,9 @@
 //
 //   blocks of 1 x 128     one-shot grid of threads with a chunk each; eight neighbours have a block
 //                         and exchange their maxima by shuffles
-// blocks of 128 x 128 a CTA for each; a thread has chunks of four rows, all of which
-//   are
+//   blocks of 128 x 128   a CTA for each; a thread has chunks of four rows, all of which are
 //                         loaded before the first is used, and maxima meet in shared memory
-// blocks of whole rows a part of a warp, some warps or a CTA for each; a thread keeps
+//   blocks of whole rows  a part of a warp, some warps or a CTA for each; a thread keeps
 //                         its chunks in registers until their maxima have met. The threads of a
 //                         longer row read it twice
 //

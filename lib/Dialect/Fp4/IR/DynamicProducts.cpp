@@ -1,4 +1,4 @@
-//===- DynamicProducts.cpp - Products of any N and K: verifiers -------------===//
+//===- DynamicProducts.cpp - Matmuls of any N and K: verifiers ------------===//
 //
 // Constraints of matmuls whose N or K is dynamic. The label (C8) is that of docs/Spec.md and
 // test/Dialect/Fp4/invalid-dynamic.mlir.

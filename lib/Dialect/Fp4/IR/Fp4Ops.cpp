@@ -1,4 +1,4 @@
-//===- Fp4Ops.cpp - Products: verifiers, types, folds ----------------------===//
+//===- Fp4Ops.cpp - Matmuls: verifiers, types, folds ----------------------===//
 //
 // QuantizeOps.cpp has the operations of the quantization family, ScaleOps.cpp those that move
 // scales and shards. The labels (C1), (C2), ... are those of Fp4Constraints.td and

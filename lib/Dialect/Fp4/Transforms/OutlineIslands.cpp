@@ -92,8 +92,8 @@ private:
     }
   }
 
-  /// Operations between those of the island that read its results go behind it. Such readers have
-  /// no side effects: findIslands has seen to that.
+  /// Operations between those of the island that read its results go behind it. The readers have no
+  /// side effects: findIslands has seen to that.
   void moveReadersBehind() {
     llvm::SmallPtrSet<Operation *, 8> readers;
     SmallVector<Operation *> moved;

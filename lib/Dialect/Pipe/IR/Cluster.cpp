@@ -1,4 +1,4 @@
-//===- Cluster.cpp - Blocks of a cluster that share channels --------------===//
+//===- Cluster.cpp - CTAs of a cluster that share channels ----------------===//
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 

@@ -1,4 +1,4 @@
-//===- PipeFragments.cpp - Products whose accumulator is in registers -----===//
+//===- PipeFragments.cpp - MMAs with accumulators in registers ------------===//
 //
 // Verifiers of the ops that convert operands and that make, read and store fragments. Labels such
 // as (C180) refer to PipeConstraints.td.

@@ -1,4 +1,4 @@
-//===- PipeJoin.cpp - Tables of tiles, and parts of a tile ----------------===//
+//===- PipeJoin.cpp - Tables of tiles, and reductions ---------------------===//
 
 #include "VerifyFragment.h"
 

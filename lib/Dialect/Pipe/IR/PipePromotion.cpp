@@ -1,4 +1,4 @@
-//===- PipePromotion.cpp - Products whose sums are promoted to fp32 -------===//
+//===- PipePromotion.cpp - MMAs whose sums are promoted to fp32 -----------===//
 //
 // Verifiers. Labels such as (C220) refer to PipeConstraints.td.
 //

@@ -1,4 +1,4 @@
-//===- PipeWarps.cpp - Products in the registers of warps -----------------===//
+//===- PipeWarps.cpp - MMAs in the registers of warps ---------------------===//
 //
 // Verifiers. Labels such as (C250) refer to PipeConstraints.td.
 //

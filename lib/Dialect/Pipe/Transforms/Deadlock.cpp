@@ -18,7 +18,7 @@ static constexpr size_t kMaxSteps = 1 << 18;
 namespace {
 /// One role in one CTA of the cluster.
 struct RoleTrace {
-  std::shared_ptr<const std::vector<Operation *>> steps; ///< the same in all CTAs
+  std::shared_ptr<const std::vector<Operation *>> steps; ///< equal in all CTAs
   uint32_t rank;                                         ///< the CTA
   size_t next = 0;
 

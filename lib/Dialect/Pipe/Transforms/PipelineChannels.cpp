@@ -3,8 +3,8 @@
 // From the specialized to the pipelined form:
 //  1. MemoryPlan chooses depths and lays out shared and tensor memory; the plan becomes attributes.
 //  2. In every role a counter per channel is threaded through the loops around the channel's ops.
-//     The counter advances with each commit or release, so it is the number of stages passed since the start
-//     of the kernel.
+//     The counter advances with each commit or release, so it is the number of stages passed since
+//     the start of the kernel.
 //  3. A stage filled by tma begins with the announcement of the bytes that its loads move: whole
 //     boxes for tensor maps and 512 bytes per existing scale tile.
 //  4. Scale tiles that have fewer sets than their channel has stages get a pipe.await_release.

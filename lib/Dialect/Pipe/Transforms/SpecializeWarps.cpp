@@ -4,16 +4,15 @@
 // in the kernel's role plan:
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
 //     different roles. A tile that one role both makes and uses stays a value of that role. The
-// crossing tiles of one block of code with the same producer and consumer become one channel. Tiles
-// of
-//     one type of which each has been used when the next is made are successive stages of it, or
-//     begin one, all others are together in one stage. If the kernel says so, scales that a role
-//     copies and operands that it multiplies have channels of their own.
+//     crossing tiles of one block of code with the same producer and consumer become one channel.
+//     Tiles of one type of which each has been used when the next is made are successive stages of
+//     it, or begin one, all others are together in one stage. If the kernel says so, scales that a
+//     role copies and operands that it multiplies have channels of their own.
 //  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
 //     its ends of channels are put in: acquire and commit around its accesses to the tiles it
 //     produces, wait and release around those to the tiles it consumes.
-//  3. Ops that have become dead in a copy are erased. Scalar code before the roles that one role alone
-//     needs moves there.
+//  3. Ops that have become dead in a copy are erased. Scalar code before the roles that one role
+//     alone needs moves there.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,9 +5,9 @@
 //  - pairs (C131): walk blocks; a stage is taken and handed over in one block, so that every path
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
-// compare announced with loaded bytes (C135); run the channel ops of all roles (C136); - work: all
-// roles take the responses to requests for work (C303); - sets: a set of tensor memory columns is
-// not filled while an MMA may read it (C137).
+//    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
+//  - work: all roles take the responses to requests for work (C303);
+//  - sets: a set of tensor memory columns is not filled while an MMA may read it (C137).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- DynamicSizes.h - Products of any N and K ----------------------------===//
+//===- DynamicSizes.h - Matmuls of any N and K ----------------------------===//
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"

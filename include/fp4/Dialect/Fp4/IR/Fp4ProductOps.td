@@ -76,7 +76,7 @@ def Fp4_BlockScaledMatmulOp
     The elements themselves are a result besides, the first, only where there is one result more
     than that.
 
-    A lhs of bf16 or f16 has no scales: its elements are factors as they are. Such a lhs is the
+    A lhs of bf16 or f16 has no scales: its elements are factors as they are. A lhs of floats is the
     activation beside quantized weights. The weights may be prepacked: `fp4.prepack` gives a rhs
     that contains its scales, in a layout that its type names. A lhs of nvfp4 or mxfp4 may have
     scales beside prepacked weights: its elements become bf16 before the GEMM, exactly but for

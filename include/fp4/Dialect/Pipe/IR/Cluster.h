@@ -1,4 +1,4 @@
-//===- Cluster.h - Blocks of a cluster that share channels ----------------===//
+//===- Cluster.h - CTAs of a cluster that share channels ------------------===//
 //
 // The cluster that runs a kernel, and the CTAs of it that arrive at each barrier of a channel. The
 // verifiers ask for the CTAs of every rank; the lowering emits the same masks.

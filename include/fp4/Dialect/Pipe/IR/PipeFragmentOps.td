@@ -1,4 +1,4 @@
-//===- PipeFragmentOps.td - Products whose accumulator is in registers ---===//
+//===- PipeFragmentOps.td - MMAs with accumulators in registers -----------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD
 

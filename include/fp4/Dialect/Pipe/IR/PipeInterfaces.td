@@ -31,7 +31,7 @@ def Pipe_StageFillerOpInterface : OpInterface<"StageFillerOpInterface"> {
     InterfaceMethod<"The slot that the other forms fill, else null.", "::mlir::Value", "getSlot">,
     InterfaceMethod<[{
       Creates, before this op, its form that fills `slot`, a tile of the stage acquired from
-      `channel`. This op remains.
+      `channel`. The op remains.
     }], "void", "fillSlot", (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$slot,
                                  "::mlir::Value":$channel)>,
     InterfaceMethod<[{

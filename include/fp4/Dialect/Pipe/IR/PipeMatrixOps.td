@@ -7,11 +7,11 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
   let summary = "device buffer whose sizes the kernel gets as numbers";
   let description = [{
-    The same buffer as `global`, of a type with all sizes that are static. Its rows, or its rows of
-    scale blocks, are `pitch` bytes apart. Operations that read and write through the result take
-    its other sizes from here. For stores of 16 bytes of elements or more at a time, `pitch` is a
-    multiple of 16, and dynamic columns take whole units of 16 bytes. Scales are stored in smaller
-    pieces, and may have any columns.
+    The same buffer as `global`, of a type with all sizes that are static. The rows of the buffer,
+    or its rows of scale tiles, are `pitch` bytes apart. Operations that read and write through the
+    result take its other sizes from here. For stores of 16 bytes of elements or more at a time,
+    `pitch` is a multiple of 16, and dynamic columns take whole units of 16 bytes. Scales are stored
+    in smaller pieces, and may have any columns.
 
     Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type and
     layout; `columns` is present when its columns are dynamic, and `rows` only when its rows are.

@@ -1,4 +1,4 @@
-//===- PipePromotionOps.td - Products whose sums are promoted to fp32 -----===//
+//===- PipePromotionOps.td - MMAs whose sums are promoted to fp32 ---------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD
 

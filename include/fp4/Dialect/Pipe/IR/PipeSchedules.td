@@ -16,9 +16,9 @@ def Pipe_WorkScheduleAttrInterface : AttrInterface<"WorkScheduleAttrInterface"> 
   }];
   let methods = [
     InterfaceMethod<[{
-      Replaces `work`, a pipe.for_each_work, by loops and arithmetic that find the tiles of this block. What does not depend
-      on the tile is emitted at `shared`, a place before all roles of the kernel where the operands
-      of `work` are visible.
+      Replaces `work`, a pipe.for_each_work, by loops and arithmetic that find the tiles of this
+      CTA. Code that does not depend on the tile is emitted at `shared`, a place before all roles of
+      the kernel where the operands of `work` are visible.
     }], "void", "expand", (ins "::mlir::RewriterBase &":$rewriter,
                                "::mlir::Operation *":$work,
                                "::mlir::OpBuilder::InsertPoint":$shared)>,

@@ -1,4 +1,4 @@
-//===- PipeWarpOps.td - Products in the registers of warps ----------------===//
+//===- PipeWarpOps.td - MMAs in the registers of warps --------------------===//
 //
 // The only ops that few files need: they have a header of their own (PipeWarps.h).
 //
