@@ -11,9 +11,9 @@
 //   FP4_TRY(compiler.writeLibrary("gemm.so"));
 //
 // Located diagnostics of MLIR go to `CompilerOptions::diagnostics`, or, for a module, to the
-// handlers of its context; the Status then says in one line what failed. Before a program is loaded,
-// and after a failed step, there is none: functions that change it return an error, functions that
-// describe it return nothing.
+// handlers of its context; the Status then says in one line what failed. Before a program is
+// loaded, and after a failed step, there is none: functions that change it return an error,
+// functions that describe it return nothing.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -126,12 +126,13 @@ public:
   Listing listing(const std::string &file) const;
   /// From here on, lines come from the text that listing() returns now, under the name `file`.
   Status anchorListing(const std::string &file);
-  /// After Phase::Nvvm: the kernels' PTX will name the lines that its instructions came from (.loc).
+  /// After Phase::Nvvm: the kernels' PTX will name the lines that its instructions came from
+  /// (.loc).
   Status keepLines();
-  /// After Phase::Pipelined and before Phase::Nvvm, the kernels as a JSON array of objects: `module`,
-  /// `roles` (name, first, end: warps; drives: engines), `channels` (name, from, to, depth),
-  /// `extents` (space: shared or tensor; what; first, size, stride: bytes or columns; stages),
-  /// `shared_bytes`, `tensor_columns`.
+  /// After Phase::Pipelined and before Phase::Nvvm, the kernels as a JSON array of objects:
+  /// `module`, `roles` (name, first, end: warps; drives: engines), `channels` (name, from, to,
+  /// depth), `extents` (space: shared or tensor; what; first, size, stride: bytes or columns;
+  /// stages), `shared_bytes`, `tensor_columns`.
   std::string memoryMap() const;
   /// The kernels, after Phase::Ptx or Phase::Cubin and until the host code is lowered.
   std::vector<KernelCode> kernels() const;

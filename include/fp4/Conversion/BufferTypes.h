@@ -33,8 +33,8 @@
 
 namespace fp4 {
 
-/// On a gpu.alloc: the memory is zero, and the kernels that get it leave it zero. Nobody frees it, and
-/// kernels that follow one another may have the same (fp4rt_counters).
+/// On a gpu.alloc: the memory is zero, and the kernels that get it leave it zero. Nobody frees it,
+/// and kernels that follow one another may have the same (fp4rt_counters).
 inline constexpr llvm::StringLiteral kCountersAttr = "fp4.counters";
 
 /// On a gpu.alloc of 8 x i64: memory in which kernels report rows of groups that do not fit, with

@@ -27,8 +27,8 @@ namespace fp4::harness {
 /// arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor = false);
-/// Ascending rows of groups, of 0 to `rows` rows: `type` is that of an operand 'offsets'. Some rows are
-/// of no group, and some groups may have none.
+/// Ascending rows of groups, of 0 to `rows` rows: `type` is that of an operand 'offsets'. Some rows
+/// are of no group, and some groups may have none.
 Tensor makeOffsets(const Type &type, int64_t rows, uint64_t seed, unsigned index);
 /// Zeroes the padding of a list of tiles of scales, in whose rows `blocks` scales exist. The type
 /// of the list does not tell it.

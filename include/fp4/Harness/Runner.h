@@ -94,7 +94,7 @@ struct RunReport {
 
   /// A few lines for a person.
   std::string text() const;
-  /// The same facts, one JSON object.
+  /// The facts of text(), as one JSON object.
   std::string json() const;
   bool passed() const;
   /// The launches with their predicted times.

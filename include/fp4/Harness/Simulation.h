@@ -1,6 +1,6 @@
 //===- Simulation.h - The simulator's options on a command line -----------===//
 //
-// The same names and meanings in every tool that simulates: fp4-run, fp4-runner, fp4-sim run.
+// One set of names and meanings for every tool that simulates: fp4-run, fp4-runner, fp4-sim run.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -8,9 +8,9 @@
 //   row   l / 4        l / 4        l / 4 + 8        l / 4 + 8
 //   col   2 (l % 4)    .. + 1       2 (l % 4)        .. + 1
 //
-// wgmma has 64 rows, 16 for each warp of a warpgroup; mma.sync has 16 rows of one warp. Fragments of
-// more rows have those of the first instruction first. Elements are counted one by one, also where
-// two of 16 bits share a register.
+// wgmma has 64 rows, 16 for each warp of a warpgroup; mma.sync has 16 rows of one warp. Fragments
+// of more rows have those of the first instruction first. Elements are counted one by one, also
+// where two of 16 bits share a register.
 //
 // Sources: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma and "Matrix
 // Fragments for mma.m16n8k16"; CUTLASS cute/atom/mma_traits_sm90_gmma.hpp, CLayout_64xN.

@@ -59,9 +59,9 @@ struct SmemDescriptor {
 
   /// Shared address of byte `byte` of row `row` of a K-major operand, with byte 0..31 inside the
   /// 32-byte K slice of one MMA (element k of an fp4 operand lies in byte k / 2). Also the source
-  /// address of tcgen05.cp, where byte / 16 counts 16-byte atoms of the row. With K = 96 (lboAbsolute)
-  /// byte 0..47: bytes behind the line of 128 that the slice begins in are those of the line that LBO
-  /// is the address of.
+  /// address of tcgen05.cp, where byte / 16 counts 16-byte atoms of the row. With K = 96
+  /// (lboAbsolute) byte 0..47: bytes behind the line of 128 that the slice begins in are those of
+  /// the line that LBO is the address of.
   ///   no swizzle: start + (row/8)*SBO + (row%8)*16 + (byte/16)*LBO + byte%16
   ///   swizzled:   swizzle(start + (row/8)*SBO + (row%8)*W + byte), W the swizzle width
   uint32_t operandAddress(uint32_t row, uint32_t byte) const;
@@ -79,8 +79,9 @@ struct SmemDescriptor {
   /// without swizzle.
   SmemDescriptor atKStep(uint32_t step) const;
 
-  /// Byte offsets, in a tile of panels of `panelBytes` bytes, of the `step`-th slice of K = 96: of its
-  /// start, and of the line that goes on where the first one ends (of its own panel where none does).
+  /// Byte offsets, in a tile of panels of `panelBytes` bytes, of the `step`-th slice of K = 96: of
+  /// its start, and of the line that goes on where the first one ends (of its own panel where none
+  /// does).
   struct K96Slice {
     uint32_t start = 0, next = 0;
   };

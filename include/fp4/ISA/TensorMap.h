@@ -100,7 +100,8 @@ struct TensorMap {
   /// The rules of cuTensorMapEncodeTiled or ...Im2col. The error names the parameter, the value and
   /// the rule.
   Status validate() const;
-  /// The same, and what the target has (TargetModel::hasPackedTensorMaps).
+  /// Checks the rules of validate(), and the features of the target
+  /// (TargetModel::hasPackedTensorMaps).
   Status validateFor(const TargetModel &target) const;
 
   /// Bytes one element row of the box takes in shared memory (padding of the Align16 types

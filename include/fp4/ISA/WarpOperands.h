@@ -6,8 +6,9 @@
 //   A   row l / 4 + 8 (i % 2), bytes 4 (l % 4) + 16 (i / 2) .. + 3
 //   B   row l / 4,             bytes 4 (l % 4) + 16 i .. + 3
 //
-// ldmatrix.x4 fills four such registers: lanes 8 j .. 8 j + 7 name the 8 rows of 16 bytes that become
-// register j of all lanes. One of them gives all of A, or B of 16 rows, which are two instructions.
+// ldmatrix.x4 fills four such registers: lanes 8 j .. 8 j + 7 name the 8 rows of 16 bytes that
+// become register j of all lanes. One of them gives all of A, or B of 16 rows, which are two
+// instructions.
 //
 // Beside elements of 6 or 8 bits, which take a byte each, an instruction has 32 elements of 4 bits.
 // Elements of 4 bits are two to a byte in memory: a register of ldmatrix has eight of one row,
@@ -18,15 +19,16 @@
 //
 // The order changes no bit of the sum. All of the other operand comes from two words of the row.
 //
-// Scales are bytes of a register too: row r of A has those of lane 4 (r % 8) + 2 t + r / 8, row n of B
-// those of lane 4 n + t, where t is the "thread id" of the instruction. With every t used, a register
-// has the scales of 32 rows, of two instructions along A or of four along B.
+// Scales are bytes of a register too: row r of A has those of lane 4 (r % 8) + 2 t + r / 8, row n
+// of B those of lane 4 n + t, where t is the "thread id" of the instruction. With every t used, a
+// register has the scales of 32 rows, of two instructions along A or of four along B.
 //
 // The functions below are the only places where the order of lanes is spelled; FragmentLayout.h has
 // the order of D. The functions are templates, so that kernels emit them (Int32 of
 // KernelArithmetic).
 //
-// Sources: PTX ISA, "Matrix Fragments for mma.m16n8k64", "Block Scaling for mma.sync" and "ldmatrix".
+// Sources: PTX ISA, "Matrix Fragments for mma.m16n8k64", "Block Scaling for mma.sync" and
+// "ldmatrix".
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -57,8 +59,8 @@ template <typename Int> constexpr MatrixLine<Int> matrixLineOfB(Int lane) {
   return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16};
 }
 
-/// Beside elements of a byte each: the rows of 32 whose 16 bytes, 32 elements of 4 bits, a lane names, so that
-/// register j has those of rows 8 j .. 8 j + 7.
+/// Beside elements of a byte each: the rows of 32 whose 16 bytes, 32 elements of 4 bits, a lane
+/// names, so that register j has those of rows 8 j .. 8 j + 7.
 template <typename Int> constexpr MatrixLine<Int> matrixLineOfCodes(Int lane) {
   return {lane % 32, lane - lane};
 }
@@ -73,11 +75,12 @@ constexpr uint32_t besideCodes(unsigned i) { return i ? 0x7531 : 0x6420; }
 constexpr int codeShift(unsigned i) { return i ? -2 : 2; }
 inline constexpr uint32_t codeMask = 0x3C3C3C3C;
 
-/// The row, of 32, whose scales a lane has. The instruction with rows 16 t .. of A takes thread id t.
+/// The row, of 32, whose scales a lane has. The instruction with rows 16 t .. of A takes thread id
+/// t.
 template <typename Int> constexpr Int scaleRowOfA(Int lane) {
   return lane % 4 / 2 * 16 + lane % 2 * 8 + lane / 4;
 }
-/// The same where there are 16 rows: thread id 0.
+/// The row, of 16, whose scales a lane has: thread id 0.
 template <typename Int> constexpr Int scaleRowOfShortA(Int lane) {
   return lane % 2 * 8 + lane / 4;
 }

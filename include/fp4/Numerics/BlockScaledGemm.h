@@ -13,8 +13,8 @@
 //
 // Instructions of K = 96, which sm_103a has, add six scaled sums at a time (K96Gemm.cpp).
 //
-// Elements of 8 bits, or of 8 and 4, are those of kind mxf8f6f4: one instruction has K = 32, a truncated
-// fused dot product whose terms have the exponents of both scales besides (DenseMma.h).
+// Elements of 8 bits, or of 8 and 4, are those of kind mxf8f6f4: one instruction has K = 32, a
+// truncated fused dot product whose terms have the exponents of both scales besides (DenseMma.h).
 //
 // Threads without a tensor core (TensorCore::None) add blocks with fused multiply-adds.
 //
@@ -76,7 +76,8 @@ void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, uns
                 bool accumulate);
 
 /// Defines one element of the above in integer arithmetic: `a` and `b` are the 32 packed bytes, the
-/// scales are 4 or 2 bytes, and `c` is the accumulator. With `k` = 96 they are 48, and 6 or 3 bytes.
+/// scales are 4 or 2 bytes, and `c` is the accumulator. With `k` = 96 they are 48, and 6 or 3
+/// bytes.
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
                     const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c,
                     unsigned k = fp4MmaK);
@@ -103,11 +104,11 @@ TensorCore tensorCoreOf(const hw::TargetModel &target);
 /// The factor of MXFP8 is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
 /// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
-/// The same in the type of the other operand, f16 (not of OCP MX) or bf16, where that has no
+/// Converts to the type of the other operand, f16 (not of OCP MX) or bf16, where that has no
 /// scales.
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
-/// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value and a
-/// scale.
+/// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value
+/// and a scale.
 constexpr int convertedExponent(BlockFormat format) {
   return !isMX(format) ? -7 : isPacked(format) ? -4 : 0;
 }
@@ -147,8 +148,8 @@ struct GemmProblem {
   /// Instructions have K = 96, for TensorCore::BlockScaled and elements of 4 bits. Excludes
   /// split-K.
   bool k96 = false;
-  /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
-  /// and no scales. TensorCore::Converted only.
+  /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0:
+  /// dense), and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
   /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. The zeros
   /// turn -0, which a sum below the smallest number becomes, into +0. 0: up to the last instruction
@@ -167,7 +168,8 @@ constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value
 constexpr int convertedExponent(const GemmProblem &p) {
   return (p.floatA ? 0 : convertedExponent(p.format)) + convertedExponent(formatOfB(p));
 }
-/// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4 bits.
+/// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4
+/// bits.
 constexpr bool isMXF8F6F4(const GemmProblem &p) {
   return isMX(p.format) && !(isPacked(p.format) && isPacked(formatOfB(p)));
 }

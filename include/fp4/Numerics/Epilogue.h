@@ -52,7 +52,7 @@ public:
   /// The element of a sum, bit by bit as kernels compute it; exactly representable in the result's
   /// type.
   float apply(float sum, float alpha) const;
-  /// The same in fp64, with the error of every step.
+  /// Applies the steps in fp64, with the error of every step.
   BoundedValue bound(BoundedValue sum, float alpha) const;
   /// Returns true when a value within these bounds may have become infinite.
   bool mayOverflow(const BoundedValue &element, float alpha) const;

@@ -86,8 +86,8 @@ Expected<QuantizedPair> quantizeMatrix(const Recipe &recipe, std::span<const flo
                                        const QuantizeOptions &options = {});
 
 /// One matrix per group, `groupRows` rows each, stacked in `values`. Amaxes are per group, of its
-/// values unless given in `groupAmax`. Stochastic rounding (PhiloxMapping::Element) counts groups of
-/// 16 through all matrices.
+/// values unless given in `groupAmax`. Stochastic rounding (PhiloxMapping::Element) counts groups
+/// of 16 through all matrices.
 Expected<std::vector<QuantizedPair>> quantizeGroups(const Recipe &recipe,
                                                     std::span<const float> values,
                                                     std::span<const uint64_t> groupRows,

@@ -85,8 +85,8 @@ constexpr bool roundsToNearestOnly(const Recipe &recipe) {
 Expected<Recipe> parseRecipe(std::string_view text);
 /// The inverse, canonical: equal recipes have equal texts.
 std::string spell(const Recipe &recipe);
-/// The same decisions under the name of the recipe that differs in the fewest of them, the first of
-/// several. The name in the text is forgotten: `ocp_floor, exponent = ceil` becomes `ocp_ceil`.
+/// Returns the decisions under the name of the recipe that differs in the fewest of them, the first
+/// of several. The name in the text is forgotten: `ocp_floor, exponent = ceil` becomes `ocp_ceil`.
 Recipe canonical(const Recipe &recipe);
 
 /// A decision of Recipes.def as text: its name, the formats that have it, and its values in the

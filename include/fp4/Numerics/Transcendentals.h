@@ -37,7 +37,8 @@ template <typename F, unsigned n> F polynomial(F x, const float (&c)[n]) {
 /// 2^n of the integer n.
 template <typename F, typename I> F powerOfTwo(F, I n) { return floatOf((n + 127) << 23); }
 
-/// p * 2^n. 2^n may be no fp32 number, but halves of n give two that are. Only the last product rounds.
+/// p * 2^n. 2^n may be no fp32 number, but halves of n give two that are. Only the last product
+/// rounds.
 template <typename F, typename I> F timesPowerOfTwo(F p, I n) {
   auto half = n >> 1;
   return p * powerOfTwo(p, half) * powerOfTwo(p, n - half);
@@ -279,8 +280,8 @@ template <typename F> F powerOfPositive(F a, F y) {
   return timesPowerOfTwo(powerOfRest(r), bitsOf(shifted) - 0x4B400000);
 }
 
-/// x^y with the special cases of IEEE 754: x^0 and 1^y are 1, of NaN too; powers of negative numbers
-/// exist for integers y.
+/// x^y with the special cases of IEEE 754: x^0 and 1^y are 1, of NaN too; powers of negative
+/// numbers exist for integers y.
 template <typename F> F power(F x, F y) {
   F zero = like(x, 0.f), one = like(x, 1.f), infinity = one / zero, tiny = like(x, 0x1p-149f);
   F a = magnitude(x), b = magnitude(y), most = like(x, 0x1.fffffep+127f);

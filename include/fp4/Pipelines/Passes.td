@@ -8,9 +8,9 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
   let summary = "Give named dimensions of function arguments other sizes";
   let description = [{
     **Why.** An example or a benchmark is written for one problem size and run for many. Arguments
-    name their dimensions with the attribute `fp4.dims` (an empty name for
-    those that stay, `M/16` for as many blocks of 16 as M needs); this pass replaces the sizes of the names
-    it is given and infers all types anew.
+    name their dimensions with the attribute `fp4.dims` (an empty name for those that stay, `M/16`
+    for as many blocks of 16 as M needs); this pass replaces the sizes of the names it is given and
+    infers all types anew.
 
     **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays
     dynamic: its size is what the caller passes.
@@ -67,8 +67,8 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
     reads the target from the module, so that no two of them can disagree and the order of passes is
     free.
 
-    **What holds afterwards.** The module has the attribute `fp4.target`. A module that has one keeps
-    it; asking for another is an error.
+    **What holds afterwards.** The module has the attribute `fp4.target`. A module that has one
+    keeps it; asking for another is an error.
 
     ```mlir
     // fp4-opt --fp4-set-target="target=sm_90a"
@@ -94,9 +94,9 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     **Why.** Before any lowering starts, a user should learn which operation the target does not
     support and which targets support it.
 
-    **What holds afterwards.** The module's target has tcgen05, wgmma or block-scaled mma.sync if there
-    is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32 scales. The program is
-    unchanged.
+    **What holds afterwards.** The module's target has tcgen05, wgmma or block-scaled mma.sync if
+    there is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32
+    scales. The program is unchanged.
 
     ```mlir
     // fp4-opt --fp4-check-target

@@ -24,7 +24,8 @@ Expected<std::map<std::string, Type>> valueTypes(std::span<const ProgramOp> prog
 /// The error for a manifest whose program this tool cannot interpret.
 tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
-/// The optional operand at `place` of the operation's definition is there; "operand_segments" says so.
+/// The optional operand at `place` of the operation's definition is there; "operand_segments" says
+/// so.
 bool hasOperand(const ProgramOp &op, size_t place);
 /// The name of that operand, or of the first where there are several; empty where there is none.
 std::string operandAt(const ProgramOp &op, size_t place);
@@ -34,8 +35,8 @@ bool hasLhsScales(const ProgramOp &op);
 /// a grouped GEMM, whose tiled scales are lists of tiles.
 bool isGroupedProduct(const ProgramOp &op);
 
-/// The operand of `op` that says the rows of its groups where only the device knows them; empty where
-/// it has none.
+/// The operand of `op` that says the rows of its groups where only the device knows them; empty
+/// where it has none.
 std::string offsetsOf(const ProgramOp &op);
 
 /// Dimensions of the result that index each operand of an elementwise operation ("linalg.generic"),

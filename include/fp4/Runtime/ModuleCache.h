@@ -1,8 +1,9 @@
 //===- ModuleCache.h - State shared by a program's calls ------------------===//
 //
-// Modules and constants are brought to a device once and stay there while the program is in use, and
-// so do the counters of its kernels, which are zero between them. A program that is called again and again has a cache that outlives its sessions; a session without
-// one makes its own. A cache may be used by several sessions on several threads.
+// Modules and constants are brought to a device once and stay there while the program is in use,
+// and so do the counters of its kernels, which are zero between them. A program that is called
+// again and again has a cache that outlives its sessions; a session without one makes its own. A
+// cache may be used by several sessions on several threads.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

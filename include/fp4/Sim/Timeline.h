@@ -5,10 +5,10 @@
 // every asynchronous operation, from issue to completion, every phase of every mbarrier, and every
 // allocation of tensor memory.
 //
-// With the policy `timed` the time of an event is what is predicted (KernelTime.h); clusters that are
-// not in the sample are left out. Else it is the number of the event in the order of the simulation,
-// shown as microseconds: an overlap or a wait is true of that schedule, and a length says nothing
-// about a device.
+// With the policy `timed` the time of an event is what is predicted (KernelTime.h); clusters that
+// are not in the sample are left out. Else it is the number of the event in the order of the
+// simulation, shown as microseconds: an overlap or a wait is true of that schedule, and a length
+// says nothing about a device.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- ElementSource.h - Elements of a streaming kernel -------------------===//
 //
-// A kernel that streams reads one matrix. Either memory has the matrix, or it is the prologue of its
-// readers (fp4/Dialect/Fp4/IR/Prologue.h), and the kernel loads the inputs of the elementwise
+// A kernel that streams reads one matrix. Either memory has the matrix, or it is the prologue of
+// its readers (fp4/Dialect/Fp4/IR/Prologue.h), and the kernel loads the inputs of the elementwise
 // operation and computes it. A kernel says how it loads a run of elements of one tensor, and gets
 // the run of the matrix:
 //

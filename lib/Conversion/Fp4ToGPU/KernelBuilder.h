@@ -51,8 +51,8 @@ public:
   /// how many threads and CTAs per SM it has.
   KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
 
-  /// The launch neither leads nor follows another one (fp4-overlap-launches): the kernel is one that
-  /// `op` needs beside its own.
+  /// The launch neither leads nor follows another one (fp4-overlap-launches): the kernel is one
+  /// that `op` needs beside its own.
   void standAlone() { overlap = {}; }
 
   /// Threads of a CTA.
@@ -91,7 +91,8 @@ public:
   mlir::Value pointer(mlir::Value buffer, mlir::RankedTensorType type);
   /// Adds a kernel operand for the buffer of an operand tensor. Returns the pointer.
   mlir::Value input(mlir::Value tensor);
-  /// The same, with a kernel operand for each stride where the operand is a strided argument.
+  /// Adds a kernel operand for the buffer, and one for each stride if the operand is a strided
+  /// argument.
   InputRows inputRows(mlir::Value tensor);
   /// Adds a kernel operand for the buffer of a result that it allocates. Returns the pointer.
   mlir::Value output(mlir::Value result, mlir::Value rows, mlir::Value columns = {});

@@ -28,8 +28,8 @@ struct LoweringContext {
 
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 
-/// The quantizer whose kernel computes `amax` too, as its plan says, where its grid is not too large;
-/// null where there is none.
+/// The quantizer whose kernel computes `amax` too, as its plan says, where its grid is not too
+/// large; null where there is none.
 QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
 /// Returns true (i1, on the host) when the grid of that kernel has a CTA and at most kAmaxEighths
 /// of the CTAs that fit on the GPU at once.

@@ -26,9 +26,9 @@ struct BlockPlace {
 class SideQuantizer {
 public:
   /// The row-wise or the column-wise output of `op`. `amax` is a value (f32), `rng` a pointer; null
-  /// where the operation has none, or where setTensorAmax follows for each row. `groupsPerRow` (i32): groups of 16 elements in a row of the
-  /// output, rounded up; `firstGroup` (i64): those of the matrices before this one, none is 0. Emit
-  /// it outside of loops.
+  /// where the operation has none, or where setTensorAmax follows for each row. `groupsPerRow`
+  /// (i32): groups of 16 elements in a row of the output, rounded up; `firstGroup` (i64): those of
+  /// the matrices before this one, none is 0. Emit it outside of loops.
   SideQuantizer(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder, QuantizeOp op,
                 bool columnwise, mlir::Value amax, mlir::Value rng, mlir::Value groupsPerRow,
                 mlir::Value firstGroup = {});

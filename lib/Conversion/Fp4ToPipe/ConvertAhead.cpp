@@ -10,7 +10,8 @@
 // quarter, which become 64 bytes side by side. The threads exchange these bytes in pieces of 16
 // bytes, so that each of their stores writes 64 bytes that follow one another.
 //
-// Beside prepacked weights, elements keep their order, and become bf16 as fp4.dequantize gives them.
+// Beside prepacked weights, elements keep their order, and become bf16 as fp4.dequantize gives
+// them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -445,7 +445,8 @@ Value MatmulBuilder::ofThread(const Tile &part, Value column) {
   return part.laneColumn ? add(column, part.laneColumn) : column;
 }
 
-/// The same, or the last that exists: a half of the columns may end behind the result.
+/// The column of ofThread, or the last that exists: a half of the columns may end behind the
+/// result.
 Value MatmulBuilder::ofThreadOrLast(const Tile &part, Value column) {
   return part.laneColumn ? orLast(ofThread(part, column)) : column;
 }

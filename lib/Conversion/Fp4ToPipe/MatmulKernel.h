@@ -480,11 +480,12 @@ mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
                                                 const MatmulShape &shape, const KernelPlan &plan,
                                                 mlir::Location loc);
 
-/// The same where the tensor core leaves their sums in tensor memory (LaneProductKernel.cpp).
+/// Builds the kernel of FP8 with f32 scales whose sums are in tensor memory
+/// (LaneProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildLaneProductKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
                                             const KernelPlan &plan, mlir::Location loc);
 
-/// The same where fragments are transposed: the tensor core takes converted B from registers
+/// Builds the kernel of transposed fragments: the tensor core takes converted B from registers
 /// (WeightProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildWeightProductKernel(mlir::gpu::GPUModuleOp module,
                                               const MatmulShape &shape, const KernelPlan &plan,

@@ -60,7 +60,8 @@ protected:
     body(work.getM(), work.getN());
   }
   using TurnBody = llvm::function_ref<void(mlir::Value m, mlir::Value n, mlir::Value turn)>;
-  /// The same, with the number of tiles that this CTA worked on before.
+  /// Works on the tiles as forEachWork does; `turn` counts the tiles that this CTA worked on
+  /// before.
   void forEachTurn(mlir::Value numM, mlir::Value numN, TurnBody body) {
     auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule, constant(0));
     mlir::OpBuilder::InsertionGuard guard(b);

@@ -36,7 +36,7 @@ struct BlockElements {
   /// One of two columns of bf16 or f16: the low (0) or high (1) halves of `words`.
   static BlockElements column(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type,
                               unsigned half);
-  /// The same, with values that hold where no element of `words` is infinite or NaN.
+  /// Packed elements, with values that hold where no element of `words` is infinite or NaN.
   static BlockElements finite(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type);
   static BlockElements finiteColumn(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type,
                                     unsigned half);

@@ -45,7 +45,7 @@ inline constexpr float kAlign = 0x1p-14f;
 inline constexpr float kLeastFactor = 0x1p-112f;
 /// Up to here subnormal elements have code 0; see QuickBlock.h.
 inline constexpr float kMostFactorOfScaled = 0x1p120f;
-/// The same where rounding is stochastic: floor(256 * position) is 0 too.
+/// The bound for stochastic rounding: floor(256 * position) is 0 too.
 inline constexpr float kMostFactorOfStochastic = 0x1p116f;
 /// Factors of entries of a ScaleTable, for all scales that transforms leave to the factor (1 / 8 is
 /// the least).

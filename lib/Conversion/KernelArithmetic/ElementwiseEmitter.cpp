@@ -203,7 +203,7 @@ private:
     return arith::ConstantOp::create(b, cast<TypedAttr>(attr));
   }
 
-  /// The same operation on vectors.
+  /// Emits the operation on vectors.
   Value emitSame(Operation &op) {
     SmallVector<Value> operands =
         llvm::map_to_vector(op.getOperands(), [&](Value v) { return lookup(v); });

@@ -100,8 +100,8 @@ Value HalfOperands::inBothLanes(Value half) {
   return vector::BroadcastOp::create(b, VectorType::get(2, elementType()), half);
 }
 
-/// A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for which the infinity that it
-/// gives becomes NaN.
+/// A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for which the infinity that
+/// it gives becomes NaN.
 SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
   SmallVector<Value> result;
   for (uint32_t i = 0; i < count; ++i) {
@@ -183,9 +183,9 @@ void HalfOperands::keepTables(Value threadIndex) {
   upperByte = keep(0x41);
 }
 
-/// The lower bytes of the bf16 of 24 + value, whose upper bytes are all 0x41. A lookup takes the lower
-/// three bits of four codes and gives 0xFF where the fourth is set, because all bytes of a table have
-/// their highest bit.
+/// The lower bytes of the bf16 of 24 + value, whose upper bytes are all 0x41. A lookup takes the
+/// lower three bits of four codes and gives 0xFF where the fourth is set, because all bytes of a
+/// table have their highest bit.
 Value HalfOperands::lookUp(Value codes) {
   auto in = [&](Value low, uint32_t high, Value selector) -> Value {
     return NVVM::PermuteOp::create(b, b.getI32Type(), low, s.integer(high), selector,
@@ -196,8 +196,8 @@ Value HalfOperands::lookUp(Value codes) {
                                in(negatives, 0x90A0A8B0, otherSigns));
 }
 
-/// value * 2^-4 * scale = (24 + value) * (2^-4 * scale) - 24 * 2^-4 * scale, all of which are numbers
-/// of bf16 for every scale.
+/// value * 2^-4 * scale = (24 + value) * (2^-4 * scale) - 24 * 2^-4 * scale, all of which are
+/// numbers of bf16 for every scale.
 SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
   Value scaled = arith::MulFOp::create(b, factor, splat(kPowerMXFP4));
   Value offset = arith::MulFOp::create(b, factor, splat(-24 * kPowerMXFP4));

@@ -30,8 +30,8 @@ namespace fp4 {
 class HalfOperands {
 public:
   /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, f16 only with f8E4M3FN; null for
-  /// the type that numerics::convertElement chooses. Codes are f4E2M1FN, or with scales of f8E8M0FNU
-  /// `data`, f8E4M3FN or f8E5M2.
+  /// the type that numerics::convertElement chooses. Codes are f4E2M1FN, or with scales of
+  /// f8E8M0FNU `data`, f8E4M3FN or f8E5M2.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 

@@ -27,7 +27,8 @@ static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
   return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
 }
 
-/// `text` through which `registers`, all i32 or all f32, flow: read-write operands, which are its results.
+/// `text` through which `registers`, all i32 or all f32, flow: read-write operands, which are its
+/// results.
 static SmallVector<Value> emitThrough(OpBuilder &b, Location loc, ValueRange registers,
                                       StringRef text, bool hasSideEffects) {
   // "=r,=r,..,0,1,..": output i is tied to input i.
@@ -252,7 +253,7 @@ static std::string moveDescriptor(const fp4::WarpgroupProduct &product, size_t d
   return llvm::formatv("add.s64 d, ${0}, {1};\n", descriptor, offset).str();
 }
 
-/// The same once, before the first instruction.
+/// Takes the descriptor apart once, before the first instruction.
 static std::string takeDescriptor(const fp4::WarpgroupProduct &product, size_t descriptor) {
   if (!product.isUniform)
     return "";
@@ -304,8 +305,8 @@ SmallVector<Value> fp4::waitForProducts(ImplicitLocOpBuilder &b, ValueRange sums
   return emitThrough(b, b.getLoc(), sums, "wgmma.wait_group.sync.aligned 0;", /*hasSideEffects=*/true);
 }
 
-/// The instructions of one k tile: sums from operand `sums` on, descriptors from operand `descriptors` on.
-/// Predicate p is false, and q is true.
+/// The instructions of one k tile: sums from operand `sums` on, descriptors from operand
+/// `descriptors` on. Predicate p is false, and q is true.
 static std::string instructionsOf(const fp4::SharedProduct &product, size_t sums, size_t descriptors) {
   std::string text;
   for (auto [i, offset] : llvm::enumerate(product.offsets))

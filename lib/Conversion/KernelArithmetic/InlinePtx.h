@@ -15,8 +15,9 @@ namespace fp4 {
 llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
                                              mlir::ValueRange registers);
 
-/// `registers` (i32 each) as values that are computed here. LLVM moves the computation of a value into
-/// the branch that uses it, and then keeps what it is computed from, which may take more registers.
+/// `registers` (i32 each) as values that are computed here. LLVM moves the computation of a value
+/// into the branch that uses it, and then keeps what it is computed from, which may take more
+/// registers.
 llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
                                            mlir::ValueRange registers);
 
@@ -29,28 +30,29 @@ llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mli
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
 
-/// Lanes of a vector (f32) as i32, toward zero: saturated, and 0 of NaN, where LLVM may do what it likes.
+/// Lanes of a vector (f32) as i32, toward zero: saturated, and 0 of NaN, where LLVM may do what it
+/// likes.
 mlir::Value toIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers, bool isSigned);
-/// Lanes of a vector (i32) as f32, to nearest even. MLIR would make one rounding of this one and of that to 16
-/// bits, which gives other numbers.
+/// Lanes of a vector (i32) as f32, to nearest even. MLIR would make one rounding of this one and of
+/// that to 16 bits, which gives other numbers.
 mlir::Value toNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value integers, bool isSigned);
 
 enum class Shift { Left, RightSigned, RightUnsigned };
-/// Lanes of a vector (i32), shifted by those of another. Shifts by 32 and more leave nothing but signs, where
-/// LLVM may do what it likes.
+/// Lanes of a vector (i32), shifted by those of another. Shifts by 32 and more leave nothing but
+/// signs, where LLVM may do what it likes.
 mlir::Value shiftLanes(mlir::ImplicitLocOpBuilder &b, Shift kind, mlir::Value values,
                        mlir::Value amounts);
 
-/// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR may have
-/// side effects, as it says, so that no role of a kernel could execute it.
+/// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR
+/// may have side effects, as it says, so that no role of a kernel could execute it.
 mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);
 
 /// Eight E2M1 codes (i32) as four pairs of f16 (vector<2xf16>), for targets that convert E2M1. With
 /// one operation for each byte, ptxas shifts and masks the word before every conversion; of a word
 /// that is taken apart into bytes, the conversion reads the byte.
 llvm::SmallVector<mlir::Value> widenE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes);
-/// The same times `low` of the first four and `high` of the others, both f16, as four pairs of bf16
-/// (vector<2xbf16>), for targets whose products of f16 may give f32.
+/// Eight E2M1 codes times `low` (the first four) and `high` (the others), both f16, as four pairs
+/// of bf16 (vector<2xbf16>), for targets whose products of f16 may give f32.
 llvm::SmallVector<mlir::Value> scaleE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes,
                                          mlir::Value low, mlir::Value high);
 
@@ -81,12 +83,14 @@ void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Valu
 void storeAsync(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer,
                 mlir::Value barrier);
 
-/// The other side of an 8 x 8 matrix of 16-bit elements, of which a warp has two neighbours of a row in
-/// the word (i32) of each thread: thread l gets elements 2 (l % 4) and one more of column l / 4.
+/// The other side of an 8 x 8 matrix of 16-bit elements, of which a warp has two neighbours of a
+/// row in the word (i32) of each thread: thread l gets elements 2 (l % 4) and one more of column l
+/// / 4.
 mlir::Value transposeMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
 
-/// The f32 at `pointer`, to global memory that nobody writes, or `otherwise` without the condition (i1).
-/// ptxas keeps both in one register, so that a loop which carries it does not wait for the load.
+/// The f32 at `pointer`, to global memory that nobody writes, or `otherwise` without the condition
+/// (i1). ptxas keeps both in one register, so that a loop which carries it does not wait for the
+/// load.
 mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
                      mlir::Value otherwise);
 
@@ -105,8 +109,8 @@ struct WarpgroupProduct {
   llvm::SmallVector<int64_t> bOffsets; ///< offsets of each instruction, in units of the descriptor
   mlir::Value accumulate;           ///< i1, for the first instruction
   int64_t pending = 0;              ///< leave so many parts to run, this one and those before it
-  /// `b` is the same in all lanes and ptxas sees that: offsets are added to its lower word, which takes
-  /// one instruction.
+  /// `b` is the same in all lanes and ptxas sees that: offsets are added to its lower word, which
+  /// takes one instruction.
   bool isUniform = false;
 };
 /// One k tile of a GEMM of e4m3 with both operands in shared memory.
@@ -124,8 +128,8 @@ struct SharedProduct {
 /// The sums of a thread, f32 each, when they are complete.
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
                                               const SharedProduct &product);
-/// The sums of `first`, when they are complete, and those of `second`, which has as many columns and runs
-/// on: they are what awaitSums returns.
+/// The sums of `first`, when they are complete, and those of `second`, which has as many columns
+/// and runs on: they are what awaitSums returns.
 std::array<llvm::SmallVector<mlir::Value>, 2> multiplyTwo(mlir::ImplicitLocOpBuilder &b,
                                                           const SharedProduct &first,
                                                           const SharedProduct &second);

@@ -50,7 +50,7 @@ public:
 
   /// Random words of block number `block` of `row`, of `blockSize` elements, 16 or 32; i32.
   llvm::SmallVector<mlir::Value> words(mlir::Value row, mlir::Value block, int64_t blockSize);
-  /// The same where the row does not matter: of block number `index`, counted through all rows.
+  /// Random words where the row does not matter, of block number `index`, counted through all rows.
   llvm::SmallVector<mlir::Value> words(mlir::Value index, int64_t blockSize);
 
 private:

@@ -23,8 +23,8 @@
 //      what neither overflows (2 and 3 keep amax below 2^115) nor is subnormal before or after, and
 //      what is subnormal has code 0 where e <= 2^120, and 2^116 where rounding is stochastic.
 //
-// Stochastic rounding has no ties, and it saturates element by element: it needs 1 and 3, and 2 only
-// for 5.
+// Stochastic rounding has no ties, and it saturates element by element: it needs 1 and 3, and 2
+// only for 5.
 //
 // Blocks that a thread has are quantized together: one branch for all of them leaves more to do
 // between two branches, which hides latencies. If the tensor has one amax, a CTA looks factors up

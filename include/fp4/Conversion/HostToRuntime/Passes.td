@@ -143,8 +143,8 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
 
     **What holds afterwards.** Every kernel executes `griddepcontrol.launch_dependents` and
     `griddepcontrol.wait` before it touches global memory or takes tensor memory, and reads global
-    memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for which
-    `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
+    memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for
+    which `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of
     an amax (`fp4.leads`), which gives way to it: the amax executes

@@ -21,8 +21,8 @@ inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxResi
 /// The largest grid of such a kernel, in eighths of the CTAs that fit on the GPU at once: 924 rows
 /// of 4096 elements on an H200. With more rows two launches that overlap take less time.
 inline constexpr int64_t kAmaxEighths = 7;
-/// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation needs it
-/// before. Null where there is none.
+/// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation
+/// needs it before. Null where there is none.
 AmaxOp amaxOfKernel(QuantizeOp quantize);
 
 /// A transform of the quantizer runs on the tensor core.

@@ -14,8 +14,8 @@ def ConvertLinalgToFp4 : Pass<"convert-linalg-to-fp4", "::mlir::ModuleOp"> {
     blocks of 32: packed rows of 16 elements have no buffer.
 
     **What holds afterwards.** Each such `linalg.generic` is a `fp4.blockscaled_matmul`, which has
-    the order of sums of the tensor core, with a `fp4.swizzle_scales` for the scales of each side. One
-    without reductions that multiplies numbers by their scales is a `fp4.dequantize`. A `linalg`
+    the order of sums of the tensor core, with a `fp4.swizzle_scales` for the scales of each side.
+    One without reductions that multiplies numbers by their scales is a `fp4.dequantize`. A `linalg`
     operation on f4E2M1FN, or with `arith.scaling_extf` or `arith.scaling_truncf`, that is none of
     these is an error with the reason and a remedy.
 

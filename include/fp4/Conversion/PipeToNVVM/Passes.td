@@ -11,8 +11,8 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     tile ops become TMA, tcgen05 and vector memory instructions. Every descriptor bit comes from the
     layout authority (include/fp4/ISA).
 
-    **Precondition.** Kernels are in the pipelined form (pipe-pipeline), or streaming: no pipe op but
-    `pipe.global_ptr` and `pipe.load_scalar`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
+    **Precondition.** Kernels are in the pipelined form (pipe-pipeline), or streaming: no pipe op
+    but `pipe.global_ptr` and `pipe.load_scalar`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
     `nvvm` and the index ops of `gpu`.
 
     **What holds afterwards.** The module holds `llvm` and `nvvm` ops only. Each kernel is an

@@ -50,7 +50,7 @@ public:
                                  mlir::Value columns);
   static mlir::Value count(mlir::ImplicitLocOpBuilder &host, const Shape &shape, mlir::Value rows,
                            mlir::Value columns);
-  /// The same in the kernel, i32.
+  /// The number of blocks in the kernel, i32.
   mlir::Value count();
 
   struct Position {
@@ -65,7 +65,7 @@ public:
 
   /// The elements of a block as i32 words.
   llvm::SmallVector<mlir::Value> load(const InputRows &input, const Position &position);
-  /// The same in the first row, where an input has one.
+  /// The position in the first row, where an input has one.
   Position inFirstRow(const Position &position);
   /// Makes elements behind the end of a row zero, as those are that are loaded.
   void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, const Position &position);

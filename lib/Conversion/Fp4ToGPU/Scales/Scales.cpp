@@ -5,8 +5,8 @@
 // unswizzle_scales writes four blocks of one row. If B is not a multiple of 4, rows are neither
 // aligned nor whole words and are moved byte by byte; where B is dynamic, all threads ask. With
 // offsets, a row of tiles has rows of one group, which a table says (GroupBands.h). A thread of
-// stack_scales writes like one of swizzle_scales, or four row-major blocks, and finds each row among
-// the shards.
+// stack_scales writes like one of swizzle_scales, or four row-major blocks, and finds each row
+// among the shards.
 //
 //===----------------------------------------------------------------------===//
 #include "GroupBands.h"

@@ -129,7 +129,7 @@ private:
   }
   bool coversScaleTiles() { return isTiled(op.getScales()) || isTiled(op.getColumnwiseScales()); }
 
-  /// The same on the host, an index.
+  /// Tiles per row on the host, an index.
   Value hostTilesPerRow() {
     ImplicitLocOpBuilder &host = kernel.host();
     if (!columns.isDynamic())

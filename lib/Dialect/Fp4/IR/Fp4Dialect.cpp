@@ -21,8 +21,8 @@ struct Fp4Inliner : DialectInlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
 };
 
-/// The version that bytecode of this dialect carries. The number grows when a program that was valid
-/// would mean something else or nothing; upgradeFromVersion then mends the older ones.
+/// The version that bytecode of this dialect carries. The number grows when a program that was
+/// valid would mean something else or nothing; upgradeFromVersion then mends the older ones.
 struct Fp4Version : DialectVersion {
   explicit Fp4Version(uint64_t number) : number(number) {}
   uint64_t number;

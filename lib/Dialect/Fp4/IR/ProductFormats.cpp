@@ -1,8 +1,8 @@
 //===- ProductFormats.cpp - Pairs of formats of a matmul ------------------===//
 //
 // Kind mxf4nvf4 of the tensor core's block-scaled instructions multiplies elements of 4 bits, kind
-// mxf8f6f4 elements of every width under scales of f8E8M0FNU. The labels (C11), (C190), .. are those of
-// Fp4Constraints.td and test/Dialect/Fp4/invalid-formats.mlir.
+// mxf8f6f4 elements of every width under scales of f8E8M0FNU. The labels (C11), (C190), .. are
+// those of docs/Spec.md and test/Dialect/Fp4/invalid-formats.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -30,7 +30,8 @@ bool BlockScaledMatmulOp::isMXF8F6F4() {
   return hasUnitScales() || (!hasF32Scales() && !hasFloatLhs() && !isPacked);
 }
 
-/// blockscaled_matmul (C11): elements that a matrix instruction has. Beside floats weights have 4 bits.
+/// blockscaled_matmul (C11): elements that a matrix instruction has. Beside floats weights have 4
+/// bits.
 static LogicalResult verifyWidth(BlockScaledMatmulOp op, StringRef name, Format format) {
   if (bitsOf(format) == 4 || !op.hasFloatLhs() || hasF32Scales(format))
     return success();

@@ -25,7 +25,8 @@ bool isElementwise(Operation *op) {
   return generic && fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
 }
 
-/// Elementwise operations of more than two dimensions that are connected with a reshape of a matrix.
+/// Elementwise operations of more than two dimensions that are connected with a reshape of a
+/// matrix.
 SmallVector<linalg::GenericOp> operationsOfBatches(Operation *root) {
   SetVector<Operation *> found;
   auto isOfBatches = [](Operation *op) {

@@ -44,8 +44,8 @@ void buildRounding(RewriterBase &b, BlockScaledMatmulOp product, Type element) {
   YieldOp::create(b, loc, value);
 }
 
-/// `product` with results of types `derived` more than it has; elements that only `reader` reads are
-/// no result. The new results are the last.
+/// `product` with results of types `derived` more than it has; elements that only `reader` reads
+/// are no result. The new results are the last.
 BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Operation *reader,
                                TypeRange derived, const Added &added) {
   Value elements = product.getResult();

@@ -16,8 +16,8 @@ bool fuseEpilogue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(QuantizeOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(AmaxOp op, mlir::RewriterBase &rewriter);
 
-/// Makes `op` the prologue of the quantizers and amaxes that alone read it (Prologue.h). Otherwise a
-/// missed remark says why where one of these reads it.
+/// Makes `op` the prologue of the quantizers and amaxes that alone read it (Prologue.h). Otherwise
+/// a missed remark says why where one of these reads it.
 bool fusePrologue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 
 } // namespace fp4

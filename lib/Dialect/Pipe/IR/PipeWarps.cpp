@@ -39,8 +39,8 @@ static constexpr int64_t kPartColumns = 8;
 /// Rows of one instruction, and rows whose scales a register of a warp has.
 static constexpr int64_t kWarpRows = 16, kScaleRows = 32;
 
-/// The fragments of the warps of the role around `op` make up a tile of `rows` x `columns`; there may
-/// be no role yet.
+/// The fragments of the warps of the role around `op` make up a tile of `rows` x `columns`; there
+/// may be no role yet.
 static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64_t rows,
                                      int64_t columns) {
   int64_t high = fragment.getShape()[0], wide = fragment.getShape()[1];

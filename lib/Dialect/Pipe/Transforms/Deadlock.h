@@ -16,8 +16,8 @@ class GPUFuncOp;
 
 namespace fp4::pipe {
 
-/// (C136) Runs the channel ops of `kernel`; fails with an error at a role's op that waits forever and a
-/// note at each other that does. Kernels too large to run in a moment pass.
+/// (C136) Runs the channel ops of `kernel`; fails with an error at a role's op that waits forever
+/// and a note at each other that does. Kernels too large to run in a moment pass.
 mlir::LogicalResult verifyProgress(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace fp4::pipe

@@ -1,9 +1,9 @@
 //===- VerifyWork.cpp - Roles that take work from one ring ------------------===//
 //
-// A place in the ring of responses is given back when every role has taken its response. The ring cannot
-// stop a kernel that runs without it: a role takes response t before it waits for anything of tile
-// t + 1, so whoever is slowest finds its next response there, and what it waits for depends on earlier
-// tiles only.
+// A place in the ring of responses is given back when every role has taken its response. The ring
+// cannot stop a kernel that runs without it: a role takes response t before it waits for anything
+// of tile t + 1, so whoever is slowest finds its next response there, and what it waits for depends
+// on earlier tiles only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// (C303) The loops over work of a kernel that requests it: at most one for each role, directly in it,
-/// all of one schedule.
+/// (C303) The loops over work of a kernel that requests it: at most one for each role, directly in
+/// it, all of one schedule.
 static LogicalResult verifyLoops(ArrayRef<ForEachWorkOp> works) {
   llvm::SmallDenseMap<Operation *, ForEachWorkOp> ofRoles;
   auto schedule = ForEachWorkOp(works.front()).getSchedule();

@@ -217,10 +217,10 @@ def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layou
   let description = [{
     The encoding of a tensor of prepacked weights, bytes of N/128 x K/64 tiles. `wgmma` is for
     tensor cores that take 64 rows of weights from the registers of a warpgroup. A tile has 4096
-    bytes of codes, 16 for each of two times 128 threads, and then the scales of its rows. Tiles of MXFP4
-    for activations of e4m3 have 128 columns, N/128 x K/128 of 8704 bytes. `wgmma_rows` has such tiles
-    alone, and a row has the same power of two in all of its tiles (`include/fp4/Numerics/ByteWeights.h`).
-    The law of tiles is `include/fp4/ISA/WeightLayout.h`.
+    bytes of codes, 16 for each of two times 128 threads, and then the scales of its rows. Tiles of
+    MXFP4 for activations of e4m3 have 128 columns, N/128 x K/128 of 8704 bytes. `wgmma_rows` has
+    such tiles alone, and a row has the same power of two in all of its tiles
+    (`include/fp4/Numerics/ByteWeights.h`). The law of tiles is `include/fp4/ISA/WeightLayout.h`.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

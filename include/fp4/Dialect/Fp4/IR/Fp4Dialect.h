@@ -36,7 +36,7 @@ namespace fp4 {
 mlir::FloatType dataType(mlir::MLIRContext *context, Format format);
 mlir::FloatType scaleType(mlir::MLIRContext *context, Format format);
 
-/// The same format, as lib/Numerics calls it.
+/// The format of lib/Numerics that `format` names.
 constexpr numerics::BlockFormat blockFormat(Format format) {
   return static_cast<numerics::BlockFormat>(format);
 }
@@ -59,7 +59,7 @@ bool isSixBitElementType(mlir::Type type);
 /// The recipe that is used where none is written: transformer_engine, ocp_floor.
 const numerics::Recipe &defaultRecipe(Format format);
 
-/// The same policy, as lib/Numerics calls it.
+/// The policy of lib/Numerics that `policy` names.
 numerics::NanPolicy nanPolicy(NanPolicy policy);
 
 /// True for f8E4M3FN and f8E8M0FNU, the element types of block scales; false for no type.

@@ -1,6 +1,6 @@
 //===- Fp4Ops.td - The fp4 operations -------------------------------------===//
 //
-// Fp4Constraints.td lists the constraints (C1), .. of each operation; verifiers and tests have the
+// docs/Spec.md lists the constraints (C1), .. of each operation; verifiers and tests have the
 // labels.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,8 @@ class Fp4_TensorOp<string mnemonic, list<Trait> traits = []> : Fp4_Op<mnemonic, 
   let hasCanonicalizer = 1;
 }
 
-// Result types follow from operands; the verifier reports a mismatch in its own words, so any is let in.
+// Result types follow from operands; the verifier reports a mismatch in its own words, so any is
+// let in.
 defvar Fp4_InferTypes = InferTypeOpAdaptorWithIsCompatible;
 
 def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
@@ -204,9 +205,9 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
     written to each of its 16 rows.
 
-    Format `fp8_block128` has row-major f32 scales, of 1 x 128 elements, of `array<i64: 128, 128>`, or
-    of whole rows, `array<i64: 1, K>`:
-    scale = max(a_b, 1e-4) / 448, with `power_of_two = up` rounded up to one; data = e4m3(x * (1 / scale)).
+    Format `fp8_block128` has row-major f32 scales, of 1 x 128 elements, of `array<i64: 128, 128>`,
+    or of whole rows, `array<i64: 1, K>`: scale = max(a_b, 1e-4) / 448, with `power_of_two = up`
+    rounded up to one; data = e4m3(x * (1 / scale)).
 
     `hadamard` transforms the input of the rowwise outputs along dimension 1 and
     `columnwise_hadamard` that of the columnwise outputs along dimension 0, as `fp4.hadamard` does,
@@ -226,8 +227,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `offsets` are the rows of groups where only the device knows them, as `fp4.blockscaled_matmul`
     has them: group g has the rows offsets[g] to offsets[g + 1], or offsets[g][0] to offsets[g][1].
     The list of tiles then has room for any groups, (floor(M/128) + G) * ceil(B/4) tiles of rows of
-    B blocks, of which the first are used and the others are zero. Codes and row-major scales of rows
-    of no group are zero, or with `unspecified_rows` whatever they are.
+    B blocks, of which the first are used and the others are zero. Codes and row-major scales of
+    rows of no group are zero, or with `unspecified_rows` whatever they are.
 
     `per_row` gives every row of each output an amax of its own, as per-token quantization wants it:
     those of the rows of the input, and for columnwise outputs those of its columns
@@ -312,8 +313,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     /// The columnwise results, null where there are none.
     ::mlir::Value getColumnwiseData();
     ::mlir::Value getColumnwiseScales();
-    /// The tiled type of the scales of one orientation whose row-major type is `scales`: theirs with
-    /// a layout, or, with groups, a list of tiles.
+    /// The tiled type of the scales of one orientation whose row-major type is `scales`: theirs
+    /// with a layout, or, with groups, a list of tiles.
     ::mlir::RankedTensorType getTiledType(::mlir::RankedTensorType scales, bool columnwise);
   }];
 }

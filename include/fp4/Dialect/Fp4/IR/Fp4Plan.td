@@ -84,11 +84,12 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | order | descending: CTAs take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
     | amax | same: the kernel computes the amax of its input too, in CTAs that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
-    Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
-    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
+    Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive,
+    words are those of the table, and `tile` has 3 of them in tile_product and 2 in tile_transform,
+    and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
-    family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has no
-    `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product on a
+    family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has
+    no `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product on a
     `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
     `depth_unit`.
 

@@ -14,7 +14,8 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
     needs, and few instructions make 16-bit floats of it. `fp4.unprepack` is the inverse.
 
     The scales of NVFP4 change their form: exponents get another bias, and magnitudes below 2^-6 are
-    no longer subnormal. An element whose scale is zero becomes zero, because no scale in that form is.
+    no longer subnormal. An element whose scale is zero becomes zero, because no scale in that form
+    is.
 
     The result type of MXFP4 weights names the activations beside them: 16-bit floats, or
     activations of e4m3. The latter has tiles of 128 by 128, whose rows have a power of two each,

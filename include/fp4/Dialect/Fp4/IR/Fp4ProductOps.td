@@ -30,7 +30,8 @@ def Fp4_BlockScaledMatmulOp
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
-    block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, sa * sb, acc)`.
+    block of 128 k in ascending order, an fp32 accumulator takes
+    `fma(sum of the block, sa * sb, acc)`.
 
     Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP
     MX with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and
@@ -189,8 +190,8 @@ def Fp4_BlockScaledMatmulOp
   let extraClassDeclaration = [{
     /// The format of rhs: that of lhs where it has none of its own.
     ::fp4::Format getFormatOfRhs() { return getRhsFormat().value_or(getFormat()); }
-    /// An operand with tiled scales has elements of 8 bits: the kind of tcgen05.mma and mma.sync that
-    /// has elements of every width (C190).
+    /// An operand with tiled scales has elements of 8 bits: the kind of tcgen05.mma and mma.sync
+    /// that has elements of every width (C190).
     bool isMXF8F6F4();
     /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }

@@ -8,13 +8,13 @@ def Fp4_TargetAttr : AttrDef<Fp4_Dialect, "Target"> {
   let mnemonic = "target";
   let summary = "the GPU that a module is compiled for";
   let description = [{
-    The attribute `fp4.target` of a module, which `fp4-set-target` sets once. Every pass that depends
-    on the target reads it there. `name` is a row of the target table (`lib/ISA/Targets.cpp`).
-    `multiprocessors`, where it is not 0, replaces the number that grids of tensor core kernels fill,
-    for example in a partition of a GPU.
+    The attribute `fp4.target` of a module, which `fp4-set-target` sets once. Every pass that
+    depends on the target reads it there. `name` is a row of the target table
+    (`lib/ISA/Targets.cpp`). `multiprocessors`, where it is not 0, replaces the number that grids of
+    tensor core kernels fill, for example in a partition of a GPU.
 
-    Constraints: (C1) the name is that of a known target, and `multiprocessors` is not negative; (C2)
-    the attribute is on a builtin.module.
+    Constraints: (C1) the name is that of a known target, and `multiprocessors` is not negative;
+    (C2) the attribute is on a builtin.module.
 
     Example: `#fp4.target<sm_100a>`, `#fp4.target<sm_100a, multiprocessors = 66>`.
   }];

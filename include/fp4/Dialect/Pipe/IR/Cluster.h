@@ -51,7 +51,7 @@ struct ChannelSharing {
   /// Loads along this direction fill the stages.
   bool multicastM = false, multicastN = false, multicastPairs = false;
 
-  /// The same where clusters have another shape.
+  /// Returns this sharing for clusters of another shape.
   ChannelSharing in(hw::ClusterShape shape) const {
     ChannelSharing other = *this;
     other.cluster = shape;

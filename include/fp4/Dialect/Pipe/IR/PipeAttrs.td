@@ -23,10 +23,10 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     others have those behind it, so that one of n warpgroups has every n-th stage.
 
     Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
-    `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
-    `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and nothing else;
-    `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives `convert` alone
-    and has several warpgroups.
+    `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`,
+    `scale_copy` or `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and
+    nothing else; `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives
+    `convert` alone and has several warpgroups.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,

@@ -34,14 +34,16 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
 def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
   let summary = "channel between two roles";
   let description = [{
-    A full and an empty barrier per stage, with the stages' tiles. An engine completes
-    each side: `tma` (bytes that the loads announce), `tensor` (tcgen05.commit), `threads(n)` (n
-    arrivals) or `bulk_store` (the end of its bulk groups). One arrival completes a side of the others. Several roles may use the stages,
-    each in its own time: `to [tensor, threads(128)]`. A stage is empty when all have released it.
+    A full and an empty barrier per stage, with the stages' tiles. An engine completes each side:
+    `tma` (bytes that the loads announce), `tensor` (tcgen05.commit), `threads(n)` (n arrivals) or
+    `bulk_store` (the end of its bulk groups). One arrival completes a side of the others. Several
+    roles may use the stages, each in its own time: `to [tensor, threads(128)]`. A stage is empty
+    when all have released it.
 
     The pipelined form adds `depth` and the places of stage 0: `payload` has one byte offset in
     shared memory, or one tensor memory column, per tile, and stage s follows at s times the tile's
-    size, or at s times its `stride`; `barriers` is the byte offset of full[0..depth) followed by empty[0..depth), 8 bytes each.
+    size, or at s times its `stride`; `barriers` is the byte offset of full[0..depth) followed by
+    empty[0..depth), 8 bytes each.
 
     Every CTA has the barriers and tiles of the channel. With `scope cluster`, CTAs arrive at each
     other's barriers: one that loads into tiles of others waits until all of them have released the
@@ -155,9 +157,9 @@ def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
 def Pipe_ProducerCommitOp : Pipe_ChannelUserOp<"producer_commit", "Commit"> {
   let summary = "hand the stage to the consumers";
   let description = [{
-    Ends the producer's access to the acquired tiles. Producer `tensor`: tcgen05.commit on full, when
-    all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`: the
-    loads' bytes complete the barrier, nothing is emitted. (C123)
+    Ends the producer's access to the acquired tiles. Producer `tensor`: tcgen05.commit on full,
+    when all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`:
+    the loads' bytes complete the barrier, nothing is emitted. (C123)
 
     Example:
     ```mlir
@@ -209,8 +211,9 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
     needs no arrival: the producer takes this stage again after the next partial release of the same
     role. PTX: the arrival that `pipe.consumer_release` emits otherwise.
 
-    Constraints: (C157) the stages of the channel overlap; the op is between the wait and the release
-    of a stage, once; what follows reads columns that no other stage has, at places that are known.
+    Constraints: (C157) the stages of the channel overlap; the op is between the wait and the
+    release of a stage, once; what follows reads columns that no other stage has, at places that are
+    known.
 
     Example:
     ```mlir

@@ -16,8 +16,9 @@ def Pipe_Dialect : Dialect {
   let summary = "Kernels as tiles that flow between warp roles through typed channels";
   let description = [{
     A pipe kernel is a `gpu.func` whose tiles (operands in shared memory; accumulators and scale
-    factors in tensor memory, or accumulators in registers) are SSA values of types that carry the hardware layout. Whatever a
-    descriptor would hide in an opaque integer is part of a type and is verified here.
+    factors in tensor memory, or accumulators in registers) are SSA values of types that carry the
+    hardware layout. Whatever a descriptor would hide in an opaque integer is part of a type and is
+    verified here.
 
     A kernel goes through three forms, each of them legal, printable and verified:
 
@@ -76,7 +77,8 @@ def Pipe_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTmemColumnsAttr = "pipe.tmem_columns";
     /// Byte offset in shared memory of the 4-byte word that receives the allocation's address.
     static constexpr ::llvm::StringLiteral kTmemSlotAttr = "pipe.tmem_slot";
-    /// Byte offset of the ring of responses to requests for work, and their number: DenseI64ArrayAttr.
+    /// Byte offset of the ring of responses to requests for work, and their number:
+    /// DenseI64ArrayAttr.
     static constexpr ::llvm::StringLiteral kWorkRingAttr = "pipe.work_ring";
     void registerAttributes();
     void registerTypes();

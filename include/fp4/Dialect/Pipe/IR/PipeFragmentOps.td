@@ -59,8 +59,8 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
     other role waits for them, so that zeros leave while the others multiply. The role drives
     `convert` because it has threads and no tiles. PTX: st.global.v4.
 
-    Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have whole
-    bytes.
+    Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have
+    whole bytes.
 
     Example:
     ```mlir
@@ -142,23 +142,23 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
   let summary = "MMA of a prepacked and of a 16-bit or e4m3 tile, in registers";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of w[m, k] * b[n, k]`, where W are the
-    tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted to
-    the element type of B as `pipe.mma_converted` converts A. Warpgroup w of the role has rows
-    64 w .. 64 w + 63. K counts to the end of the `tiles` tiles that exist (default: all), in
+    tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted
+    to the element type of B as `pipe.mma_converted` converts A. Warpgroup w of the role has rows 64
+    w .. 64 w + 63. K counts to the end of the `tiles` tiles that exist (default: all), in
     instructions of 16 in ascending order. The accumulator is complete when the op ends. PTX:
     wgmma.mma_async.m64nNk16 with A in registers.
 
-    Tiles for e4m3 have 128 elements of K and a power of two for each row. For every tile in ascending
-    order, the accumulator takes `fma(sum of the tile, power, acc)`, where the sum is that of four
-    instructions of 32. `without_powers` is for rows with one power in all tiles, by which
-    `pipe.row_powers` multiplies later: instructions add to the accumulator, which holds 13 fraction bits.
-    PTX: wgmma.mma_async.m64nNk32 with A in registers.
+    Tiles for e4m3 have 128 elements of K and a power of two for each row. For every tile in
+    ascending order, the accumulator takes `fma(sum of the tile, power, acc)`, where the sum is that
+    of four instructions of 32. `without_powers` is for rows with one power in all tiles, by which
+    `pipe.row_powers` multiplies later: instructions add to the accumulator, which holds 13 fraction
+    bits. PTX: wgmma.mma_async.m64nNk32 with A in registers.
 
     Constraints: (C191) the accumulator is a fragment of wgmma with 64 rows, and the role has two
-    warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704 (mxfp4); B has the
-    accumulator's columns, 64 elements of K for each row of the weights, bf16 or with nvfp4 f16, and
-    layout swizzle_128B; (C320) beside rows of 8704 bytes B is f8E4M3FN and has 128 elements of K for
-    each row; (C604) `without_powers` is for such rows.
+    warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704 (mxfp4); B has
+    the accumulator's columns, 64 elements of K for each row of the weights, bf16 or with nvfp4 f16,
+    and layout swizzle_128B; (C320) beside rows of 8704 bytes B is f8E4M3FN and has 128 elements of
+    K for each row; (C604) `without_powers` is for such rows.
 
     Example:
     ```mlir
@@ -180,9 +180,9 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
 def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
   let summary = "a prepacked tile as e4m3, in registers";
   let description = [{
-    Every warpgroup of the role converts its 64 rows of a tile of `#fp4.weight_layout<wgmma>` for e4m3,
-    and keeps them in its registers, as wgmma has operand A there, with the power of two of each row.
-    `pipe.mma_held` multiplies them.
+    Every warpgroup of the role converts its 64 rows of a tile of `#fp4.weight_layout<wgmma>` for
+    e4m3, and keeps them in its registers, as wgmma has operand A there, with the power of two of
+    each row. `pipe.mma_held` multiplies them.
 
     Constraints: (C318) as in `pipe.mma_held`.
 
@@ -202,9 +202,10 @@ def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
 def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
   let summary = "MMA of a register-resident tile of weights, and conversion of the next one";
   let description = [{
-    `acc[m, n] = fma(sum over k of held[m, k] * b[n, k], power[m], acc[m, n])` as `pipe.mma_prepacked`
-    has it of tiles for e4m3. Afterwards `held` has the tile `next`. The accumulator is complete when
-    the op ends. Columns are multiplied in two parts. PTX: wgmma.mma_async.m64n128k32 with A in registers.
+    `acc[m, n] = fma(sum over k of held[m, k] * b[n, k], power[m], acc[m, n])` as
+    `pipe.mma_prepacked` has it of tiles for e4m3. Afterwards `held` has the tile `next`. The
+    accumulator is complete when the op ends. Columns are multiplied in two parts. PTX:
+    wgmma.mma_async.m64n128k32 with A in registers.
 
     Constraints: (C318) the accumulator is a fragment<64x256xf32, wgmma>, and the role has two
     warpgroups; register-resident weights are a fragment<64x128xf8E4M3FN, wgmma>; `next` is i8 and
@@ -233,11 +234,11 @@ def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
 def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
   let summary = "bulk copy of consecutive rows into shared memory";
   let description = [{
-    Copies `count` rows (default: all of the tile) from row `row` of a buffer on, which lie together.
-    PTX: cp.async.bulk.shared::cta.global, `count` times the bytes of a row.
+    Copies `count` rows (default: all of the tile) from row `row` of a buffer on, which lie
+    together. PTX: cp.async.bulk.shared::cta.global, `count` times the bytes of a row.
 
-    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of whole
-    bytes, with rows of equal size, a multiple of 16 bytes.
+    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of
+    whole bytes, with rows of equal size, a multiple of 16 bytes.
 
     Example:
     ```mlir
@@ -263,8 +264,8 @@ def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
 def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> {
   let summary = "accumulator in registers";
   let description = [{
-    Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own, which begins as
-    zeros. Registers are not memory: the fragment stays in its role.
+    Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own, which begins
+    as zeros. Registers are not memory: the fragment stays in its role.
 
     Constraints: (C313) the elements are f32.
 
@@ -306,15 +307,16 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
   let summary = "numbers for this thread's elements of a fragment";
   let description = [{
     As `pipe.load_factors`, in the order of `pipe.read_fragment`: what goes with the elements from
-    (row, column) of the result on. A dimension of 1 is the same for every row, or every column. Rows
-    and columns that do not exist have numbers of the last ones; `rows` defaults to the static rows of
-    the buffer, which must not be written while the kernel runs. With `transposed` the fragment has
-    the columns of the result in its rows: row and column are still those of the result, and row is
-    even, because the f32 numbers of two rows are one access where the static rows are even. With
-    `one_row` everything is of row `row`, such as that of a group, which exists. PTX: ld.global.nc.
+    (row, column) of the result on. A dimension of 1 is the same for every row, or every column.
+    Rows and columns that do not exist have numbers of the last ones; `rows` defaults to the static
+    rows of the buffer, which must not be written while the kernel runs. With `transposed` the
+    fragment has the columns of the result in its rows: row and column are still those of the
+    result, and row is even, because the f32 numbers of two rows are one access where the static
+    rows are even. With `one_row` everything is of row `row`, such as that of a group, which exists.
+    PTX: ld.global.nc.
 
-    Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is present
-    when its rows are dynamic; the vector has a multiple of 4 elements.
+    Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is
+    present when its rows are dynamic; the vector has a multiple of 4 elements.
 
     Example:
     ```mlir
@@ -335,13 +337,13 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
 def Pipe_RowPowersOp : Pipe_EngineOp<"row_powers", "Threads", [Pure]> {
   let summary = "powers of two of the rows of prepacked weights for this thread's elements of a fragment";
   let description = [{
-    In the order of `pipe.read_fragment`: the powers of two that the rows of tile `tile` have, where the
-    tiles of `weights` are those of `#fp4.weight_layout<wgmma_rows>`, and the rows of the fragment are
-    those of the tile. Elements of one row have the same power. A row that is NaN in that tile gives NaN.
-    PTX: ld.global.nc.v2.
+    In the order of `pipe.read_fragment`: the powers of two that the rows of tile `tile` have, where
+    the tiles of `weights` are those of `#fp4.weight_layout<wgmma_rows>`, and the rows of the
+    fragment are those of the tile. Elements of one row have the same power. A row that is NaN in
+    that tile gives NaN. PTX: ld.global.nc.v2.
 
-    Constraints: (C605) `weights` are i8, linear, in rows of 8704 bytes; the vector has a multiple of 4
-    elements.
+    Constraints: (C605) `weights` are i8, linear, in rows of 8704 bytes; the vector has a multiple
+    of 4 elements.
 
     Example:
     ```mlir
@@ -367,7 +369,8 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
 
     With `staged` the threads of a warpgroup exchange their elements in shared memory, so that they
     store whole lines of 128 bytes. In the pipelined form the op has a place there, which is
-    `getStagedBytes` long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
+    `getStagedBytes` long; all staged stores of a kernel have one place. PTX: stmatrix.trans,
+    barrier.
 
     Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
     bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic; (C333) a staged
@@ -403,10 +406,10 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
   let summary = "elements of a thread of a fragment into a tile of shared memory";
   let description = [{
     Warpgroup w of the role writes rows 64 w .. 64 w + 63 of a tile that `pipe.store_tile` copies to
-    global memory; elements are in the order of `pipe.read_fragment`. Four matrices of 8 x 8 elements
-    leave at a time, and the swizzle of the tile puts the rows of each in different banks. The
-    sequential form returns the tile; the other forms fill a tile of a channel acquired by this role.
-    PTX: stmatrix.x4.
+    global memory; elements are in the order of `pipe.read_fragment`. Four matrices of 8 x 8
+    elements leave at a time, and the swizzle of the tile puts the rows of each in different banks.
+    The sequential form returns the tile; the other forms fill a tile of a channel acquired by this
+    role. PTX: stmatrix.x4.
 
     Constraints: (C325) the tile is returned or filled. The tile has 64 rows for each warpgroup of
     the role and two columns for each element of the vector, of 16 bits and of the same type; a row

@@ -73,8 +73,8 @@ def Pipe_ChannelOpInterface : OpInterface<"ChannelOpInterface"> {
 def Pipe_TmemTileOpInterface : OpInterface<"TmemTileOpInterface"> {
   let cppNamespace = "::fp4::pipe";
   let description = [{
-    An op that makes a tile of tensor memory of a stage, for its own role. The pipelined form gives it
-    columns, `sets` tiles side by side: iteration i of the channel uses tile i mod `sets`.
+    An op that makes a tile of tensor memory of a stage, for its own role. The pipelined form gives
+    it columns, `sets` tiles side by side: iteration i of the channel uses tile i mod `sets`.
   }];
   let methods = [
     InterfaceMethod<"The tile of tensor memory.", "::mlir::Value", "getTmemTile">,

@@ -19,8 +19,8 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
     The result says nothing of the other warps of its CTA. Nobody waits. The number of parts is a
     constant, or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
 
-    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at
-    least 2; (C419) there is either a constant or a value.
+    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts`
+    is at least 2; (C419) there is either a constant or a value.
 
     Example:
     ```mlir

@@ -23,9 +23,9 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
     With an accumulator of a pair, each CTA has 128 rows of A and half of the rows of B. PTX:
     tcgen05.mma.kind::f8f6f4.
 
-    Constraints: (C373) A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B; A has 128
-    rows; B has a row for each column of the accumulator, or for half of them where that belongs to a
-    pair; the columns are a multiple of 16 up to 256.
+    Constraints: (C373) A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B; A has
+    128 rows; B has a row for each column of the accumulator, or for half of them where that belongs
+    to a pair; the columns are a multiple of 16 up to 256.
 
     Example:
     ```mlir
@@ -44,10 +44,10 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
 def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
   let summary = "MMA of 16-bit floats in tensor memory and in shared memory";
   let description = [{
-    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one tile,
-    in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64 elements that
-    exist (default: all). The sums are those of kind f16 with fp32 accumulators (numerics.md).
-    PTX: tcgen05.mma.kind::f16 with A in tensor memory.
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one
+    tile, in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64
+    elements that exist (default: all). The sums are those of kind f16 with fp32 accumulators
+    (docs/Numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
 
     Constraints: (C468) A is an operand in tensor memory; B has its K and its elements, and layout
     swizzle_128B; the accumulator has 128 rows, those of no pair, and a column for each row of B.
@@ -86,8 +86,9 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
     fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
 
     Constraints: (C467) source is f4E2M1FN of 128 rows with layout swizzle_64B, one panel wide; its
-    scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the shape
-    of the source, and elements of bf16, or of f16 with scales of f8E4M3FN; it is returned or filled.
+    scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the
+    shape of the source, and elements of bf16, or of f16 with scales of f8E4M3FN; it is returned or
+    filled.
 
     Example:
     ```mlir
@@ -127,9 +128,9 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
     the same `tiles` does not multiply them. The sequential form returns the tile; the other forms
     fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.16x128b.
 
-    Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the tile has
-    128 rows and 64 elements of K for each of them, of bf16, or with nvfp4 of f16; it is returned or
-    filled. The role has one warpgroup, or several in turn.
+    Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the
+    tile has 128 rows and 64 elements of K for each of them, of bf16, or with nvfp4 of f16; it is
+    returned or filled. The role has one warpgroup, or several in turn.
 
     Example:
     ```mlir
@@ -186,8 +187,8 @@ def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
     of the last one; `rows` defaults to the static rows of `a`, and columns that do not exist have
     that of the last block. Neither buffer may be written while the kernel runs. PTX: ld.global.nc.
 
-    Constraints: (C375) both buffers have two dimensions of f32 and as many columns, and the rows of `b`
-    are static; `rows` is present when the rows of `a` are dynamic; `columns` divide 128.
+    Constraints: (C375) both buffers have two dimensions of f32 and as many columns, and the rows of
+    `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` divide 128.
 
     Example:
     ```mlir
@@ -213,8 +214,8 @@ def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
     block of 128 columns of the result. Each row of a `b` with several rows belongs to one warpgroup
     of the role. PTX: ld.shared.
 
-    Constraints: (C376) both tiles are of f32 without a swizzle and have as many columns; A has 128 rows;
-    B has one row, or as many as the role has warpgroups.
+    Constraints: (C376) both tiles are of f32 without a swizzle and have as many columns; A has 128
+    rows; B has one row, or as many as the role has warpgroups.
 
     Example:
     ```mlir
@@ -232,8 +233,8 @@ def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
 def Pipe_PromoteLanesOp : Pipe_EngineOp<"promote_lanes", "Threads"> {
   let summary = "sums in tensor memory times their scale, added to an accumulator in fp32";
   let description = [{
-    `acc[r, n] = fma(sums[r, w * columns + n], scale, acc[r, n])` for the row r of each thread and the
-    columns of the fragment, rounded once to nearest even; w is the warpgroup in its role. PTX:
+    `acc[r, n] = fma(sums[r, w * columns + n], scale, acc[r, n])` for the row r of each thread and
+    the columns of the fragment, rounded once to nearest even; w is the warpgroup in its role. PTX:
     tcgen05.ld.sync.aligned.32x32b.xN, tcgen05.wait::ld, fma.rn.f32.
 
     Constraints: (C377) the accumulator is a fragment of kind `lanes`, and the sums have its columns

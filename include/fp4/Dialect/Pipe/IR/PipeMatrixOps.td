@@ -13,8 +13,9 @@ def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
     `pitch` is a multiple of 16, and dynamic columns take whole units of 16 bytes. Scales are stored
     in smaller pieces, and may have any columns.
 
-    Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type and
-    layout; `columns` is present when its columns are dynamic, and `rows` only when its rows are.
+    Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type
+    and layout; `columns` is present when its columns are dynamic, and `rows` only when its rows
+    are.
 
     Example:
     ```mlir
@@ -61,8 +62,9 @@ def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
 def Pipe_ResultPitchOp : Pipe_Op<"result_pitch", [Pure]> {
   let summary = "bytes from one row of a strided result to the next";
   let description = [{
-    Result `number` of the function has `fp4.strided` and rows of `bytes` bytes. The pitch is that of
-    the memory of the caller, or where there is none that of rows which begin at multiples of 16 bytes.
+    Result `number` of the function has `fp4.strided` and rows of `bytes` bytes. The pitch is that
+    of the memory of the caller, or where there is none that of rows which begin at multiples of 16
+    bytes.
 
     Example:
     ```mlir

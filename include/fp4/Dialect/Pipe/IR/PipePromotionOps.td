@@ -52,8 +52,8 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
     may be written while the kernel runs. PTX: ld.global.nc.
 
     Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
-    `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of 8
-    up to 256, and the vector has two elements, and one for each block that these can reach into.
+    `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of
+    8 up to 256, and the vector has two elements, and one for each block that these can reach into.
 
     Example:
     ```mlir
@@ -80,8 +80,8 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
     on. A thread gets `a[r, column]` and `a[r + 8, column]` of its rows, then `b[i, column]` for
     each row of `b`. PTX: ld.shared.
 
-    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
-    from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
+    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64
+    rows from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
     elements, and one for each row of `b`.
 
     Example:
@@ -106,8 +106,8 @@ def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
     `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
     `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared.
 
-    Constraints: (C341) the tile is of f32 without a swizzle, with at least 64 columns for each warpgroup
-    of the role; the vector has three elements.
+    Constraints: (C341) the tile is of f32 without a swizzle, with at least 64 columns for each
+    warpgroup of the role; the vector has three elements.
 
     Example:
     ```mlir

@@ -36,10 +36,10 @@ def Pipe_RowAmaxOp : Pipe_EngineOp<"row_amax", "Threads", [Pure, AttrSizedOperan
 def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
   let summary = "a scalar becomes at least what the threads have";
   let description = [{
-    `dest = max(dest, value)` for the value of every thread. Values are not negative and no NaN, so that
-    their bits are ordered as they are. The scalar is such a number when the kernel begins, usually 0.
-    Nobody may read it in this kernel. PTX: redux.sync.max.u32 and, by one thread of each warp,
-    red.global.max.u32.
+    `dest = max(dest, value)` for the value of every thread. Values are not negative and no NaN, so
+    that their bits are ordered as they are. The scalar is such a number when the kernel begins,
+    usually 0. Nobody may read it in this kernel. PTX: redux.sync.max.u32 and, by one thread of each
+    warp, red.global.max.u32.
 
     Constraints: (C211) the destination is a scalar f32.
 
@@ -82,9 +82,9 @@ def Pipe_StoreColumnOp : Pipe_EngineOp<"store_column", "Threads"> {
     element exists. Columns that only pad a scale tile of a `tiled_128x4` buffer are written with
     zero, and its rows that do so are not written.
 
-    Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the element
-    type of the buffer, which has two dimensions and static columns; dynamic rows are those of a
-    `pipe.matrix`.
+    Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the
+    element type of the buffer, which has two dimensions and static columns; dynamic rows are those
+    of a `pipe.matrix`.
 
     Example:
     ```mlir

@@ -1,7 +1,7 @@
 //===- PipeSchedules.td - Work of the CTAs of a grid ----------------------===//
 //
-// A schedule is an attribute that implements WorkScheduleAttrInterface. A new one is a definition here
-// and one file in lib/Dialect/Pipe/IR/Schedules.
+// A schedule is an attribute that implements WorkScheduleAttrInterface. A new one is a definition
+// here and one file in lib/Dialect/Pipe/IR/Schedules.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPESCHEDULES_TD
@@ -82,7 +82,8 @@ def Pipe_ClusterLaunchAttr
     every CTA of a cluster; each role takes each of them, in order. Up to `depth` responses wait
     there, so the role that asks is that many tiles before the slowest. PTX: clusterlaunchcontrol.
 
-    Constraints: (C300) only the raster `panels` has a width, which is at least 1; `depth` is 1 to 8.
+    Constraints: (C300) only the raster `panels` has a width, which is at least 1; `depth` is 1 to
+    8.
 
     Example: `#pipe.cluster_launch<along_m>`, `#pipe.cluster_launch<panels<8> depth 4>`.
   }];

@@ -78,9 +78,9 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     `tiled_128x4` scales loads whole scale tiles from a buffer of scale tiles, and one with 64 rows
     from a buffer with a scale tile for each 64 rows.
 
-    A map with a `tail` is two tensor maps of one buffer, 256 bytes. The box of the second has as many
-    rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a GPU
-    loads boxes more slowly where they reach beyond the rows that exist.
+    A map with a `tail` is two tensor maps of one buffer, 256 bytes. The box of the second has as
+    many rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a
+    GPU loads boxes more slowly where they reach beyond the rows that exist.
 
     Constraints: (C471) a map of scale tiles has no tail; (C101) the box has at most 256 rows, and
     an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C103) holds
@@ -123,9 +123,9 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     the scale tile of the first half of the rows, then that of the second, each with 32, 64, 96 or
     128 rows.
 
-    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have 64
-    rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423) tiles of
-    layout halves_128x4 have 64, 128, 192 or 256 rows; (C290) tiles of layout
+    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have
+    64 rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423)
+    tiles of layout halves_128x4 have 64, 128, 192 or 256 rows; (C290) tiles of layout
     swizzle_128B_b4x16_p64 have elements of f4E2M1FN, those of swizzle_128B_b6x16_p32 f6E2M3FN or
     f6E3M2FN.
   }];
@@ -162,11 +162,10 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     `halves_128x4` TMEM lanes 0 to 63 have the scales of the first half of the rows of B, TMEM lanes
     64 to 127 those of the second, in 4 columns for each k step.
 
-    Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
-    that of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
+    Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8; that
+    of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
     scale tiles; (C466) an operand of 16-bit floats has 128 rows and a multiple of 64 columns, and
-    belongs to no pair;
-    (C105) a tile fits in the 512 columns of tensor memory.
+    belongs to no pair; (C105) a tile fits in the 512 columns of tensor memory.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,

@@ -14,23 +14,23 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegments]> {
   let summary = "block-scaled MMA of tiles in shared memory, in registers of warps";
   let description = [{
-    `acc[m, n] += sum over k of a[m, k] * sa[m + p, k / block] * b[n, k] * sb[n + q, k / block]`, with
-    block = K / scale columns of a tile, 16 (scales of f8E4M3FN) or 32 (f8E8M0FNU), and p =
-    `a_scale_row`, q = `b_scale_row` (default 0): the rows of the scale tiles that belong to row 0 of A
-    and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below each
-    other first: with 4 of them from top to bottom, warp 5 has the second of the second column. Instructions have
-    64 elements of K each, or 32 where elements have 8 bits, in ascending order. Elements behind the `blocks` blocks of 4 scale columns
-    that exist (default: all) are zeros. The accumulator is complete when the op ends, and the tiles
-    have been read. PTX: ldmatrix, and mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with
-    .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0; of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale
-    with .scale_vec::1X.ue8m0.
+    `acc[m, n] += sum over k of a[m, k] * sa[m + p, k / block] * b[n, k] * sb[n + q, k / block]`,
+    with block = K / scale columns of a tile, 16 (scales of f8E4M3FN) or 32 (f8E8M0FNU), and p =
+    `a_scale_row`, q = `b_scale_row` (default 0): the rows of the scale tiles that belong to row 0
+    of A and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below
+    each other first: with 4 of them from top to bottom, warp 5 has the second of the second column.
+    Instructions have 64 elements of K each, or 32 where elements have 8 bits, in ascending order.
+    Elements behind the `blocks` blocks of 4 scale columns that exist (default: all) are zeros. The
+    accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
+    mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
+    of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
 
-    Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32, and
-    a multiple of 32 columns; (C251) A and B have elements of 4, 6 or 8 bits (f4E2M1FN,
+    Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32,
+    and a multiple of 32 columns; (C251) A and B have elements of 4, 6 or 8 bits (f4E2M1FN,
     f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes under the
-    swizzle of that width; their rows are multiples of the fragment's rows and columns, and
-    the role has a warp for each fragment of the tile; (C252) both scale tiles have the element type of
-    one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile;
+    swizzle of that width; their rows are multiples of the fragment's rows and columns, and the role
+    has a warp for each fragment of the tile; (C252) both scale tiles have the element type of one
+    format, a column per block, and enough rows: a multiple of 128 that holds those of the tile;
     (C469) A without scales, which are 1, has elements of f8E4M3FN beside a B of f4E2M1FN.
 
     Example:
@@ -66,8 +66,8 @@ def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
     two ops count 16 rows for each warp of the role before, so the row is that much less than the
     first of the fragment, and perhaps negative.
 
-    Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows and
-    columns, and the role has a warp for each fragment of the tile.
+    Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows
+    and columns, and the role has a warp for each fragment of the tile.
 
     Example:
     ```mlir
@@ -85,11 +85,12 @@ def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
 def Pipe_ReadWarpFragmentOp : Pipe_EngineOp<"read_warp_fragment", "Threads"> {
   let summary = "elements of a thread of 16 rows of a fragment of its warp";
   let description = [{
-    As `pipe.read_fragment`, of the 16 rows from `row` on: two elements of a row, and two of the row 8
-    below, of every 8 columns from `column` on.
+    As `pipe.read_fragment`, of the 16 rows from `row` on: two elements of a row, and two of the row
+    8 below, of every 8 columns from `column` on.
 
     Constraints: (C254) the fragment is of mma_sync; `row` is a multiple of 16, and `column` and the
-    columns that the vector covers, two for each element, are multiples of 8, all within the fragment.
+    columns that the vector covers, two for each element, are multiples of 8, all within the
+    fragment.
 
     Example:
     ```mlir
@@ -114,10 +115,10 @@ def Pipe_FragmentAmaxOp
   let summary = "largest magnitude of this thread's elements of a fragment";
   let description = [{
     As `pipe.row_amax`, of elements in the order of `pipe.read_fragment` that `pipe.store_fragment`
-    would store from (row, column) on: the largest `|value[i]|` of those whose row is below `rows` and
-    whose column is below `columns`, or +0 where there is none, and `more` if that is larger. A NaN
-    counts as 0. Without `rows` every row exists. With `transposed` the rows of the fragment are columns
-    of the result, as in `pipe.store_fragment`.
+    would store from (row, column) on: the largest `|value[i]|` of those whose row is below `rows`
+    and whose column is below `columns`, or +0 where there is none, and `more` if that is larger. A
+    NaN counts as 0. Without `rows` every row exists. With `transposed` the rows of the fragment are
+    columns of the result, as in `pipe.store_fragment`.
 
     Constraints: (C570) the vector has a multiple of 4 elements.
 
@@ -158,9 +159,9 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
     op has in the pipelined form, is `getStagedBytes` long: the segments of one. All threads of the
     role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared.
 
-    Constraints: (C571) the role has whole warpgroups; the segment has 32 or 64 elements, and as many
-    come from the vectors, which have one type with a multiple of 16 elements; (C581) transposed, one
-    vector of the type of the segment has 4, 8, 16, 32 or 64; (C572) the place is a
+    Constraints: (C571) the role has whole warpgroups; the segment has 32 or 64 elements, and as
+    many come from the vectors, which have one type with a multiple of 16 elements; (C581)
+    transposed, one vector of the type of the segment has 4, 8, 16, 32 or 64; (C572) the place is a
     multiple of 1024, is that of all such ops of the kernel, which are of one size and in one role.
 
     Example:

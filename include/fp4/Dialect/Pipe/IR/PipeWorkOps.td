@@ -69,8 +69,8 @@ def Pipe_RequestWorkOp : Pipe_EngineOp<"request_work", "WorkQueue"> {
     `pipe.for_each_work` becomes a loop in `convert-pipe-to-nvvm`, which gives the op its iteration.
     PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all for several CTAs.
 
-    Constraints: (C301) before it has an iteration, the op is in the body of a `pipe.for_each_work` whose
-    schedule shares out work while the kernel runs, directly and once.
+    Constraints: (C301) before it has an iteration, the op is in the body of a `pipe.for_each_work`
+    whose schedule shares out work while the kernel runs, directly and once.
 
     Example:
     ```mlir

@@ -60,9 +60,9 @@ static std::optional<uint64_t> knownCount(Value count) {
   return x && y ? std::optional(*x * *y) : std::nullopt;
 }
 
-/// x / d, where x is less than a number of tiles that is no more than 2^20, and d is one too, or more
-/// than all of them by a seventieth. (x + 1/2) / d is at least 1 / 2d away from an integer. The
-/// inverse, its product and its rounding are off by 2^-22 of it together, which is less, since
+/// x / d, where x is less than a number of tiles that is no more than 2^20, and d is one too, or
+/// more than all of them by a seventieth. (x + 1/2) / d is at least 1 / 2d away from an integer.
+/// The inverse, its product and its rounding are off by 2^-22 of it together, which is less, since
 /// x + 1/2 is less than 2^21.
 static Value divideSmall(I32Builder i32, Value x, Value d) {
   Type f32 = i32.b.getF32Type();
