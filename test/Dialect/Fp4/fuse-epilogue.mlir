@@ -62,7 +62,7 @@ func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf3
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
   %e = tensor.empty() : tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="it reads the matmul in another order"
+  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="the operation reads the matmul in another order"
   %z = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "parallel"]}
       ins(%y : tensor<128x128xf32>) outs(%e : tensor<128x128xf32>) {
   ^bb0(%x: f32, %o: f32):

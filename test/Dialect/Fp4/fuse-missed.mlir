@@ -226,7 +226,7 @@ func.func @rows(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
 
 // One quantizer needs what the other computed.
 func.func @dependence(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
-  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="what one quantizer reads is computed from the other, or cannot move before it"
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="an operand of one quantizer is computed from the other, or cannot move before it"
   %q:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   %d = fp4.dequantize %q#0 scaled %q#1 amax %a {format = #fp4.format<nvfp4>}

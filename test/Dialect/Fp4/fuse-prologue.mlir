@@ -9,7 +9,7 @@
 // CHECK: fp4.amax %[[Y]]
 // CHECK: fp4.quantize %[[Y]]
 func.func @gate(%g: tensor<?x64xbf16>, %u: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>) {
-  // REMARKS: remark: [Passed] elementwise+quantize | Category:fp4-fuse | {{.*}}its readers compute it, and it is not stored
+  // REMARKS: remark: [Passed] elementwise+quantize | Category:fp4-fuse | {{.*}}the readers compute the elements, which are not stored
   %y = arith.mulf %g, %u : tensor<?x64xbf16>
   %a = fp4.amax %y : tensor<?x64xbf16> -> tensor<f32>
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
@@ -33,7 +33,7 @@ func.func @read(%g: tensor<8x64xbf16>) -> (tensor<8x64xbf16>, tensor<f32>) {
 // CHECK-LABEL: func.func @columns
 // CHECK-NOT: fp4.prologue
 func.func @columns(%g: tensor<8x?xbf16>) -> tensor<f32> {
-  // REMARKS: remark: [Missed] elementwise+quantize | Category:fp4-fuse | Reason="its columns are dynamic"
+  // REMARKS: remark: [Missed] elementwise+quantize | Category:fp4-fuse | Reason="the columns are dynamic"
   %y = arith.mulf %g, %g : tensor<8x?xbf16>
   %a = fp4.amax %y : tensor<8x?xbf16> -> tensor<f32>
   return %a : tensor<f32>
@@ -44,7 +44,7 @@ func.func @columns(%g: tensor<8x?xbf16>) -> tensor<f32> {
 // CHECK-LABEL: func.func @many
 // CHECK-NOT: fp4.prologue
 func.func @many(%a: tensor<8x64xf32>, %b: tensor<8x64xf32>, %c: tensor<8x64xf32>) -> (tensor<f32>, tensor<8xf32>) {
-  // REMARKS: remark: [Missed] elementwise+quantize | Category:fp4-fuse | Reason="its readers together would load more than a kernel of its own moves"
+  // REMARKS: remark: [Missed] elementwise+quantize | Category:fp4-fuse | Reason="the readers together would load more than a kernel of its own moves"
   %x = arith.addf %a, %b : tensor<8x64xf32>
   %w = arith.mulf %x, %c : tensor<8x64xf32>
   %y = arith.truncf %w : tensor<8x64xf32> to tensor<8x64xbf16>

@@ -77,7 +77,7 @@ func.func @quantized(%a: !e, %s: !s, %t: tensor<64x64xbf16>)
 func.func @own_amax(%a: !e, %s: !s) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
   %amax = fp4.amax %x : tensor<128x128xbf16> -> tensor<f32>
-  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="its amax is computed from the matmul, or cannot move before it"
+  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the amax is computed from the matmul, or cannot move before it"
   // REMARKS: remark: [Passed] product+amax
   %q, %r = fp4.quantize %x amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
@@ -97,7 +97,7 @@ func.func @reasons(%a: !e, %s: !s, %f: tensor<f32>, %rng: tensor<2xi64>) -> (ten
   // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer rounds stochastically"
   %q, %r = fp4.quantize %x amax %f rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
       : (tensor<128x128xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
-  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="it is not one amax of the whole"
+  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="the amax is not one of the whole"
   %rows = fp4.amax %x {per_row} : tensor<128x128xbf16> -> tensor<128xf32>
   // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="a NaN makes the amax NaN"
   %nan = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<128x128xbf16> -> tensor<f32>

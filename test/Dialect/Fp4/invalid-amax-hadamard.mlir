@@ -245,7 +245,7 @@ func.func @amax_groups(%x: tensor<48x16xbf16>) {
 func.func @amax_groups_overflow(%x: tensor<48x16xbf16>) {
   %0 = fp4.amax %x {groups = array<i64: 40, 8, 0>} : tensor<48x16xbf16> -> tensor<3xf32>
   // expected-error @+2 {{attribute 'groups' must add up to the rows of operand 'input', but got [9223372036854775807, 9223372036854775807, 50]}}
-  // expected-note @+1 {{it holds the groups one after the other}}
+  // expected-note @+1 {{the operand holds the groups one after the other}}
   %1 = fp4.amax %x {groups = array<i64: 9223372036854775807, 9223372036854775807, 50>} : tensor<48x16xbf16> -> tensor<3xf32>
   return
 }
@@ -256,7 +256,7 @@ func.func @amax_groups_overflow(%x: tensor<48x16xbf16>) {
 func.func @amax_groups_rows(%ok: tensor<48x16xbf16>, %bad: tensor<?x16xbf16>) {
   %0 = fp4.amax %ok {groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<1xf32>
   // expected-error @+2 {{attribute 'groups' must add up to the rows of operand 'input', but got [48]}}
-  // expected-note @+1 {{operand 'input' is 'tensor<?x16xbf16>'; it holds the groups one after the other}}
+  // expected-note @+1 {{operand 'input' is 'tensor<?x16xbf16>'; the operand holds the groups one after the other}}
   %1 = fp4.amax %bad {groups = array<i64: 48>} : tensor<?x16xbf16> -> tensor<1xf32>
   return
 }

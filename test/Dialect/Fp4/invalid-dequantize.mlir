@@ -7,7 +7,7 @@ func.func @dequantize_data(%ok: tensor<4x32xf4E2M1FN>, %bad: tensor<4x32xi4>, %s
   %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   // expected-error @+2 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<4x32xi4>'}}
-  // expected-note @+1 {{this is the element type of format mxfp4}}
+  // expected-note @+1 {{the element type is that of format mxfp4}}
   %1 = fp4.dequantize %bad scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xi4>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   return
@@ -20,7 +20,7 @@ func.func @dequantize_wide_data(%ok: tensor<4x32xf6E3M2FN>, %bad: tensor<4x32xf6
   %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp6_e3m2>}
       : (tensor<4x32xf6E3M2FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   // expected-error @+2 {{operand 'data' must have elements of type f6E3M2FN, but got 'tensor<4x32xf6E2M3FN>'}}
-  // expected-note @+1 {{this is the element type of format mxfp6_e3m2}}
+  // expected-note @+1 {{the element type is that of format mxfp6_e3m2}}
   %1 = fp4.dequantize %bad scaled %s {format = #fp4.format<mxfp6_e3m2>}
       : (tensor<4x32xf6E2M3FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   return
@@ -46,7 +46,7 @@ func.func @dequantize_scale_elements(%q: tensor<4x32xf4E2M1FN>, %ok: tensor<4x1x
   %0 = fp4.dequantize %q scaled %ok {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   // expected-error @+2 {{operand 'scales' must have elements of type f8E8M0FNU, but got 'tensor<4x1xf8E4M3FN>'}}
-  // expected-note @+1 {{this is the scale type of format mxfp4}}
+  // expected-note @+1 {{the scale type is that of format mxfp4}}
   %1 = fp4.dequantize %q scaled %bad {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E4M3FN>) -> tensor<4x32xf32>
   return

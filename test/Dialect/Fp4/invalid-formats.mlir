@@ -47,7 +47,7 @@ func.func @elements_of_rhs(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
       : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
   // expected-error @+2 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x128xf8E4M3FN>'}}
-  // expected-note @+1 {{this is the element type of format mxfp4}}
+  // expected-note @+1 {{the element type is that of format mxfp4}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %c scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
       : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf8E4M3FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
   return

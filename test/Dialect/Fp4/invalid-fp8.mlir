@@ -9,7 +9,7 @@ func.func @elements(%a: tensor<?x256xf8E4M3FN>, %sa: tensor<?x2xf32>, %b: tensor
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
   // expected-error @+2 {{operand 'rhs' must have elements of type f8E4M3FN, but got 'tensor<200x256xf4E2M1FN>'}}
-  // expected-note @+1 {{this is the element type of format fp8_block128}}
+  // expected-note @+1 {{the element type is that of format fp8_block128}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %four scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf4E2M1FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
   return
@@ -88,7 +88,7 @@ func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   // expected-error @+2 {{expects no arithmetic fma for format fp8_block128, but got it}}
-  // expected-note @+1 {{these matmuls have one result, and are on the tensor core}}
+  // expected-note @+1 {{matmuls of this format have one result, and are on the tensor core}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   return

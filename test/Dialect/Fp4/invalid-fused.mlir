@@ -336,7 +336,7 @@ func.func @amax(%a: !e, %s: !s) {
       : (!e, !s, !e, !s) -> (tensor<64x64xf32>, tensor<f32>)
   // blockscaled_matmul (C43)
   // expected-error @+2 {{result 'amax' must be a tensor<f32>, but got 'tensor<1xf32>'}}
-  // expected-note @+1 {{it is one number in device memory}}
+  // expected-note @+1 {{a scalar operand is one number in device memory}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32

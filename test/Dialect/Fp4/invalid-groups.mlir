@@ -36,7 +36,7 @@ func.func @rows(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   // expected-error @+2 {{attribute 'groups' must add up to the rows of operand 'lhs', but got [24, 41]}}
-  // expected-note @+1 {{operand 'lhs' is 'tensor<64x512xf4E2M1FN>'; it holds the groups one after the other}}
+  // expected-note @+1 {{operand 'lhs' is 'tensor<64x512xf4E2M1FN>'; the operand holds the groups one after the other}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 41>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return
@@ -134,7 +134,7 @@ func.func @scales(%a: tensor<64x512xf4E2M1FN>, %s: !s, %plain: tensor<64x32xf8E4
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{these are the tiles of all groups}}
+  // expected-note @+1 {{the list has the tiles of all groups}}
   %1 = fp4.blockscaled_matmul %a scaled %plain, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return
@@ -355,7 +355,7 @@ func.func @bytes(%x: tensor<64x128xf8E4M3FN>, %w: !w, %s: !s, %p: !p, %short: te
   %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x128xf8E4M3FN>, !w, !s) -> tensor<64x128xbf16>
   // expected-error @+2 {{operand 'rhs_scales' must be 'tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
-  // expected-note @+1 {{these are the tiles of all groups, each padded to 128 rows and 4 blocks, as fp4.quantize with 'groups' writes them}}
+  // expected-note @+1 {{the list has the tiles of all groups, each padded to 128 rows and 4 blocks, as fp4.quantize with 'groups' writes them}}
   %2 = fp4.blockscaled_matmul %x, %w scaled %short {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x128xf8E4M3FN>, !w, tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x128xbf16>
   return
@@ -592,7 +592,7 @@ func.func @amax_result(%x: tensor<64x32xbf16>, %o: tensor<3xi64>) {
 func.func @swizzle_list(%s: tensor<384x4xf8E8M0FNU>, %o: tensor<3xi64>) {
   %0 = fp4.swizzle_scales %s offsets %o : tensor<384x4xf8E8M0FNU>, tensor<3xi64> -> !list
   // expected-error @+2 {{result 'result' must be 'tensor<640x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{this list of tiles has room for any groups}}
+  // expected-note @+1 {{the list of tiles has room for any groups}}
   %1 = fp4.swizzle_scales %s offsets %o : tensor<384x4xf8E8M0FNU>, tensor<3xi64> -> !short
   return
 }
@@ -631,7 +631,7 @@ func.func @list_of_offsets(%q: tensor<384x32xf4E2M1FN>, %s: !list, %short: !shor
   %0 = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw offsets %o {format = #fp4.format<mxfp4>}
       : (tensor<384x32xf4E2M1FN>, !list, tensor<256x32xf4E2M1FN>, tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<3xi64>) -> tensor<384x128xbf16>
   // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<640x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{this list of tiles has room for any groups; fp4.quantize and fp4.swizzle_scales with the same 'offsets' write it}}
+  // expected-note @+1 {{the list of tiles has room for any groups; fp4.quantize and fp4.swizzle_scales with the same 'offsets' write it}}
   %1 = fp4.blockscaled_matmul %q scaled %short, %w scaled %sw offsets %o {format = #fp4.format<mxfp4>}
       : (tensor<384x32xf4E2M1FN>, !short, tensor<256x32xf4E2M1FN>, tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<3xi64>) -> tensor<384x128xbf16>
   return

@@ -92,7 +92,7 @@ func.func @matmul_data(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   // expected-error @+2 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x64xbf16>'}}
-  // expected-note @+1 {{this is the element type of format mxfp4}}
+  // expected-note @+1 {{the element type is that of format mxfp4}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xbf16>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
@@ -152,7 +152,7 @@ func.func @matmul_scale_elements(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   // expected-error @+2 {{operand 'lhs_scales' must have elements of type f8E8M0FNU}}
-  // expected-note @+1 {{this is the scale type of format mxfp4}}
+  // expected-note @+1 {{the scale type is that of format mxfp4}}
   %1 = fp4.blockscaled_matmul %a scaled %bad_sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
@@ -253,7 +253,7 @@ func.func @matmul_result_shape(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0
 func.func @alpha_recipe(%ax: tensor<f32>) {
   %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<cutlass>} : tensor<f32>, tensor<f32> -> tensor<f32>
   // expected-error @+2 {{attribute 'lhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got torchao_1level}}
-  // expected-note @+1 {{such an operand has no amax to be multiplied}}
+  // expected-note @+1 {{an operand of this recipe has no amax to be multiplied}}
   %1 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<torchao_1level>} : tensor<f32>, tensor<f32> -> tensor<f32>
   return
 }
@@ -264,7 +264,7 @@ func.func @alpha_recipe(%ax: tensor<f32>) {
 func.func @alpha_format(%ax: tensor<f32>) {
   %0 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<cutlass>} : tensor<f32>, tensor<f32> -> tensor<f32>
   // expected-error @+2 {{attribute 'rhs_recipe' must be a recipe with a tensor scale that derives from the amax, but got ocp_floor}}
-  // expected-note @+1 {{such an operand has no amax to be multiplied}}
+  // expected-note @+1 {{an operand of this recipe has no amax to be multiplied}}
   %1 = fp4.matmul_alpha %ax, %ax {rhs_recipe = #fp4.recipe<ocp_floor>} : tensor<f32>, tensor<f32> -> tensor<f32>
   return
 }
@@ -283,7 +283,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
       : (tensor<64x128xbf16>, tensor<2xf32>)
       -> (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{these are the tiles of several groups; give the matmul the same 'groups' too, or leave them out of the quantizer}}
+  // expected-note @+1 {{the scales are tiles of several groups; give the matmul the same 'groups' too, or leave them out of the quantizer}}
   %1 = fp4.blockscaled_matmul %qg scaled %sg, %q scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
@@ -296,7 +296,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
 func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) -> tensor<256x256xbf16> {
   // blockscaled_matmul (C12)
   // expected-error @+2 {{epilogue region must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield, but got 'f32', 'f32' and 'f32'}}
-  // expected-note @+1 {{it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of the epilogue inputs}}
+  // expected-note @+1 {{the region takes the sum, in f32, that of 'rhs2' if there is one, and the elements of the epilogue inputs}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %b: f32):
     fp4.yield %x : f32

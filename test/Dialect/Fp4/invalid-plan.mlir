@@ -3,7 +3,7 @@
 // #fp4.plan (C1)
 func.func private @ok() attributes {p = #fp4.plan<stream_items, threads = 64>}
 // expected-error @+2 {{a plan of family stream_items has no field 'tile'}}
-// expected-note @+1 {{its fields: threads, items_per_thread}}
+// expected-note @+1 {{fields of the family: threads, items_per_thread}}
 func.func private @field() attributes {p = #fp4.plan<stream_items, tile = [128, 64, 256]>}
 
 // -----

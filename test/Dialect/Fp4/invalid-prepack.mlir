@@ -9,7 +9,7 @@ func.func @elements(%q: !data, %s: !scales, %bad: tensor<256x128xbf16>) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
   // prepack (C1)
   // expected-error @+2 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<256x128xbf16>'}}
-  // expected-note @+1 {{this is the element type of format mxfp4}}
+  // expected-note @+1 {{the element type is that of format mxfp4}}
   %1 = fp4.prepack %bad scaled %s {format = #fp4.format<nvfp4>} : (tensor<256x128xbf16>, !scales) -> !packed
   return
 }

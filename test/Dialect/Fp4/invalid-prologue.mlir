@@ -13,7 +13,7 @@ func.func @op(%x: tensor<8x64xbf16>) -> tensor<f32> {
 
 // prologue (C1)
 func.func @vector(%x: tensor<64xbf16>) -> tensor<64xbf16> {
-  // expected-error @+2 {{attribute fp4.prologue must be on a matrix that readers can compute, but its result is no matrix}}
+  // expected-error @+2 {{attribute fp4.prologue must be on a matrix that readers can compute, but the result is no matrix}}
   // expected-note @+1 {{remove it, and the operation becomes a kernel of its own}}
   %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
       ins(%x : tensor<64xbf16>) outs(%x : tensor<64xbf16>) attrs = {fp4.prologue} {

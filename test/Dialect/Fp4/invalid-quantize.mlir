@@ -494,7 +494,7 @@ func.func @quantize_group_rows(%x: tensor<32x32xbf16>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 31, 0, 1>}
       : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
   // expected-error @+2 {{attribute 'groups' must add up to the rows of operand 'input', but got [31, 2]}}
-  // expected-note @+1 {{operand 'input' is 'tensor<32x32xbf16>'; it holds the groups one after the other}}
+  // expected-note @+1 {{operand 'input' is 'tensor<32x32xbf16>'; the operand holds the groups one after the other}}
   %1:2 = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 31, 2>}
       : (tensor<32x32xbf16>) -> (tensor<32x32xf4E2M1FN>, tensor<32x1xf8E8M0FNU>)
   return

@@ -27,7 +27,7 @@ func.func @depth(%a: !c, %s: !s) {
       fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product, max_rows = 8, depth_unit = 128, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   // expected-error @+2 {{attribute fp4.plan must have no 'depth_unit', but got #fp4.plan<tile_product, depth_unit = 128, wave_cost = [1, 2, 3]>}}
-  // expected-note @+1 {{it is for all K; plans for multiples are those of fp4.size_plans}}
+  // expected-note @+1 {{the plan is for all K; plans for multiples are those of fp4.size_plans}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
       fp4.plan = #fp4.plan<tile_product, depth_unit = 128, wave_cost = [1, 2, 3]>,
       fp4.size_plans = [#fp4.plan<tile_product, max_rows = 8, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
@@ -41,7 +41,7 @@ func.func @few(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layou
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   // expected-error @+2 {{attribute fp4.row_plans must have no 'depth_unit', but got #fp4.plan<tile_product, max_rows = 16, depth_unit = 128>}}
-  // expected-note @+1 {{it is for all K; plans for multiples are those of fp4.size_plans}}
+  // expected-note @+1 {{the plan is for all K; plans for multiples are those of fp4.size_plans}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16, depth_unit = 128>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return

@@ -19,21 +19,21 @@ gpu.func @twin(%map: !map, %acc: !acc, %a: !data, %sa: !pscales, %sb: !pscales2,
 
 // (C104)
 // expected-error @+2 {{accumulator of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in steps of 16, but got 64x128x}}
-// expected-note @+1 {{these are the shapes that block-scaled instructions make; take several accumulators for a larger tile}}
+// expected-note @+1 {{block-scaled instructions make these shapes; take several accumulators for a larger tile}}
 func.func private @rows() -> !pipe.tmem<64x128xf32, pair>
 
 // -----
 
 // (C104)
 // expected-error @+2 {{accumulator of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in steps of 16, but got 256x40x}}
-// expected-note @+1 {{these are the shapes that block-scaled instructions make; take several accumulators for a larger tile}}
+// expected-note @+1 {{block-scaled instructions make these shapes; take several accumulators for a larger tile}}
 func.func private @columns() -> !pipe.tmem<256x40xf32, pair>
 
 // -----
 
 // (C104)
 // expected-error @+2 {{accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, but got 256x128x}}
-// expected-note @+1 {{these are the shapes that block-scaled instructions make; take several accumulators for a larger tile}}
+// expected-note @+1 {{block-scaled instructions make these shapes; take several accumulators for a larger tile}}
 func.func private @alone() -> !pipe.tmem<256x128xf32>
 
 // -----

@@ -587,7 +587,7 @@ gpu.func @count() kernel {
 
 gpu.module @m {
 gpu.func @disjoint(%it: i32) kernel {
-  // expected-note @+1 {{they overlap where the stride is smaller than the tile}}
+  // expected-note @+1 {{stages overlap where the stride is smaller than the tile}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // (C157)

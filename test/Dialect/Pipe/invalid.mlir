@@ -46,7 +46,7 @@ func.func private @bad(!pipe.shared<32x16xf8E4M3FN, tiled_128x4>)
 func.func private @twin(!pipe.tmem<128x16xf8E8M0FNU, tiled_128x4>)
 // (C103)
 // expected-error @+2 {{scale factors must be f8E4M3FN or f8E8M0FNU, but got 'f8E5M2'}}
-// expected-note @+1 {{these are the types of scales that block-scaled instructions read}}
+// expected-note @+1 {{block-scaled instructions read scales of these types}}
 func.func private @bad(!pipe.tmem<128x16xf8E5M2, tiled_128x4>)
 
 // -----
@@ -54,7 +54,7 @@ func.func private @bad(!pipe.tmem<128x16xf8E5M2, tiled_128x4>)
 func.func private @twin(!pipe.tmem<128x200xf32>)
 // (C104)
 // expected-error @+2 {{accumulator must be 128 rows of f32 and 8 to 256 columns in steps of 8, but got 128x204x'f32'}}
-// expected-note @+1 {{these are the shapes that block-scaled instructions make; take several accumulators for a larger tile}}
+// expected-note @+1 {{block-scaled instructions make these shapes; take several accumulators for a larger tile}}
 func.func private @bad(!pipe.tmem<128x204xf32>)
 
 // -----

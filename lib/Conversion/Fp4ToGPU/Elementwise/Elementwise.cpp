@@ -178,7 +178,7 @@ LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &conte
   if (reason.empty() && needsColumns(op))
     reason = "only its first dimension may be dynamic where an operand has fewer elements";
   if (reason.empty() && op.getInputs().empty())
-    reason = "it reads no tensor";
+    reason = "the operation reads no tensor";
   if (reason.empty())
     reason = whyNotInMemory(cast<linalg::LinalgOp>(op.getOperation()));
   if (!reason.empty()) {

@@ -250,11 +250,11 @@ private:
 /// Why operand `value` cannot be read in `body`.
 std::string whyNotOperand(Value value, Block &body, unsigned inputs) {
   if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == &body)
-    return argument.getArgNumber() < inputs ? "" : "its body reads an element of its result";
+    return argument.getArgNumber() < inputs ? "" : "the region reads an element of its result";
   Operation *op = value.getDefiningOp();
   if (op && (op->getBlock() == &body || isa<arith::ConstantOp>(op)))
     return "";
-  return "its body reads a number from outside that is no constant";
+  return "the region reads a number from outside that is no constant";
 }
 
 /// Why the elements of an operand are not found by the loops in their order.
@@ -323,7 +323,7 @@ std::string fp4::elementwiseOperations() {
 std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
   for (BlockArgument argument : body.getArguments().take_front(inputs))
     if (!isElementType(argument.getType()) && !isKernelOnlyType(argument.getType()))
-      return "its elements are not f32, bf16 or f16";
+      return "the elements are not f32, bf16 or f16";
   for (Operation &op : body) {
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
     if (std::string reason = isEnd ? "" : whyNotOperation(op); !reason.empty())
@@ -367,7 +367,7 @@ SmallVector<unsigned> fp4::dimensionsOf(linalg::LinalgOp op, unsigned input) {
 
 std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics())
-    return "it works on buffers";
+    return "the operation works on buffers";
   if (op.getNumParallelLoops() != op.getNumLoops())
     return "a loop of it is no parallel one";
   for (OpOperand &init : op.getDpsInitsMutable())
@@ -389,7 +389,7 @@ std::string fp4::whyNotInMemory(linalg::LinalgOp op) {
              "reads them";
   for (OpOperand *input : op.getDpsInputOperands())
     if (!isElementType(getElementTypeOrSelf(input->get())))
-      return "its elements are not f32, bf16 or f16";
+      return "the elements are not f32, bf16 or f16";
   for (Type type : op->getResultTypes())
     if (!isResultType(getElementTypeOrSelf(type)))
       return "a result is not f32, bf16, f16 or f8E4M3FN";

@@ -70,7 +70,7 @@ static LogicalResult verifyAlphaRecipes(MatmulAlphaOp op) {
     auto diag = op.emitOpError("attribute '") // matmul_alpha (C3)
                 << name << "' must be a recipe with a tensor scale that derives from the amax, "
                 << "but got " << attribute->getText();
-    diag.attachNote() << "such an operand has no amax to be multiplied"
+    diag.attachNote() << "an operand of this recipe has no amax to be multiplied"
                       << (isDecode     ? "; alpha = decode_scales takes the supplied scale"
                           : isSupplied ? "; alpha = over_encode_scales takes the supplied scale"
                                        : "");
@@ -200,7 +200,7 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
                      " is that of a row and " + std::to_string(blockSize(op.getFormat())) +
                      " elements along K";
   if (quantize && quantize.isGrouped())
-    note = "these are the tiles of several groups; give the matmul the same " +
+    note = "the scales are tiles of several groups; give the matmul the same " +
            std::string(quantize.getGroups() ? "'groups'" : "'offsets'") +
            " too, or leave them out of the quantizer";
   return verifyType(scales, // blockscaled_matmul (C6)
@@ -293,8 +293,8 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
     return withNote(op.emitOpError("epilogue region must take ")
                         << types << " and yield " << element
                         << " in one block with fp4.yield, but got " << foundOf(body, yielded),
-                    "it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of "
-                    "the epilogue inputs");
+                    "the region takes the sum, in f32, that of 'rhs2' if there is one, and the "
+                    "elements of the epilogue inputs");
   std::string reason = whyNotElementwise(body, body.getNumArguments());
   if (reason.empty())
     return success();

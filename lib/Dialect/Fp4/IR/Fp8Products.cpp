@@ -44,7 +44,7 @@ LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
     auto diag = op.emitOpError("expects no ")
                 << (isFused ? "other matmul or result" : "arithmetic fma")
                 << " for format fp8_block128, but got it";
-    diag.attachNote() << "these matmuls have one result, and are on the tensor core";
+    diag.attachNote() << "matmuls of this format have one result, and are on the tensor core";
     return diag;
   }
   bool isKnown = !lhs.type.isDynamicDim(1); // else the program checks it when it runs

@@ -173,9 +173,9 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
       return failure();
     return verifyType(scales, tileList(rows, scalesOf(data.type, op.getFormat())),
                       op.getOffsets() && name == "lhs_scales"
-                          ? "this list of tiles has room for any groups; fp4.quantize and "
+                          ? "the list of tiles has room for any groups; fp4.quantize and "
                             "fp4.swizzle_scales with the same 'offsets' write it"
-                          : "these are the tiles of all groups, each padded to 128 rows and 4 "
+                          : "the list has the tiles of all groups, each padded to 128 rows and 4 "
                             "blocks, as fp4.quantize with 'groups' writes them");
   };
   if (!op.hasFloatLhs() &&

@@ -254,7 +254,7 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
     InFlightDiagnostic diag = parser.emitError(loc)
                               << "a plan of family " << stringifyKernelFamily(plan.family)
                               << " has no field '" << name << "'";
-    diag.attachNote() << "its fields: " << fieldNames(plan.family);
+    diag.attachNote() << "fields of the family: " << fieldNames(plan.family);
     return diag;
   }
   if (isSaid(*field, plan))

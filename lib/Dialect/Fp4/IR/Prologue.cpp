@@ -28,19 +28,19 @@ linalg::GenericOp fp4::prologueOf(Value tensor) {
 
 std::string fp4::whyNotPrologue(linalg::GenericOp op) {
   if (op->getNumResults() != 1)
-    return "it has several results";
+    return "the operation has several results";
   auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
   if (!type || type.getRank() != 2)
-    return "its result is no matrix";
+    return "the result is no matrix";
   if (type.isDynamicDim(1))
-    return "its columns are dynamic";
+    return "the columns are dynamic";
   auto linalgOp = cast<linalg::LinalgOp>(op.getOperation());
   if (std::string reason = whyNotElementwise(linalgOp); !reason.empty())
     return reason;
   if (std::string reason = whyNotInMemory(linalgOp); !reason.empty())
     return reason;
   if (!isElementType(type.getElementType()))
-    return "its elements are of 8 bits";
+    return "the elements are of 8 bits";
   return wholeInputOf(op) ? "" : "no operand has an element for each of the result";
 }
 

@@ -57,7 +57,7 @@ LogicalResult SwizzleScalesOp::verify() {
   if (failed(verifyColumnsBeside(input, "operand 'offsets'"))) // swizzle_scales (C496)
     return failure();
   return verifyType(tiled, tilesOfOffsets(input.type, getOffsets()), // swizzle_scales (C4)
-                    "this list of tiles has room for any groups");
+                    "the list of tiles has room for any groups");
 }
 
 /// Constant scales with another layout. The elements of a constant are logical, and stay.

@@ -74,7 +74,7 @@ static LogicalResult verifyForAllDepths(Operation *op, StringRef name, Attribute
     return success();
   return withNote(op->emitOpError()
                       << "attribute " << name << " must have no 'depth_unit', but got " << plan,
-                  "it is for all K; plans for multiples are those of fp4.size_plans");
+                  "the plan is for all K; plans for multiples are those of fp4.size_plans");
 }
 
 // #fp4.plan (C3)

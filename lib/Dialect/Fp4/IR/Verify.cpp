@@ -92,7 +92,7 @@ LogicalResult verify::verifyDataElements(const Checked &value, Format format) {
   std::string name;
   llvm::raw_string_ostream(name) << expected;
   return withNote(value.must("have elements of type " + Twine(name)),
-                  Twine("this is the element type of format ") + stringifyFormat(format));
+                  Twine("the element type is that of format ") + stringifyFormat(format));
 }
 
 LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {
@@ -102,7 +102,7 @@ LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {
   std::string name;
   llvm::raw_string_ostream(name) << expected;
   auto diag = value.must("have elements of type " + Twine(name));
-  diag.attachNote() << "this is the scale type of format " << stringifyFormat(format);
+  diag.attachNote() << "the scale type is that of format " << stringifyFormat(format);
   return diag;
 }
 
@@ -110,7 +110,8 @@ LogicalResult verify::verifyScalar(const Checked &value) {
   if (value.type.getRank() == 0 && value.type.getElementType().isF32() && !value.type.getEncoding())
     return success();
   auto diag = value.must("be a tensor<f32>");
-  diag.attachNote() << "it is one number in device memory, not a vector and not a constant";
+  diag.attachNote()
+      << "a scalar operand is one number in device memory, not a vector and not a constant";
   return diag;
 }
 
@@ -184,7 +185,7 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
       llvm::sum_of(*groups) != input.type.getDimSize(0)) {
     auto diag = must("add up to the rows of " + input.what);
     diag.attachNote() << input.what << " is " << input.type
-                      << "; it holds the groups one after the other";
+                      << "; the operand holds the groups one after the other";
     return diag;
   }
   if (llvm::all_of(*groups, [&](int64_t rows) { return rows % multiple == 0; }))

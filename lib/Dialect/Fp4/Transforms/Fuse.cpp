@@ -246,7 +246,7 @@ Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewrit
   if (last->isBeforeInBlock(first))
     std::swap(first, last);
   if (failed(moveOperationDependencies(rewriter, last, first)))
-    return "what one quantizer reads is computed from the other, or cannot move before it";
+    return "an operand of one quantizer is computed from the other, or cannot move before it";
   rewriter.setInsertionPoint(first);
   bool isShared = columnwise.getAmax() == rowwise.getAmax() && !rowwise.getPerRow();
   Value columnwiseAmax = isShared ? Value() : Value(columnwise.getAmax());

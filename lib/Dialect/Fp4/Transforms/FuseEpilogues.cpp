@@ -54,15 +54,15 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   if (product.getOffsets() && !product.getUnspecifiedRows())
     return "rows of the matmul that are of no group are zero, and those of its result may be not";
   if (op->getNumResults() != 1)
-    return "it has several results";
+    return "the operation has several results";
   if (type.getRank() != 2)
-    return "its result is no matrix";
+    return "the result is no matrix";
   if (std::string reason = whyNotInMemory(cast<linalg::LinalgOp>(op.getOperation()));
       !reason.empty())
     return reason;
   for (OpOperand *input : op.getDpsInputOperands())
     if (input->get() == product.getResult() && !op.getMatchingIndexingMap(input).isIdentity())
-      return "it reads the matmul in another order";
+      return "the operation reads the matmul in another order";
   return whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
 }
 

@@ -43,7 +43,7 @@ std::string whyNot(linalg::GenericOp op, ArrayRef<Operation *> readers) {
     return reason;
   return movesFewerBytes(op, readers.size())
              ? ""
-             : "its readers together would load more than a kernel of its own moves";
+             : "the readers together would load more than a kernel of its own moves";
 }
 
 } // namespace
@@ -57,6 +57,6 @@ bool fp4::fusePrologue(linalg::GenericOp op, RewriterBase &rewriter) {
     return false;
   }
   rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, rewriter.getUnitAttr()); });
-  remark::passed(op.getLoc(), named()) << "its readers compute it, and it is not stored";
+  remark::passed(op.getLoc(), named()) << "the readers compute the elements, which are not stored";
   return true;
 }

@@ -137,9 +137,9 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   if (op.getRounding() == Rounding::Stochastic)
     return "the quantizer rounds stochastically";
   if (op.getColumnwiseAmax() && op.getColumnwiseAmax() != op.getAmax())
-    return "its orientations have different amaxes";
+    return "the orientations have different amaxes";
   if (!numerics::isPacked(recipe.format))
-    return "its elements have more than 4 bits";
+    return "the elements have more than 4 bits";
   if (op.hasRowwise() && !hasDynamicColumns(product) && product.getColumns() % block)
     return "rows end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
@@ -161,7 +161,7 @@ bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   if (std::string reason = whyNotQuantizer(op, product); !reason.empty())
     return missed(op, kQuantize, reason);
   if (op.getAmax() && failed(moveValueDefinitions(rewriter, {op.getAmax()}, product)))
-    return missed(op, kQuantize, "its amax is computed from the matmul, or cannot move before it");
+    return missed(op, kQuantize, "the amax is computed from the matmul, or cannot move before it");
   Added added{op.getAmax(), op.getRecipe(), {}};
   if (op.getOutputs() != Outputs::Rowwise)
     added.outputs = OutputsAttr::get(op.getContext(), op.getOutputs());
@@ -180,7 +180,7 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
   if (product.getWithAmax())
     reason = "the matmul gives an amax already";
   else if (op.isGrouped() || op.hasLines())
-    reason = "it is not one amax of the whole";
+    reason = "the amax is not one of the whole";
   else if (product.isGrouped())
     reason = "the matmul is grouped";
   else if (op.getNan() != NanPolicy::Drop)

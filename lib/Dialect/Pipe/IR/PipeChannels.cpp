@@ -466,7 +466,7 @@ LogicalResult PartialReleaseOp::verify() {
   if (channel.overlaps())
     return success();
   InFlightDiagnostic diag = emitOpError() << "stages of the channel must overlap"; // (C157)
-  diag.attachNote(channel.getLoc()) << "they overlap where the stride is smaller than the tile";
+  diag.attachNote(channel.getLoc()) << "stages overlap where the stride is smaller than the tile";
   return diag;
 }
 

@@ -339,7 +339,7 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
   if (!isScaleElementType(element))
     return withNote(emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got "
                                 << element,
-                    "these are the types of scales that block-scaled instructions read");
+                    "block-scaled instructions read scales of these types");
   return success();
 }
 
@@ -466,7 +466,7 @@ static LogicalResult verifyNumbers(EmitError emitError, ArrayRef<int64_t> shape,
                            : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
                              "but got ")
                   << shape[0] << "x" << shape[1] << "x" << element,
-      "these are the shapes that block-scaled instructions make; take several accumulators for a "
+      "block-scaled instructions make these shapes; take several accumulators for a "
       "larger tile"); // (C104)
 }
 

@@ -156,7 +156,7 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
                                 << "coordinates of a tile that " << spellBlocksAlong(*direction)
                                 << " load together must not depend on the place of a "
                                 << (ofPairs ? "pair" : "CTA");
-      diag.attachNote(operand.getLoc()) << "this one does";
+      diag.attachNote(operand.getLoc()) << "this operand does";
       return diag;
     }
   }

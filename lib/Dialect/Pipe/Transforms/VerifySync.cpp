@@ -48,7 +48,7 @@ static LogicalResult verifyTile(Operation *user, Value tile) {
   InFlightDiagnostic diag = user->emitOpError()
                             << "tile " << tile.getType()
                             << " must come from an acquire or wait of this role";
-  diag.attachNote(tile.getLoc()) << "it is defined here; hand it over in a channel";
+  diag.attachNote(tile.getLoc()) << "the tile is defined here; hand it over in a channel";
   return diag;
 }
 

@@ -273,7 +273,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   %place_n = gpu.cluster_block_id y
   %y = arith.index_cast %place_n : index to i32
   %m0 = arith.muli %x, %c128 : i32
-  // expected-note @+1 {{this one does}}
+  // expected-note @+1 {{this operand does}}
   %n0 = arith.muli %y, %c256 : i32
   %ab = pipe.channel from tma to tensor scope cluster : !ab
   %accs = pipe.channel from tensor to threads(128) scope cluster : !accs

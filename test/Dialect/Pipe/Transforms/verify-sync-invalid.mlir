@@ -246,7 +246,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 !tiles = !pipe.channel<!scales>
 !sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
 gpu.module @kernels {
-// expected-note @+1 {{it is defined here; hand it over in a channel}}
+// expected-note @+1 {{the tile is defined here; hand it over in a channel}}
 gpu.func @kernel(%outside: !scales, %sf: !sf, %n: i32, %m: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

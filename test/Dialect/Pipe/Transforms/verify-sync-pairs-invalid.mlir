@@ -83,7 +83,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
   %place_m = gpu.cluster_block_id x
   %x = arith.index_cast %place_m : index to i32
   %m0 = arith.muli %x, %c128 : i32
-  // expected-note @+1 {{this one does}}
+  // expected-note @+1 {{this operand does}}
   %n0 = arith.muli %x, %c64 : i32
   %ab = pipe.channel from tma to tensor scope cluster : !ab
   %accs = pipe.channel from tensor to threads(128) scope cluster : !accs
