@@ -35,9 +35,9 @@ typedef struct fp4_compiler_options {
   int32_t remarks;     /**< not 0: report which fusions fired, and why others did not */
   fp4_diagnostic_function diagnostic; /**< null: they are part of the error's message */
   void *context;       /**< handed to `diagnostic` */
-  /** Which kernels begin while the one before them ends (programmatic dependent launch): "none",
-   *  "chosen" (null: quantizers behind their amax, products of prepacked weights, and with wgmma
-   *  of FP8 with f32 scales) or "all". */
+  /** Kernels that begin while the one before them ends (programmatic dependent launch, PDL):
+   * "none", "chosen" (null: quantizers behind their amax, GEMMs of prepacked weights, and with
+   * wgmma of FP8 with f32 scales) or "all". */
   const char *overlap;
 } fp4_compiler_options;
 
@@ -73,8 +73,8 @@ typedef struct fp4_kernel_code {
   uint64_t cubin_size;
 } fp4_kernel_code;
 
-/** Kernel modules after "ptx" or "cubin", and until the host code is made. What
- *  fp4_compiler_get_kernel writes lives as long as the compiler. */
+/** Kernel modules after "ptx" or "cubin", and until the host code is made. The strings that
+ * fp4_compiler_get_kernel writes live as long as the compiler. */
 FP4_EXPORT size_t fp4_compiler_get_num_kernels(fp4_compiler *compiler);
 FP4_EXPORT fp4_error *fp4_compiler_get_kernel(fp4_compiler *compiler, size_t index,
                                               fp4_kernel_code *code);

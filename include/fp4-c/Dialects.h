@@ -66,7 +66,7 @@ FP4_DECLARE_CAPI_ENUM_ATTR(NanPolicy);          /* drop, propagate */
 FP4_DECLARE_CAPI_ENUM_ATTR(HadamardArithmetic); /* butterfly, tensor_core */
 FP4_DECLARE_CAPI_ENUM_ATTR(Philox);             /* element, transformer_engine */
 
-/** Facts of a format: elements of the data and of the block scales, and elements in a block. */
+/** Facts of a format: elements of the data and of the block scales, and elements per scale. */
 MLIR_CAPI_EXPORTED MlirType fp4FormatAttrGetDataType(MlirAttribute format);
 MLIR_CAPI_EXPORTED MlirType fp4FormatAttrGetScaleType(MlirAttribute format);
 MLIR_CAPI_EXPORTED int64_t fp4FormatAttrGetBlockSize(MlirAttribute format);
@@ -81,7 +81,7 @@ MLIR_CAPI_EXPORTED void fp4RecipeAttrGetText(MlirAttribute recipe, MlirStringCal
                                              void *userData);
 MLIR_CAPI_EXPORTED MlirTypeID fp4RecipeAttrGetTypeID(void);
 
-/** The steps after a product, such as "relu", in their order. */
+/** The steps after a matmul, such as "relu", in their order. */
 MLIR_CAPI_EXPORTED bool fp4AttributeIsAEpilogue(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirAttribute fp4EpilogueAttrGetChecked(MlirLocation location, intptr_t numSteps,
                                                            const MlirStringRef *steps);
@@ -101,8 +101,8 @@ MLIR_CAPI_EXPORTED MlirStringRef fp4HadamardAttrGetArithmetic(MlirAttribute hada
 MLIR_CAPI_EXPORTED bool fp4HadamardAttrGetRoundToBF16(MlirAttribute hadamard);
 MLIR_CAPI_EXPORTED MlirTypeID fp4HadamardAttrGetTypeID(void);
 
-/** The GPU of a module; 0 multiprocessors are all of it. The attribute of a builtin.module is
- * called "fp4.target". */
+/** The GPU of a module; 0 SMs are all of it. The attribute of a builtin.module is called
+ * "fp4.target". */
 MLIR_CAPI_EXPORTED bool fp4AttributeIsATarget(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirAttribute fp4TargetAttrGetChecked(MlirLocation location, MlirStringRef name,
                                                          int64_t multiprocessors);
@@ -146,7 +146,7 @@ MLIR_CAPI_EXPORTED bool fp4TypeIsAPipeChannel(MlirType type);
 MLIR_CAPI_EXPORTED MlirType fp4PipeGlobalTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
-/** `tail`: the map has a second box, of the rows behind the last whole one. */
+/** `tail`: the map has a second box for the residue, the rows behind the last whole one. */
 MLIR_CAPI_EXPORTED MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location, intptr_t rank,
                                                            const int64_t *shape,
                                                            MlirType elementType,
@@ -154,7 +154,7 @@ MLIR_CAPI_EXPORTED MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location
 MLIR_CAPI_EXPORTED MlirType fp4PipeSharedTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
-/** `pair`: the tile lies in the tensor memory of two blocks. */
+/** `pair`: the tile lies in the tensor memory of two CTAs. */
 MLIR_CAPI_EXPORTED MlirType fp4PipeTmemTypeGetChecked(MlirLocation location, intptr_t rank,
                                                       const int64_t *shape, MlirType elementType,
                                                       MlirStringRef layout, bool pair);
@@ -166,11 +166,11 @@ MLIR_CAPI_EXPORTED MlirType fp4PipeFragmentTypeGetChecked(MlirLocation location,
 MLIR_CAPI_EXPORTED MlirType fp4PipeChannelTypeGetChecked(MlirLocation location, intptr_t numPayload,
                                                          const MlirType *payload);
 
-/** Of every type of the pipe dialect but channels. */
+/** Rank, sizes and elements of every type of the pipe dialect but channels. */
 MLIR_CAPI_EXPORTED intptr_t fp4PipeTypeGetRank(MlirType type);
 MLIR_CAPI_EXPORTED int64_t fp4PipeTypeGetDimSize(MlirType type, intptr_t dim);
 MLIR_CAPI_EXPORTED MlirType fp4PipeTypeGetElementType(MlirType type);
-/** Of every type of the pipe dialect but fragments and channels, for which it is empty. */
+/** Layout of a type of the pipe dialect; empty for fragments and channels. */
 MLIR_CAPI_EXPORTED MlirStringRef fp4PipeTypeGetLayout(MlirType type);
 MLIR_CAPI_EXPORTED bool fp4PipeTensorMapTypeGetTail(MlirType type);
 MLIR_CAPI_EXPORTED bool fp4PipeTmemTypeGetPair(MlirType type);

@@ -33,9 +33,9 @@ typedef enum fp4_error_kind {
 } fp4_error_kind;
 
 FP4_EXPORT fp4_error_kind fp4_error_get_kind(const fp4_error *error);
-/** What is wrong, with the value found and the value expected. Lives as long as `error`. */
+/** Description with the value found and the value expected. Lives as long as `error`. */
 FP4_EXPORT const char *fp4_error_get_message(const fp4_error *error);
-/** What to do about it; may be empty. Lives as long as `error`. */
+/** Remedy of the error; may be empty. Lives as long as `error`. */
 FP4_EXPORT const char *fp4_error_get_note(const fp4_error *error);
 /** Null is allowed. */
 FP4_EXPORT void fp4_error_destroy(fp4_error *error);

@@ -55,7 +55,8 @@ FP4_EXPORT fp4_error *fp4_device_open(const char *selector, const fp4_device_opt
 /** Ends the timeline, if there is one, and gives the device back. Null is allowed. */
 FP4_EXPORT fp4_error *fp4_device_close(fp4_device *device);
 
-/** "simulator" or the GPU's own name; "sim" or "cuda:N"; "sm_90a". They live as long as it does. */
+/** "simulator" or the GPU's own name; "sim" or "cuda:N"; "sm_90a". The strings live as long as the
+ * device. */
 FP4_EXPORT const char *fp4_device_get_name(const fp4_device *device);
 FP4_EXPORT const char *fp4_device_get_selector(const fp4_device *device);
 FP4_EXPORT const char *fp4_device_get_target(const fp4_device *device);
@@ -78,8 +79,8 @@ FP4_EXPORT fp4_error *fp4_device_synchronize(fp4_device *device);
 
 typedef struct fp4_program fp4_program;
 
-/** Loads a library that was emitted (fp4-runner --emit=so, fp4_compiler_write_library). Its code
- *  stays in the process until the end. */
+/** Loads a library that was emitted (fp4-runner --emit=so, fp4_compiler_write_library). The code of
+ * the library stays in the process until the end. */
 FP4_EXPORT fp4_error *fp4_program_load(const char *path, fp4_program **program);
 /** JSON (docs/guides/libraries.md); lives as long as `program`. */
 FP4_EXPORT const char *fp4_program_get_manifest(const fp4_program *program);
@@ -112,7 +113,7 @@ typedef enum fp4_layout {
   FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two */
 } fp4_layout;
 
-/** A buffer in device memory (docs/guides/libraries.md has its bytes). It is dense, except that an
+/** A buffer in device memory (docs/Libraries.md has its bytes). The buffer is dense, except that an
  * argument with fp4.strided may have rows with strides of their own. */
 typedef struct fp4_tensor {
   uint64_t address; /**< a multiple of 16; of a result: 0 if the call shall allocate it */
@@ -180,8 +181,8 @@ FP4_EXPORT fp4_error *fp4_executable_verify(fp4_executable *executable, const ch
  *  are not checked again. The calls above find it themselves. */
 typedef struct fp4_function fp4_function;
 
-/** The function of this name; an empty or null name is that of the only one. It lives as long as
- *  `executable`, and threads may share it. */
+/** The function of this name; an empty or null name is that of the only one. The function lives as
+ * long as `executable`, and threads may share it. */
 FP4_EXPORT fp4_error *fp4_executable_get_function(fp4_executable *executable, const char *name,
                                                   fp4_function **function);
 

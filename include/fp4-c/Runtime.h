@@ -10,8 +10,8 @@
  *
  * Session. The calls act on the session that is current on the calling thread
  * (fp4::rt::Session::Scope). The first error sticks in the session; every later call does nothing:
- * allocations return null, the multiprocessor count is 1, tensor maps are left untouched. So host
- * code needs no error paths, and the tool reports the first error when the entry function returns.
+ * allocations return null, the count of SMs is 1, tensor maps are left untouched. Host code thus
+ * needs no error paths, and the tool reports the first error when the entry function returns.
  * Without a current session the calls do the same, silently.
  *
  * Memory. All pointers named "device" are device addresses: host code never dereferences them and
@@ -66,14 +66,14 @@ FP4RT_EXPORT uint64_t fp4rt_result_pitch(uint32_t index, uint64_t bytes);
 FP4RT_EXPORT void fp4rt_free(void *device);
 
 /** Device memory that holds the `size` bytes at host address `bytes`, which the program carries and
- *  nobody changes. They are copied when the session first meets this address; the session owns the
- *  memory, which must not be written or freed. */
+ * nobody changes. The bytes are copied when the session first meets this address; the session owns
+ * the memory, which must not be written or freed. */
 FP4RT_EXPORT void *fp4rt_constant(const void *bytes, uint64_t size);
 
-/** Device memory for counters, aligned to 256 bytes: it is zero, and every kernel that gets it leaves
- *  it zero, so nobody has to clear it. The runtime owns it and gives it to all calls whose work is in
- *  one order; calls on other streams, and those that a graph captures, get other memory. It is valid
- *  as long as the constants of the program; it must not be freed. */
+/** Device memory for counters, aligned to 256 bytes: it is zero, and every kernel that gets it
+ * leaves it zero, so nobody has to clear it. The runtime owns it and gives it to all calls whose
+ * work is in one order; calls on other streams, and those that a graph captures, get other memory.
+ * The memory is valid as long as the constants of the program, and must not be freed. */
 FP4RT_EXPORT void *fp4rt_counters(uint64_t bytes);
 
 /** Sets `bytes` bytes of device memory to `value`. */
@@ -93,7 +93,7 @@ FP4RT_EXPORT void fp4rt_tensor_map(void *out128, void *base_device, int32_t elem
                                    int32_t swizzle, int32_t rank, const uint64_t *dims,
                                    const uint64_t *strides, const uint32_t *box);
 
-/** Multiprocessors of the device: the grid of a persistent kernel. */
+/** SMs of the device: the grid of a persistent kernel. */
 FP4RT_EXPORT int32_t fp4rt_multiprocessor_count(void);
 
 /** Makes the session fail with `message` and, if not null, a `note` that says what to do. For the
@@ -121,19 +121,19 @@ FP4RT_EXPORT void fp4rt_launch_dependent(const fp4rt_module *module, const char 
                                          uint32_t block_x, uint32_t block_y, uint32_t block_z,
                                          uint32_t shared_bytes, void **params, uint32_t num_params);
 
-/** As fp4rt_launch, for a kernel whose blocks wait for each other: all of them are resident at the same
- *  time, or the launch fails. */
+/** As fp4rt_launch, for a kernel whose CTAs wait for each other: all of them run at the same time,
+ * or the launch fails. */
 FP4RT_EXPORT void fp4rt_launch_cooperative(const fp4rt_module *module, const char *kernel,
                                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
                                            uint32_t block_x, uint32_t block_y, uint32_t block_z,
                                            uint32_t shared_bytes, void **params,
                                            uint32_t num_params);
 
-/** As fp4rt_launch, for a kernel that runs in clusters of two sizes, in blocks along x and y: of
- * the preferred size, which divides the grid, as far as the device has room, and of the other,
- * which divides the preferred one, elsewhere. Which blocks get which is the device's decision.
- * Needs a driver of CUDA 12.8 or later and compute capability 10.0 or later. `dependent`: as
- *  fp4rt_launch_dependent, if it is not 0. */
+/** As fp4rt_launch, for a kernel that runs in clusters of two sizes, in CTAs along x and y: of the
+ * preferred size, which divides the grid, as far as the device has room, and of the other, which
+ * divides the preferred one, elsewhere. The device decides which CTAs get which size. Needs a
+ * driver of CUDA 12.8 or later and compute capability 10.0 or later. `dependent`: as
+ * fp4rt_launch_dependent, if it is not 0. */
 FP4RT_EXPORT void fp4rt_launch_clusters(const fp4rt_module *module, const char *kernel,
                                         uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
                                         uint32_t block_x, uint32_t block_y, uint32_t block_z,
@@ -150,8 +150,8 @@ FP4RT_EXPORT void fp4rt_launch_clusters(const fp4rt_module *module, const char *
 FP4RT_EXPORT void *fp4rt_group_report(const char *what);
 
 /** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
- * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
- * library is bound to no functions; nothing was done then. */
+ * any; one pointer to a memref descriptor per argument follows. The function returns 0, or 1 where
+ * the library is bound to no functions; nothing was done then. */
 typedef int32_t (*fp4_entry_function)(void **args);
 
 /** The memref of a buffer: its rank, and the bytes of an element. */
@@ -161,11 +161,11 @@ typedef struct fp4rt_memref_type {
 } fp4rt_memref_type;
 
 /** Calls `entry`, a function fp4_entry_NAME, with buffers of the caller: this is what
- *  _mlir_ciface_NAME does. `buffers` has the addresses of the descriptors of `num_arguments`
- *  arguments and then of `num_results` destinations, which receive the results; `types` has their
- *  types. All are dense. They are in device memory, where kernels write the destinations that they
- *  can (fp4rt_alloc_result), or in host memory where the session says so
- *  (fp4::rt::Session::setCallerMemory); then they are copied to the device and back. */
+ * _mlir_ciface_NAME does. `buffers` has the addresses of the descriptors of `num_arguments`
+ * arguments and then of `num_results` destinations, which receive the results; `types` has their
+ * types. All are dense. The buffers are in device memory, where kernels write the destinations that
+ * they can (fp4rt_alloc_result), or in host memory where the session says so
+ * (fp4::rt::Session::setCallerMemory); then they are copied to the device and back. */
 FP4RT_EXPORT void fp4rt_call(fp4_entry_function entry, void *const *buffers,
                              const fp4rt_memref_type *types, uint32_t num_arguments,
                              uint32_t num_results);
@@ -212,9 +212,9 @@ typedef struct fp4rt_api {
 /** The table of this runtime, which lives as long as the process. */
 FP4RT_EXPORT const fp4rt_api *fp4rt_get_api(void);
 
-/** What every emitted library exports: `int32_t fp4_bind(const fp4rt_api *api)` copies the table.
- *  Call it once, before the first entry function and not beside one. It returns 0, or 1 where the
- *  table is older than the library and lacks functions that it calls; nothing is bound then. */
+/** Export of every emitted library: `int32_t fp4_bind(const fp4rt_api *api)` copies the table. Call
+ * it once, before the first entry function and not beside one. The call returns 0, or 1 where the
+ * table is older than the library and lacks functions that it calls; nothing is bound then. */
 typedef int32_t (*fp4_bind_function)(const fp4rt_api *api);
 
 #ifdef __cplusplus
