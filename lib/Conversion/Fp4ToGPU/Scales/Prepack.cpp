@@ -2,7 +2,7 @@
 //
 // A thread moves the 16 bytes of codes that a thread of a GEMM has of a tile: 32 bytes, of which it
 // needs a quarter, of each of two rows. The first of the four threads that share two rows moves
-// their scales. fp4/ISA/WeightLayout.h says where a tile has what.
+// their scales. fp4/ISA/WeightLayout.h has the layout of a tile.
 //
 //===----------------------------------------------------------------------===//
 #include "Int32.h"
@@ -98,7 +98,7 @@ public:
     Value low = either(both(right(pair, 6), 0x07), both(right(pair, 12), 0x08));
     return either(low, either(both(right(pair, 18), 0x70), both(right(pair, 24), 0x80)));
   }
-  /// A word that is null yet is zero.
+  /// A word that is still null counts as zero.
   void placePair(TwoWords &words, unsigned word, unsigned j, Value pair) {
     for (const hw::WeightPart &part : hw::weightParts[word][j]) {
       if (part.mask == 0)

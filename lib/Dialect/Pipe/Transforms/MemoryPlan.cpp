@@ -101,11 +101,11 @@ static int64_t stagesOfFragments(ChannelOp channel) {
   });
 }
 
-/// More stages than this do not help a channel. One that is filled once has one. An accumulator
-/// that a loop fills takes as long as the loop, and one more is enough to overlap it. Among stages
-/// that are stored to global memory, one is read while the next is filled; fragments leave
-/// registers all at once, because the tensor core waits for that. Scales that have a channel of
-/// their own come in parts of a k tile, of which three cover a copy.
+/// Returns the most stages that help a channel. A channel that is filled once has one. An
+/// accumulator that a loop fills takes as long as the loop, and one more is enough to overlap it.
+/// Among stages that are stored to global memory, one is read while the next is filled; fragments
+/// leave registers all at once, because the tensor core waits for that. Scales that have a channel
+/// of their own come in parts of a k tile, of which three cover a copy.
 int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   constexpr int64_t mostScales = 4;
   if (hasOnlyScales(channel))

@@ -40,8 +40,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let summary = "decisions that turn an operation into a kernel";
   let description = [{
     The attribute `fp4.plan` of an operation says which kernel it becomes. `fp4-plan-kernels` writes
-    it, and lowerings read it. A program may write one itself: what it leaves open the pass decides,
-    and what does not fit the operation or the target is an error there.
+    it, and lowerings read it. A program may write a plan itself: the pass fills its open fields,
+    and a plan that does not fit the operation or the target is an error there.
 
     | family | kernel | fields |
     |--------|--------|--------|
@@ -67,15 +67,15 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
     | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: the first multiplies, and the second copies scales before it. The pass `fp4-plan-kernels` decides where it and the roles are left out. In a complete plan the roles have as many. Only for block-scaled GEMMs on targets with tcgen05 |
     | strip | tiles along the rows that a CTA takes one after the other |
-    | schedule | how CTAs share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
-    | roles | which warps drive which engine, a `#pipe.role_plan` |
+    | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
+    | roles | assignment of warps to engines, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
-    | threads | of a CTA |
-    | blocks_per_thread | quantization blocks of a thread |
+    | threads | threads of a CTA |
+    | blocks_per_thread | scale blocks of a thread |
     | items_per_thread | work items of a thread |
     | resident | CTAs per SM; without it, as many as fit |
-    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the GEMM lets it begin early either way. none, and in a complete plan without it: neither |
+    | overlap | PDL. both: the kernel begins while the kernel before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the GEMM lets it begin early either way. none, and in a complete plan without it: neither |
     | max_rows | rows of lhs up to which a plan of `fp4.row_plans` or `fp4.size_plans` holds |
     | depth_unit | elements of which K is a multiple where a plan of `fp4.size_plans` holds |
     | wave_cost | predicted cost of the plan, in units that all plans of the matmul share: once, for each wave of tiles, and for each k tile of a wave |

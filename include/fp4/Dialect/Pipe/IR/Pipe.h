@@ -54,7 +54,7 @@ enum class SwizzleMode : uint8_t;
 
 namespace fp4::pipe {
 
-/// Rows and scale columns of one 512-byte scale tile of scale factors.
+/// Rows and scale columns of one scale tile, which has 512 bytes.
 inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
 /// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
 inline constexpr int64_t kMmaK = 64;
