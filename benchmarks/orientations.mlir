@@ -1,4 +1,4 @@
-// The two orientations in one pass at the sizes of docs/Performance.md: bf16 rows of 4096. The
+// The two orientations in one pass at the sizes of docs/performance/quantizers.md: bf16 rows of 4096. The
 // amaxes are computed first, by kernels of their own: a made-up amax would make most blocks
 // saturate.
 //

@@ -32,7 +32,7 @@ import kernel_kinds
 import mutate
 from written_tables import head, lines_of, row, write
 
-#: The schedules of the table in docs/Evidence.md; the orders and seconds below are the table's too.
+#: The schedules of the table in notebook/Evidence.md; the orders and seconds below are the table's too.
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1)]
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")

@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ("docs/performance/*.md", "docs/concepts/*.md", "docs/Models.md", "docs/Python.md", "docs/Simulator.md")
+SOURCES = ("docs/performance/*.md", "docs/concepts/*.md", "docs/guides/models.md", "docs/Python.md", "docs/reference/simulator.md")
 UNITS = ("TFLOP/s", "TB/s", "GB/s", "us", "ms", "seconds", "bytes received", "M warp instructions/s",
          "thousand products/s", "G multiply-adds/s")
 NO_UNIT = re.compile(r"ratio|against|of copy|of twin|difference|by$|source|cosine|least|ranks|nearest|result|hazards| / |date|Hz$|%$")

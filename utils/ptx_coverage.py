@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares the simulator with test/Sim/ptx-isa.txt: what PTX has, and which of it must be accepted or refused.
 
-  utils/ptx_coverage.py                 checks the simulator (bin/fp4-sim under --build) and docs/Instructions.md
+  utils/ptx_coverage.py                 checks the simulator (bin/fp4-sim under --build) and docs/reference/instructions.md
   utils/ptx_coverage.py --ptxas ptxas   also asks ptxas whether each form exists
-  utils/ptx_coverage.py --write         writes docs/Instructions.md
+  utils/ptx_coverage.py --write         writes docs/reference/instructions.md
 """
 import argparse
 import re
@@ -82,7 +82,7 @@ def check_ptxas(tool, form):
 
 
 def document(forms):
-    """docs/Instructions.md"""
+    """docs/reference/instructions.md"""
     def wrapped(text):
         return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
 
@@ -125,11 +125,11 @@ def main():
     if o.ptxas:
         problems += [f"ptx-isa.txt:{form.line}: ptxas: {form.text}: {error}" for form in forms
                      if form.words is None and (error := check_ptxas(o.ptxas, form))]
-    page = ROOT / "docs/Instructions.md"
+    page = ROOT / "docs/reference/instructions.md"
     if o.write:
         page.write_text(document(forms))
     elif not page.exists() or page.read_text() != document(forms):
-        problems.append("docs/Instructions.md is not what utils/ptx_coverage.py --write writes")
+        problems.append("docs/reference/instructions.md is not what utils/ptx_coverage.py --write writes")
     print("\n".join(problems + [f"{len(forms)} forms, {len(problems)} problems"]))
     return 1 if problems else 0
 

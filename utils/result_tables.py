@@ -61,11 +61,11 @@ WRITTEN = re.compile(r"<!-- (utils/\S+ writes this|end of what it writes) -->")
 # Pages whose tables have no results yet, and why. A page that needs no excuse may not have one.
 EXCUSED = {
     "README.md": "its table is one of the training step, which docs/performance/gemm-fp4.md has",
-    "docs/Models.md": "the areas models and model-layers on an H200 have its tables",
+    "docs/guides/models.md": "the areas models and model-layers on an H200 have its tables",
     "docs/Python.md": "the area dist-gather on an H200 has its table",
     "docs/Rationale/AddingAnEpilogueOp.md": "predictions of forms of fusion, which notebook/ is to have",
     "docs/Rationale/Plans.md": "the fit of the static model, which notebook/ is to have",
-    "docs/Simulator.md": "times of scripts on the host, which nobody compares",
+    "docs/reference/simulator.md": "times of scripts on the host, which nobody compares",
 }
 
 

@@ -5,7 +5,7 @@
   utils/size_plans.py --worst    the worst of many shapes instead of a table of common ones
 
 fp4-plan-kernels gives a GEMM of dynamic N and K several plans, of which host code chooses one when
-it knows the sizes (docs/Spec.md, several plans of one product). This program makes the same choice from
+it knows the sizes (docs/reference/semantics.md, several plans of one product). This program makes the same choice from
 the numbers of the plans, and asks the model of each family, in its remarks, what the chosen tile and the
 tile of a static GEMM cost. All times are predictions of that model.
 """

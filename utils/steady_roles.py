@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicts what the roles of a GEMM on tcgen05 wait for in steady state (docs/Time.md).
+"""Predicts what the roles of a GEMM on tcgen05 wait for in steady state (docs/concepts/time-model.md).
 
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--format FORMAT] PLAN   the steady state of PLAN
   utils/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--unit UNIT] --whole     8192 x 8192 x 8192 by the plan chosen

@@ -5,14 +5,14 @@
   utils/write_reference.py --build build --check   exits with 1 where a page is not what would be written
 
 The pages come from the .td files (mlir-tblgen), the docstrings, the headers of C, the help of the tools and
-the tables of formats, recipes, targets and instructions. A build without the compiler writes and checks all pages but cli.md,
+the tables of targets and instructions. A build without the compiler writes and checks all pages but cli.md,
 and says so.
 """
 import argparse
 import pathlib
 import sys
 
-from reference import constraints, languages, numerics, tablegen, tools
+from reference import constraints, languages, tablegen, tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPERATIONS = ("Each operation with its syntax, operands and an example that a test parses. ")
@@ -32,7 +32,6 @@ PAGES = {
     "constraints.md": lambda root, build: constraints.generate(root),
     "python.md": lambda root, build: languages.python(root),
     "c.md": lambda root, build: languages.c(root),
-    "recipes.md": lambda root, build: numerics.generate(root),
     "targets.md": lambda root, build: tools.targets(root),
     "instructions.md": lambda root, build: tools.instructions(root),
     "cli.md": lambda root, build: tools.cli(root, build),

@@ -220,7 +220,7 @@ print(f"relative change of the weights: {error:.1e}")
 assert error < 2**-22
 
 # %% [markdown]
-# Next: [docs/Python.md](../../docs/Python.md) has the whole package,
+# Next: [docs/guides/python.md](../../docs/guides/python.md) has the whole package,
 # [docs/reference/hazards.md](../../docs/reference/hazards.md) the rules of the hazard checker, and
 # `fp4.torch.quantize_(model)` swaps the linear layers of a model.
 

@@ -98,7 +98,7 @@ std::string BenchmarkReport::text() const {
 //===----------------------------------------------------------------------===//
 
 std::optional<Roof> roofOf(std::string_view deviceName) {
-  // Roofs from vendor's data sheets; B200 as docs/Performance.md says.
+  // Roofs from vendor's data sheets; B200 as docs/performance/README.md says.
   constexpr std::pair<std::string_view, Roof> roofs[] = {
       {"B200", {7.67e12, 32768, 1965}},
       {"H200", {4.8e12, 0, 1980}},

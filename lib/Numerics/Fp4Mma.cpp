@@ -98,7 +98,7 @@ Term groupTerm(hw::ScaleType type, const uint8_t *a, const uint8_t *b, const Sca
   const int significand = sa.significand * sb.significand;
   // [uncertain] A group whose products are all zero gives up its exponent, and a group that cancels
   // keeps it, as in mmasim since 2.0.2. Random tests on hardware reach only groups that cancel
-  // (docs/Numerics.md).
+  // (docs/reference/numerics.md).
   if (allZero || significand == 0)
     return {};
   return {static_cast<int64_t>(sum) * significand, 8, sa.exponent + sb.exponent};

@@ -11,7 +11,7 @@
 
 namespace fp4::numerics {
 
-/// The state of the reference of one row against a panel (docs/Numerics.md, error bound).
+/// The state of the reference of one row against a panel (docs/reference/numerics.md, error bound).
 struct ReferenceState {
   alignas(64) double sum[panelColumns] = {};       ///< exact sum so far
   alignas(64) double magnitude[panelColumns] = {}; ///< sum of |term| so far

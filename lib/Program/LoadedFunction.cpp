@@ -226,7 +226,7 @@ private:
   }
 
   /// Returns true when the function writes the rows where the caller wants them. Packed rows of
-  /// dynamic length are padded (docs/Libraries.md), and so are those of strided results if they are
+  /// dynamic length are padded (docs/guides/libraries.md), and so are those of strided results if they are
   /// not multiples of 16 bytes.
   bool isPlaced(size_t i, uint64_t pitch) const {
     const Operand &result = function_.results[i];

@@ -256,7 +256,7 @@ class FunctionBuilder:
             amax: a scalar, present exactly for recipes with a tensor scale, which are those of
                 nvfp4 except the one-level ones; with `per_row` a number for each row of the output.
             recipe: the order and the guards of the arithmetic, "transformer_engine, guard = none"
-                (docs/Numerics.md); None for the default of the format.
+                (docs/reference/numerics.md); None for the default of the format.
             layout: of the scales, "linear" or "tiled_128x4", which a matmul reads.
             columnwise: blocks run along the rows, and the output is transposed, K x R.
             rng: i64 [2], the seed and the offset of stochastic rounding; None rounds to nearest.

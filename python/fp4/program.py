@@ -111,7 +111,7 @@ class Program(Calls):
             neither each other nor an argument. One for a result with fp4.strided may have rows with
             gaps between them, such as a slice of columns. The call returns what was given. Without
             it every call makes new arrays.
-        verify: compare the results with the reference model (docs/Numerics.md).
+        verify: compare the results with the reference model (docs/reference/numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
             torch; for other packages it is the default stream, and the call waits for it. A

@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
-# Documents, comments and diagrams describe this tree, functions and files are short, and what is not
-# so is found. result_tables.sh has the wrong results and tables beside the right ones.
-# Documents, comments, diagrams and generated pages describe this tree, functions and files are short, and what is not
-# so is found.
 # Documents, comments, diagrams and generated pages describe this tree, functions and files are short,
-# and a page, a diagram or a file that breaks this is found.
+# and a page, a diagram or a file that breaks this is found. result_tables.sh has the wrong results
+# and tables beside the right ones.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/utils/check_docs.py"
 python3 "$root/utils/check_sizes.py"
+python3 "$root/utils/check_prose.py"
 python3 "$root/utils/time_table.py" --check
 python3 "$root/utils/result_tables.py" --check
 python3 "$root/utils/reference_hazards.py" --check
 python3 "$root/utils/reference_recipes.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 python3 "$root/utils/write_reference.py" --check --build "$1"
-
 
 # The support matrix of README.md is current, and one of a compiler without kernels is not.
 python3 "$root/utils/support_matrix.py" --build "$1" --check

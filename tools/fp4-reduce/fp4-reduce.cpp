@@ -1,7 +1,7 @@
 //===- fp4-reduce.cpp - The smallest program that still shows a bug -------===//
 //
 // A tool that takes operations away from a .mlir file for as long as a script of the user finds the
-// rest interesting (docs/Tools.md). `--opt-reduction-pass` also tries passes, those of fp4 among
+// rest interesting (docs/guides/tools.md). `--opt-reduction-pass` also tries passes, those of fp4 among
 // them.
 //
 //===----------------------------------------------------------------------===//
@@ -33,7 +33,7 @@ constexpr const char *kHelp = R"(fp4-reduce takes operations away from a program
   A relative name of the script begins with ./
 
   --help-all                        every option, and every pass with its options
-  docs/Tools.md has an example.
+  docs/guides/tools.md has an example.
 )";
 
 namespace {

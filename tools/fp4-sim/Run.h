@@ -18,7 +18,7 @@ struct ProgramOptions : sim::SimulationOptions {
 };
 
 /// Runs the program with the simulator's libraries in front of CUDA's. Returns the exit code: see
-/// docs/Simulator.md.
+/// docs/reference/simulator.md.
 Expected<int> runProgram(const ProgramOptions &options);
 
 } // namespace fp4::harness

@@ -1,4 +1,4 @@
-// GEMMs without a tensor core: the order of sums of docs/Numerics.md against examples whose bits
+// GEMMs without a tensor core: the order of sums of docs/reference/numerics.md against examples whose bits
 // depend on it, and the bound.
 #include "TestData.h"
 #include "fp4/Numerics/BlockScaledGemm.h"

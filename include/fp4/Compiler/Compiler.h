@@ -92,7 +92,7 @@ public:
   /// Does the same for text; diagnostics use `name` for it.
   Status loadText(const std::string &text, const std::string &name);
   /// Takes a copy of `module`, whose context must live as long as this Compiler: a program that a
-  /// host compiler built, or the islands that fp4-outline-islands made of one (docs/Embedding.md).
+  /// host compiler built, or the islands that fp4-outline-islands made of one (docs/guides/embed.md).
   /// The dialects and interfaces that fp4 needs are added to the context. A module that does not
   /// verify is a Compile error.
   Status loadModule(mlir::ModuleOp module);

@@ -139,7 +139,7 @@ void addRunOptions(CLI::App &app, RunOptions &options);
 int print(const std::string &text, const char *what);
 
 /// Runs, prints the report to stdout or the error to stderr, and returns the exit code of
-/// docs/Diagnostics.md. The two tools end with this call after they have a runner.
+/// docs/reference/diagnostics.md. The two tools end with this call after they have a runner.
 int runAndReport(const Runner &runner, const RunOptions &options);
 
 } // namespace fp4::harness

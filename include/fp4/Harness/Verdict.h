@@ -2,7 +2,7 @@
 //
 //   * Everything but a GEMM is defined bit by bit, and must be bit-equal.
 //   * A GEMM must be bit-equal to the model of the tensor core, and must lie within a
-//     derived bound of the plain sum in fp64 (docs/Numerics.md).
+//     derived bound of the plain sum in fp64 (docs/reference/numerics.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

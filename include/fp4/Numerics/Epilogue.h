@@ -2,7 +2,7 @@
 //
 // One description of the steps between the fp32 sum of a GEMM and the element that is stored. The
 // model of the tensor core evaluates it, the bound propagates errors through it, and the kernel
-// walks it to emit code, so that the three cannot disagree. docs/Rationale/AddingAnEpilogueOp.md
+// walks it to emit code, so that the three cannot disagree. docs/guides/add-an-epilogue-op.md
 // says how to add a step.
 //
 //===----------------------------------------------------------------------===//

@@ -97,7 +97,7 @@ struct TensorMapRequest {
 
   /// Bytes that a miss of the L2 cache fetches. With lines as wide as the widest swizzle, a kernel
   /// asks for the next 128 bytes of each row one k tile later, so a miss fetches 256
-  /// (docs/Performance/Fp8Products.md has the gain).
+  /// (notebook/Fp8Products.md has the gain).
   hw::TensorMapL2Promotion promotion() const {
     bool isWidest = swizzle == int32_t(hw::SwizzleMode::B128);
     return isWidest ? hw::TensorMapL2Promotion::B256 : hw::TensorMapL2Promotion::B128;

@@ -53,7 +53,7 @@ public:
 /// Memory for one result of an entry function.
 struct ResultBuffer {
   DevicePtr address = 0; ///< a multiple of 16; 0: the session allocates the result
-  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/Libraries.md)
+  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/guides/libraries.md)
   /// Bytes from one row of a strided result to the next, a multiple of 16; 0: rows without gaps, or
   /// with gaps up to the next multiple of 16 bytes.
   uint64_t pitch = 0;

@@ -1,7 +1,7 @@
 //===- KernelTime.h - The predicted time of a launch, and why -------------===//
 //
 // The prediction of the policy `timed` for a launch. Every number is a prediction from the rates of
-// fp4/ISA/TimingRates.def; docs/Time.md has the model and how far it is from measurements.
+// fp4/ISA/TimingRates.def; docs/concepts/time-model.md has the model and how far it is from measurements.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -28,7 +28,7 @@ struct Predictor {
   /// sample does not run. Results are then meaningless.
   bool timesOnly = false;
   /// Warp instructions after which a part of the SMs goes on as a sample where that saves time
-  /// (docs/Time.md, "Large grids"); 0: never.
+  /// (docs/concepts/time-model.md, "Large grids"); 0: never.
   uint64_t sampleAfter = kSampleAfter;
   InstructionMix mix = InstructionMix::Ptx;
   /// Clock of the SMs; 0: that of the target's table of rates. The bandwidth of L2 and device

@@ -1,6 +1,6 @@
 //===- GroupRows.h - Rows of groups that only the device has --------------===//
 //
-// The offsets of a grouped matmul are numbers on the device (docs/Spec.md). The kernels check them
+// The offsets of a grouped matmul are numbers on the device (docs/reference/semantics.md). The kernels check them
 // and leave a report; the reference on the host checks the same numbers. The kernels and the
 // reference report a fault in the same words.
 //

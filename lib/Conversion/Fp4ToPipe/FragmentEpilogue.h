@@ -122,7 +122,7 @@ protected:
   mlir::Value complement(mlir::Value part);
   /// Sums of a thread that are in its registers when split-K parts are added: with more, ptxas
   /// spills some, or the loop in front takes up to 1.5 times as long
-  /// (docs/Performance/WeightLimits.md).
+  /// (notebook/WeightLimits.md).
   static constexpr int64_t kMostJoined = 128;
   /// Returns true when a CTA adds its own sums from its registers. With more than two split-K parts
   /// it needs room for all of them, for all `parts` of a tile.

@@ -1,7 +1,7 @@
 //===- WeightsAhead.cpp - Pre-dequantized prepacked weights ---------------===//
 //
 // Beside wgmma, warps execute about one instruction in three cycles. The promotion of sums takes
-// most of these, so that a GEMM of many rows has no room for conversions (docs/Performance.md). The
+// most of these, so that a GEMM of many rows has no room for conversions (notebook/WeightProducts.md). The
 // kernel here makes e4m3 of prepacked MXFP4 weights once, at the speed of a copy.
 //
 // A CTA has a tile of 128 x 128 weights. Four lanes have the same rows, and four elements of each

@@ -14,7 +14,7 @@ namespace fp4 {
 inline constexpr int64_t kGroupReportWords = 8;
 
 /// Place of the rows of `groups` groups: `step` numbers of 64 bits belong to each, 1 or 2
-/// (docs/Spec.md). None exceeds `limit`, an i64.
+/// (docs/reference/semantics.md). None exceeds `limit`, an i64.
 struct GroupOffsets {
   mlir::Value pointer;
   int64_t groups, step;

@@ -54,7 +54,7 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, i
 }
 
 /// Columns of a tile, and the time of a wave of such tiles in the unit of
-/// ConvertedProductPlans.cpp: 84 and 49 us for K = 8192 on an H200 (docs/Performance.md).
+/// ConvertedProductPlans.cpp: 84 and 49 us for K = 8192 on an H200 (notebook/Fp4Products.md).
 struct AheadTile {
   int64_t columns, time;
 };
@@ -119,7 +119,7 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
 /// Returns true when a pre-dequantized lhs is faster in a small-M GEMM. A k tile then takes 70 to
 /// 110 ns less (predicted), and the conversion takes 1.2 to 3.4 us alone, of which PDL hides a
 /// part. Programs of 16 rows took as long or longer with 14 k tiles and less with 32, and those of
-/// 32 and 64 rows less with both (docs/Performance/Fp4Products.md).
+/// 32 and 64 rows less with both (notebook/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16, fewestKTiles = 14, fewestOfFew = 28;

@@ -14,7 +14,7 @@ static constexpr int64_t kTileM = 128, kTallM = 256, kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 
 /// Tiles, and the time of a wave of each, in units of kUnit: 101, 109 and 67 us for K = 8192 on an
-/// H200 (docs/Performance.md). The first of two that take as long is better: it converts less of B,
+/// H200 (notebook/Fp4Products.md). The first of two that take as long is better: it converts less of B,
 /// which passes through shared memory.
 struct TileCost {
   int64_t m, n, time;
@@ -123,7 +123,7 @@ static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSi
 
 /// The PDL of a small-M plan. The next launch begins while this one ends, unless this one is a
 /// conversion before a GEMM, whose CTAs would then take places unevenly
-/// (docs/Performance/Fp4Products.md).
+/// (notebook/Fp4Products.md).
 static KernelOverlap overlapOfFewRows(const KernelPlan &plan) {
   return convertsAhead(plan) ? KernelOverlap::Waits : KernelOverlap::Both;
 }

@@ -12,9 +12,9 @@ using namespace fp4;
 
 /// Proposes a plan. Sixteen warps have the registers for two chunks each, so that ptxas leaves the
 /// loads where they are; more rows have more sums. On an H200 CTAs of 64 threads are as fast as
-/// those of 128 for one to four rows (docs/Performance.md). A B200 is predicted to lose less in the
+/// those of 128 for one to four rows (notebook/Fp4Products.md). A B200 is predicted to lose less in the
 /// last wave, and least with one warp to a CTA if one row is multiplied
-/// (docs/Performance/Blackwell.md).
+/// (notebook/Blackwell.md).
 static KernelPlan proposeDots(Operation *op, const KernelPlan &wish,
                               const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);

@@ -119,7 +119,7 @@ int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
 /// share rows of their operands. All tiles along m share few rows if there are many tiles: all of A
 /// then comes from memory again for each column of tiles. Panels of as many columns as rows read
 /// the least; panels of half as many were faster, and of a power of two, by which a division is a
-/// shift (docs/Performance.md).
+/// shift (notebook/WeightProducts.md).
 pipe::WorkScheduleAttrInterface rasterOfTiles(mlir::MLIRContext *context,
                                               const std::array<int64_t, 3> &tile,
                                               const MatmulSize &size,

@@ -16,7 +16,7 @@ using namespace fp4;
 static constexpr int64_t kManyRows = 128;
 
 /// Cycles of the waves of tiles of so many rows whose sums stay in the tensor core: of 128 k, and
-/// of a tile besides, with the reduction of split-K ranges (docs/Performance/WeightProducts.md).
+/// of a tile besides, with the reduction of split-K ranges (notebook/WeightProducts.md).
 static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   constexpr int64_t ofTile = 5000, ofJoin = 50; // for each row
   int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);

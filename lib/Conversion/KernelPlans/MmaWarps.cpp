@@ -2,7 +2,7 @@
 //
 // GEMMs whose scales are copied to tensor memory have a role that drives tensor and scale_copy. A
 // single warp does both in turn, or a second one copies scales ahead of the first
-// (docs/Rationale/EnginesAndRoles.md). The second warp costs a barrier for each stage, and a phase
+// (docs/rationale/engines-and-roles.md). The second warp costs a barrier for each stage, and a phase
 // of that barrier in every k tile, so it must gain a hundredth of a k tile, for known sizes.
 //
 //===----------------------------------------------------------------------===//

@@ -3,7 +3,7 @@
 // A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
 // part in its registers. The plan has the fitting tile whose waves take the fewest cycles. A k tile
 // costs the largest of three times: of the tensor core, of its operands from the L2 cache, and of a
-// warpgroup from one k tile to the next (docs/Performance.md). Clusters reduce split-K ranges of
+// warpgroup from one k tile to the next (notebook/Fp8Products.md). Clusters reduce split-K ranges of
 // tiles of one part as in other GEMMs.
 //
 // If one warpgroup has all rows, its time from one k tile to the next is the bound. A tile is then
@@ -268,7 +268,7 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 /// Returns true when staging pays. Results that leave through shared memory do so while the next
 /// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
 /// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
-/// (docs/Performance/Fp8Products.md).
+/// (notebook/Fp8Products.md).
 static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
                             const KernelPlan &plan, const MatmulSize &size,
                             const hw::TargetModel &target) {
@@ -280,7 +280,7 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
 }
 
 /// The PDL of a plan. GEMMs whose CTAs have one tile each may lose if the next launch begins early
-/// (docs/Performance/Fp8Products.md). With offsets every group may end within a tile.
+/// (notebook/Fp8Products.md). With offsets every group may end within a tile.
 static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const KernelPlan &plan,
                                               const MatmulSize &size,
                                               const hw::TargetModel &target) {

@@ -3,7 +3,7 @@
 // Tiles that run at a time share rows of their operands, and go through K together. Shared rows
 // come once from memory and cross the chip once. All other loads take energy, and, if power sets
 // the clock, time: a GEMM of 4096 rows takes up to 4 % longer in panels that are too narrow, at the
-// same number of cycles (docs/Performance/WeightLimits.md). So waves should load few bytes. A
+// same number of cycles (notebook/WeightLimits.md). So waves should load few bytes. A
 // column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit floats 2.
 //
 //===----------------------------------------------------------------------===//

@@ -3,7 +3,7 @@
 // The numbers of stream_blocks are those of hand-written kernels, which were fastest on an H200
 // with 16 elements per thread, or with two scale blocks if each is transformed. With two scale
 // blocks the tensor's scale costs half per element: 16.3 instead of 17.4 instructions. Scale blocks
-// with two candidate scales are also faster in this way, on an H200. docs/Performance.md has
+// with two candidate scales are also faster in this way, on an H200. notebook/Quantizers.md has
 // measurements of the compiler's own kernels.
 //
 //===----------------------------------------------------------------------===//
@@ -193,7 +193,7 @@ static std::optional<int64_t> movedBytes(linalg::GenericOp op) {
 
 /// Threads of a CTA. CTAs of 128 threads take turns sooner. More warps fit beside each other if
 /// functions need registers, and the last CTAs of a small tensor end earlier; large tensors without
-/// functions are faster by CTAs of 256 (docs/Performance/Quantizers.md).
+/// functions are faster by CTAs of 256 (notebook/Quantizers.md).
 static int64_t threadsOfElements(linalg::GenericOp op) {
   constexpr int64_t few = 24 << 20; // an H200: 16 MiB 5 % faster by 128, 32 MiB 1 % slower
   bool isSmall = movedBytes(op).value_or(few) < few;

@@ -2,7 +2,7 @@
 //
 // Up to eight warps multiply and one loads. The plan has the fitting tile whose waves take the
 // fewest cycles. A k tile costs the largest of three times: of the tensor cores, of the reads of
-// the warps from shared memory, and of its operands from the L2 cache (docs/Rationale/Plans.md).
+// the warps from shared memory, and of its operands from the L2 cache (docs/concepts/plans.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -25,7 +25,7 @@ static constexpr int64_t kMostRowsOfWideTile = 64;
 /// The tile whose weights are converted a k tile ahead and stay in registers.
 static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// Time of a wave of register-resident tiles, and of tiles of 128 x 128: 67 and 35 us for K = 8192
-/// on an H200 (docs/Performance.md).
+/// on an H200 (notebook/WeightProducts.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
 /// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
 /// `swap`, a thread has the sums of so many rows beside as many accumulators, or two parts of 128
@@ -41,7 +41,7 @@ static constexpr double kAheadClock = 1500;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
 /// A tile of which a fifth stage takes 2 % more cycles if workers share tiles
-/// (docs/Performance.md).
+/// (notebook/WeightProducts.md).
 static constexpr std::array<int64_t, 3> kSharedTile = {128, 128, 128};
 static constexpr int64_t kSharedStages = 4;
 /// Limits where warps multiply: the most rows that are chosen, beside which two stages of either
@@ -111,7 +111,7 @@ static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
 }
 
 /// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
-/// of one slice do not wait for those of the other (docs/Performance.md).
+/// of one slice do not wait for those of the other (notebook/WeightProducts.md).
 static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish,
                                            const MatmulSize &size, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, ranges = 2;
@@ -181,7 +181,7 @@ static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
 /// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
 /// its own. A tile beside 128 columns loads half as many bytes again for each multiplication. In a
 /// GEMM of 1024 x 7168 x 16384, 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256,
-/// and 2 % less time if power sets the clock (docs/Performance/WeightLimits.md). Beside e4m3 the
+/// and 2 % less time if power sets the clock (notebook/WeightLimits.md). Beside e4m3 the
 /// loop waits for conversions, and no wave is shorter for it.
 static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &wish,
                                         std::array<int64_t, 2> tile, const MatmulSize &size,
@@ -314,7 +314,7 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, con
 /// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
 /// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
 /// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
-/// (docs/Performance.md).
+/// (notebook/WeightProducts.md).
 std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                         int64_t resident, const MatmulSize &size,
                                         const hw::TargetModel &target) {
@@ -368,7 +368,7 @@ static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
   // With more than 8 rows ptxas waits for each instruction of two GEMMs, and two CTAs per SM are
-  // faster for groups all the same (docs/Performance/WeightProducts.md).
+  // faster for groups all the same (notebook/WeightProducts.md).
   constexpr int64_t fewRows = 8;
   bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows ||
                              cast<BlockScaledMatmulOp>(op).isGrouped());
@@ -379,7 +379,7 @@ static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull
 /// Returns true when an SM should have room for a CTA of the next launch beside one of this launch.
 /// With 8 rows, the CTAs of one wave have so many k tiles that the next launch begins where this
 /// one ends: 11.3 us instead of 12.3 for one row of 8192 x 8192. With fewer k tiles, kernels that
-/// let the next one begin early are faster (docs/Performance/WeightLimits.md).
+/// let the next one begin early are faster (notebook/WeightLimits.md).
 static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
                        int64_t blocks, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, fewestKTiles = 12;
@@ -392,7 +392,7 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 
 /// The PDL of a plan. If CTAs of one launch leave places free, those of the next one take some, and
 /// two of one launch then share an SM while other SMs have none. A conversion of the lhs that
-/// begins beside more than 16 rows takes more time than it saves (docs/Performance/Fp4Products.md).
+/// begins beside more than 16 rows takes more time than it saves (notebook/Fp4Products.md).
 static KernelOverlap overlapOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                                const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16;

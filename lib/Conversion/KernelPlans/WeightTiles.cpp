@@ -19,9 +19,9 @@ int64_t fp4::timeOfTiles(const MatmulSize &size, int64_t rows, int64_t columns,
 
 /// Rows whose time a tile takes beside its MMAs, in which weights are loaded and converted. If
 /// warps multiply, 8192 x 8192 weights and 64 rows on sm_120a are predicted to take 107 us with 64
-/// rows and 60 with 32, which leave fewer SMs idle (docs/Time.md). With wgmma, half of these
+/// rows and 60 with 32, which leave fewer SMs idle (notebook/Time.md). With wgmma, half of these
 /// weights took 11.2 us with 8, 16.8 with 64 and 24.1 with 128 rows of an H200
-/// (docs/Performance/WeightLimits.md).
+/// (notebook/WeightLimits.md).
 static int64_t otherRows(const hw::TargetModel &target) { return target.hasWgmma ? 80 : 16; }
 
 int64_t fp4::timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {

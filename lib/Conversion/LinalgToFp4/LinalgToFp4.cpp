@@ -256,7 +256,7 @@ struct ConvertLinalgToFp4 : fp4::impl::ConvertLinalgToFp4Base<ConvertLinalgToFp4
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> operations;
     getOperation().walk([&](linalg::LinalgOp op) {
-      // A transposition may be read through (docs/Spec.md), and operations with a meaning of their
+      // A transposition may be read through (docs/reference/semantics.md), and operations with a meaning of their
       // own are judged later.
       if (!isa<linalg::TransposeOp>(op) && looksBlockScaled(op))
         operations.push_back(op);

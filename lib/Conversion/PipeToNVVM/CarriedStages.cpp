@@ -1,7 +1,7 @@
 //===- CarriedStages.cpp - Stages that loops carry ------------------------===//
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
-// (docs/Rationale/PipelineState.md). Some loops also carry the stage and the phase: those of a
+// (docs/rationale/pipeline-state.md). Some loops also carry the stage and the phase: those of a
 // whole warp (Roles.cpp), of a thread that loads, and of the warps of a small-M GEMM or of
 // prepacked weights, because a comparison and two selections are fewer instructions than two
 // divisions:

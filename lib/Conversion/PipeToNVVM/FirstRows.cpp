@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fp4;
 
 /// Stages that are prefetched. With all stages, or twice as many, small-M GEMMs take longer than
-/// with none (docs/Performance/WeightLimits.md).
+/// with none (notebook/WeightLimits.md).
 static constexpr int64_t kStages = 2;
 
 namespace {

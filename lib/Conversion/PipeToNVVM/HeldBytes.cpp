@@ -7,7 +7,7 @@
 //
 // A warpgroup converts the next k tile behind its MMAs, while the tensor core multiplies for the
 // other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's own
-// MMAs were slower (docs/Performance.md), and need 16 registers more.
+// MMAs were slower (notebook/WeightProducts.md), and need 16 registers more.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"

@@ -75,7 +75,7 @@ private:
   }
 
   /// Tiles that are read before their conversion is chosen, so that loads do not wait behind the
-  /// choice. GEMMs of 128 columns have no registers for them (docs/Performance/WeightLimits.md).
+  /// choice. GEMMs of 128 columns have no registers for them (notebook/WeightLimits.md).
   static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
     constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
@@ -180,7 +180,7 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 /// Parts that the tensor core multiplies while the next one is converted. Each part has registers
 /// of its own, which an iteration of a loop writes again: two parts may run on if the iteration has
-/// four. With 16-bit floats, running on was slower (docs/Performance/WeightProducts.md).
+/// four. With 16-bit floats, running on was slower (notebook/WeightProducts.md).
 static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
   constexpr int64_t fewest = 4;
   return op.getWithoutPowers() && count >= fewest ? 2 : 1;
@@ -347,7 +347,7 @@ bool ProductLoop::add(Operation &op) {
 /// that may not exist, never do. An iteration has several parts: the registers with the weights of
 /// one are written again while the tensor core reads those of another. GEMMs of 32 columns and more
 /// are faster that way, and those of 16 if there are many stages
-/// (docs/Performance/WeightProducts.md).
+/// (notebook/WeightProducts.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;

@@ -1,7 +1,7 @@
 //===- PrepackedFew.cpp - MMAs of prepacked weights and few columns -------===//
 //
 // mma_prepacked with 8 columns. wgmma takes as long for 8 columns as for 32, and beside wgmma the
-// pipes that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same
+// pipes that convert weights are slower by half (notebook/Time.md). mma.sync.m16n8k16 has the same
 // fragments (WarpColumns.h).
 //
 // Everything is read before the first MMA; the code behind the reads needs the stage no more. With

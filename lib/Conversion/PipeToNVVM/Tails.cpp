@@ -1,7 +1,7 @@
 //===- Tails.cpp - Boxes of no more rows than exist -----------------------===//
 //
 // An H200 loads a box up to three times more slowly if it reaches beyond the rows of its tensor
-// (docs/Performance/WeightLimits.md). So a map with a residue is followed by another map, whose box
+// (notebook/WeightLimits.md). So a map with a residue is followed by another map, whose box
 // has the rows behind the last whole box. A load that finds fewer rows than a box takes the second
 // map.
 //

@@ -3,7 +3,7 @@
     from fp4.compat.flashinfer import mm_fp4, nvfp4_quantize    # instead of: from flashinfer
 
 Names, parameters, defaults, shapes and dtypes are those of the packages, and so are the bits, as
-far as lib/Numerics has their formulas (docs/Numerics.md has the versions and exceptions).
+far as lib/Numerics has their formulas (docs/reference/numerics.md has the versions and exceptions).
 Everything that differs here is refused with an fp4.UsageError, never approximated: kernels that do
 not exist here, scales in the other layout, implicit copies.
 

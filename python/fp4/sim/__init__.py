@@ -4,5 +4,5 @@
 
 The script is not changed. The script's "cuda" tensors are tensors of the CPU whose memory is that
 of the device while kernels run, and its launches run in the simulator of `fp4-sim run`, with the
-hazard checker. docs/Simulator.md says what such a script can rely on.
+hazard checker. docs/reference/simulator.md says what such a script can rely on.
 """

@@ -47,7 +47,7 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
             strides: rows at multiples of 16 bytes are read where they are, others from a copy. K
             is a multiple of 2 for NVFP4 and of 32 for MXFP4.
         format: "nvfp4" (blocks of 16, E4M3 scales) or "mxfp4" (blocks of 32, E8M0 scales).
-        recipe: of docs/Numerics.md; without it transformer_engine or ocp_floor.
+        recipe: of docs/reference/numerics.md; without it transformer_engine or ocp_floor.
         layout: of the scales: "tiled_128x4", which matmuls read, or "linear".
         amax: a float32 scalar or [M], used as it is; without it that of `x`. Recipes with
             tensor_scale = supplied or supplied_decode need it, because it is their scale.

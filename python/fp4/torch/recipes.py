@@ -1,4 +1,4 @@
-"""Tensor scales of recipes, by their names (docs/Numerics.md has the recipes)."""
+"""Tensor scales of recipes, by their names (docs/reference/numerics.md has the recipes)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Scaled:
             the tensor (MXFP4). With `tensor_scale = supplied` in the recipe it is the encode scale,
             with `supplied_decode` the decode scale.
         format: "nvfp4" or "mxfp4".
-        layout: of the scales, "linear" or "tiled_128x4" (docs/Spec.md).
+        layout: of the scales, "linear" or "tiled_128x4" (docs/reference/semantics.md).
         recipe: how the numbers were quantized and are decoded (docs/reference/recipes.md).
         shape: (R, K), in elements. R may be 0.
     """

@@ -2,7 +2,7 @@
 
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
-(docs/Spec.md, several plans of one product). The module decides split-K, because the number of
+(docs/reference/semantics.md, several plans of one product). The module decides split-K, because the number of
 partial sums decides bits of the result, which no plan may.
 """
 
@@ -39,7 +39,7 @@ def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
 def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
     """Returns the split-K factor of a small-M matmul beside weights [n, k]. The kernel reads every
     weight once, so the smallest factor is best whose tiles occupy nearly all SMs
-    (docs/Performance.md, products of bf16 activations and prepacked weights)."""
+    (notebook/WeightProducts.md, products of bf16 activations and prepacked weights)."""
     tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
     return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-passed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-missed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSED
-// Choices of the static model for shapes with published times (docs/Rationale/Plans.md has the
+// Choices of the static model for shapes with published times (docs/concepts/plans.md has the
 // table). The times are predictions. Wide tiles leave through shared memory (store = tma) if that
 // takes the port to the L2 cache less time; tiles of 64 columns are stored by their threads.
 

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Formats that go together in a GEMM (docs/Spec.md). The first GEMM of each function verifies; the
+// Formats that go together in a GEMM (docs/reference/semantics.md). The first GEMM of each function verifies; the
 // second differs in one place.
 
 // blockscaled_matmul (C11)

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// GEMMs of FP8 with f32 scales (docs/Spec.md). The first GEMM of each function verifies; the
+// GEMMs of FP8 with f32 scales (docs/reference/semantics.md). The first GEMM of each function verifies; the
 // second differs in one place.
 
 // blockscaled_matmul (C1)

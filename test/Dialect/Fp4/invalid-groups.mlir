@@ -1,5 +1,5 @@
 // RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
-// Grouped GEMMs and split-K: one case per constraint of docs/Spec.md. The first operation of
+// Grouped GEMMs and split-K: one case per constraint of docs/reference/semantics.md. The first operation of
 // a case is legal, the second differs from it in what the constraint is about.
 
 !s = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

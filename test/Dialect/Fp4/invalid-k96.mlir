@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Instructions of K = 96 (docs/Spec.md). The first GEMM of each function verifies; the second differs in one
+// Instructions of K = 96 (docs/reference/semantics.md). The first GEMM of each function verifies; the second differs in one
 // place.
 
 // blockscaled_matmul (C312)

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Small-M plans (docs/Spec.md). The first GEMM of each function verifies; the second differs
+// Small-M plans (docs/reference/semantics.md). The first GEMM of each function verifies; the second differs
 // in one place.
 
 // #fp4.plan (C461)

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Plans by sizes (docs/Spec.md). The first GEMM of each function verifies; the second differs in one place.
+// Plans by sizes (docs/reference/semantics.md). The first GEMM of each function verifies; the second differs in one place.
 
 !c = tensor<?x?xf4E2M1FN>
 !s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>

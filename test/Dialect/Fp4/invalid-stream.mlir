@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// Workers that share tiles (docs/Spec.md). The first GEMM of each function verifies; the second
+// Workers that share tiles (docs/reference/semantics.md). The first GEMM of each function verifies; the second
 // differs in one place.
 
 // blockscaled_matmul (C420)

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// MMAs whose accumulator is in registers (docs/Pipe.md). Every error has a twin above it that
+// MMAs whose accumulator is in registers (docs/concepts/pipe.md). Every error has a twin above it that
 // differs in one place and verifies.
 
 func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// MMAs whose sums are promoted to fp32 (docs/Pipe.md). Every error has a twin above it that differs
+// MMAs whose sums are promoted to fp32 (docs/concepts/pipe.md). Every error has a twin above it that differs
 // in one place and verifies.
 
 func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {

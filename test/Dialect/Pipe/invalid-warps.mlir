@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -verify-diagnostics -split-input-file
 
-// MMAs in the registers of warps (docs/Pipe.md). Every error has a twin above it that differs in one
+// MMAs in the registers of warps (docs/concepts/pipe.md). Every error has a twin above it that differs in one
 // place and verifies.
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,

@@ -23,7 +23,7 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
 
     **The tile of a GEMM** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
     96, 128, 192 and 256 columns, of one CTA or a pair, or one with swapped operands
-    (`lib/Conversion/KernelPlans/CostModel.h`); docs/Rationale/Plans.md has the others.
+    (`lib/Conversion/KernelPlans/CostModel.h`); docs/concepts/plans.md has the others.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels

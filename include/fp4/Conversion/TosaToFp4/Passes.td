@@ -27,7 +27,7 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
 
     The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block, and
     implementations differ in it. A program that has this operation therefore needs the option
-    `recipe`, such as `recipe=ocp_ceil` (docs/Numerics.md has the recipes of the MX formats).
+    `recipe`, such as `recipe=ocp_ceil` (docs/reference/numerics.md has the recipes of the MX formats).
 
     ```mlir
     // fp4-opt --convert-tosa-to-fp4=recipe=ocp_ceil

@@ -1,6 +1,6 @@
 //===- DynamicProducts.cpp - Matmuls of any N and K: verifiers ------------===//
 //
-// Constraints of matmuls whose N or K is dynamic. The label (C8) is that of docs/Spec.md and
+// Constraints of matmuls whose N or K is dynamic. The label (C8) is that of docs/reference/semantics.md and
 // test/Dialect/Fp4/invalid-dynamic.mlir.
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- Fp8Products.cpp - FP8 with f32 scales: verifiers -------------------===//
 //
 // Constraints of format fp8_block128 on blockscaled_matmul, in place of those of tiled 8-bit
-// scales, and on quantize. The labels (C50), .. are those of docs/Spec.md and
+// scales, and on quantize. The labels (C50), .. are those of docs/reference/semantics.md and
 // test/Dialect/Fp4/invalid-fp8.mlir.
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,7 @@
 //===- GroupedProducts.cpp - Grouped GEMMs and split-K --------------------===//
 //
 // Constraints of blockscaled_matmul on matrices that are stacked in its operands, and on split_k.
-// Labels are those of docs/Spec.md.
+// Labels are those of docs/reference/semantics.md.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

@@ -2,7 +2,7 @@
 //
 // Kind mxf4nvf4 of the tensor core's block-scaled instructions multiplies elements of 4 bits, kind
 // mxf8f6f4 elements of every width under scales of f8E8M0FNU. The labels (C11), (C190), .. are
-// those of docs/Spec.md and test/Dialect/Fp4/invalid-formats.mlir.
+// those of docs/reference/semantics.md and test/Dialect/Fp4/invalid-formats.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

@@ -5,7 +5,7 @@
 //
 // Tiling an operation of these classes that an attribute ties to the whole (a transform along the
 // columns, random numbers by place, square blocks, groups, tiled scales) is an error that names the
-// attribute. docs/Rationale/Embedding.md says why the other operations are not tiled.
+// attribute. docs/guides/embed.md says why the other operations are not tiled.
 //
 //===----------------------------------------------------------------------===//
 

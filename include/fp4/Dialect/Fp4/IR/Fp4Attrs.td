@@ -176,7 +176,7 @@ def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
     instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of
     e4m3 in the accumulator of `wgmma` for a whole split-K part, where `tensor_core` adds those of
-    128 k in fp32 (docs/Numerics.md has all four).
+    128 k in fp32 (docs/reference/numerics.md has all four).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

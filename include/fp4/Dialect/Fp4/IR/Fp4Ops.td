@@ -1,6 +1,6 @@
 //===- Fp4Ops.td - The fp4 operations -------------------------------------===//
 //
-// docs/Spec.md lists the constraints (C1), .. of each operation; verifiers and tests have the
+// docs/reference/semantics.md lists the constraints (C1), .. of each operation; verifiers and tests have the
 // labels.
 //
 //===----------------------------------------------------------------------===//
@@ -180,7 +180,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     data   = e2m1(fp32(input) * 2^(127 - scale))
     ```
 
-    The two casts saturate. docs/Numerics.md has every recipe, its source, and the rules for NaN,
+    The two casts saturate. docs/reference/numerics.md has every recipe, its source, and the rules for NaN,
     infinity and zero; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |

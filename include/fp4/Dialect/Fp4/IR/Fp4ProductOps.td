@@ -26,7 +26,7 @@ def Fp4_BlockScaledMatmulOp
     are elements of `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the
     column, and of M x N that of both. In a matmul of G groups, G x 1 x N has the row of each group.
     The region yields the element of the result. Operations of arith and math have the meaning that
-    they have in linalg.generic (docs/Spec.md lists them).
+    they have in linalg.generic (docs/reference/semantics.md lists them).
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
@@ -36,7 +36,7 @@ def Fp4_BlockScaledMatmulOp
     Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP
     MX with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and
     weights of mxfp4. Instructions of the tensor core have 32 elements of K, not 64, if an operand
-    has elements of 8 bits (docs/Numerics.md).
+    has elements of 8 bits (docs/reference/numerics.md).
 
     With `split_k` K is cut into that many parts of whole 256 elements, of which the last may be
     shorter. Each part has a sum of its own, and these are added in fp32 from the first to the last.
@@ -44,7 +44,7 @@ def Fp4_BlockScaledMatmulOp
     cut where lhs has at most so many rows, and is one part where it has more.
 
     With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
-    equal parts of all slices of 256 elements of K of the first tiles (docs/Spec.md names these
+    equal parts of all slices of 256 elements of K of the first tiles (docs/reference/semantics.md names these
     tiles). A tile that several workers have parts of is the sum of theirs in fp32, in the order of
     K. Thus W CTAs, or pairs of CTAs, take equally long where the number of tiles does not divide by
     W.
@@ -94,7 +94,7 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of matmuls of any N and K (docs/Spec.md) | row-major |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of matmuls of any N and K (docs/reference/semantics.md) | row-major |
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
     | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it; of G groups, G * N/128 | #fp4.weight_layout |

@@ -2,7 +2,7 @@
 //
 // Decisions that fp4-plan-kernels makes for an operation and that a lowering obeys. `#fp4.plan`
 // carries them. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by
-// which plans are parsed, printed, completed and verified (docs/Rationale/Plans.md).
+// which plans are parsed, printed, completed and verified (docs/concepts/plans.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

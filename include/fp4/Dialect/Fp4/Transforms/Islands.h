@@ -1,7 +1,7 @@
 //===- Islands.h - fp4 inside of the programs of other compilers ----------===//
 //
 // The parts of fp4-outline-islands: the choice of operations that go to the fp4 compiler together,
-// and the form in which everybody else sees tensors that only fp4 knows. docs/Embedding.md leads a
+// and the form in which everybody else sees tensors that only fp4 knows. docs/guides/embed.md leads a
 // host compiler through them.
 //
 //===----------------------------------------------------------------------===//

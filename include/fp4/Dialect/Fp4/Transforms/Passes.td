@@ -128,7 +128,7 @@ def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** A host compiler has functions in which fp4 operations stand between operations of other
     dialects. The fp4 compiler compiles functions of fp4 operations, and the host knows nothing of
-    packed elements and scale layouts. The pass separates the two (docs/Embedding.md).
+    packed elements and scale layouts. The pass separates the two (docs/guides/embed.md).
 
     **Precondition.** Functions are inlined and simplified as far as the host wants; what is in two
     functions does not become one island.

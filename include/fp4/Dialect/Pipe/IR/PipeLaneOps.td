@@ -19,7 +19,7 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
   let description = [{
     `acc[m, n] = sum over k of a[m, k] * b[n, k]` over the k of one tile, in instructions of 32 in
     ascending order. The previous sums of the accumulator are overwritten. The sums are those of
-    kind f8f6f4 (docs/Numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
+    kind f8f6f4 (docs/reference/numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
     With an accumulator of a pair, each CTA has 128 rows of A and half of the rows of B. PTX:
     tcgen05.mma.kind::f8f6f4.
 
@@ -47,7 +47,7 @@ def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one
     tile, in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64
     elements that exist (default: all). The sums are those of kind f16 with fp32 accumulators
-    (docs/Numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
+    (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
 
     Constraints: (C468) A is an operand in tensor memory; B has its K and its elements, and layout
     swizzle_128B; the accumulator has 128 rows, those of no pair, and a column for each row of B.

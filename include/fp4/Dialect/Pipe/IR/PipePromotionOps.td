@@ -14,7 +14,7 @@ def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
     `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of
     32 in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. The previous
     sums of the fragment are overwritten, and the sums are complete when the op ends. The tensor
-    core of sm_90a keeps 14 bits of such a sum (docs/Numerics.md), so `pipe.promote` adds it to an
+    core of sm_90a keeps 14 bits of such a sum (docs/reference/numerics.md), so `pipe.promote` adds it to an
     accumulator of fp32. PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
 
     Constraints: (C220) the fragment is of wgmma with 64 rows; A and B are f8E4M3FN with rows of 128

@@ -3,7 +3,7 @@
 // A role that drives tensor and scale_copy has one warp, which does both, or two: the first
 // multiplies, and the second copies scales before it. Channels do not see the difference: they know
 // the role. A third barrier of each stage tells the first warp that the scales of this stage are
-// copied (docs/Rationale/EnginesAndRoles.md).
+// copied (docs/rationale/engines-and-roles.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
