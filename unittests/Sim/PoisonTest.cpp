@@ -197,16 +197,107 @@ TEST(Poison, AcrossLanes) {
 }
 
 TEST(Poison, BranchesGuardsAndAddressesAreUses) {
-  EXPECT_CONTAINS(told("@%pr2 bra NEXT;\nNEXT: mov.b32 %r0, 1;"), "branches on a value of shared");
-  EXPECT_CONTAINS(told("@%pr2 mov.b32 %r0, 1;"), "is guarded by a value of shared");
+  EXPECT_CONTAINS(told("@%pr2 bra NEXT;\nst.shared.b32 [%a], 1;\nNEXT: mov.b32 %r0, 1;"),
+                  "branches on a value of shared");
+  EXPECT_CONTAINS(told("@%pr2 st.shared.b32 [%a], 1;\nmov.b32 %r0, 1;"),
+                  "is guarded by a value of shared");
   EXPECT_CONTAINS(told("ld.shared.b32 %r0, [%r2];"), "takes as an address a value of shared");
   EXPECT_CONTAINS(told("st.shared.b32 [%r2], 1;"), "takes as an address a value of shared");
   EXPECT_CONTAINS(told("red.global.add.u32 [%p0], %r2;"), "uses a value of shared");
   EXPECT_CONTAINS(told("bar.sync %r2;"), "uses a value of shared");
   EXPECT_CONTAINS(told("ts: .branchtargets A, B;\nbrx.idx %r2, ts;\nA:\nB: mov.b32 %r0, 1;"),
                   "branches on a value of shared");
-  EXPECT_EQ(told("@%pr1 bra NEXT;\nNEXT: mov.b32 %r0, 1;"), kNone);
+  EXPECT_EQ(told("@%pr1 bra NEXT;\nst.shared.b32 [%a], 1;\nNEXT: mov.b32 %r0, 1;"), kNone);
+  EXPECT_EQ(told("@%pr1 st.shared.b32 [%a], 1;\nmov.b32 %r0, 1;"), kNone);
   EXPECT_EQ(told("ld.shared.b32 %r0, [%a];\nred.global.add.u32 [%p0], %r1;"), kNone);
+}
+
+//===----------------------------------------------------------------------===//
+// Branches that select
+//===----------------------------------------------------------------------===//
+
+TEST(Poison, ABranchAroundComputationsSelects) {
+  expectTwins({
+      {"one side", "mov.b32 %r5, 0; @%pr2 bra J; add.u32 %r5, %r1, 1; J: mov.b32 %r0, %r1;",
+       "mov.b32 %r5, 0; @%pr2 bra J; add.u32 %r5, %r1, 1; J: mov.b32 %r0, %r5;"},
+      {"the side that is not taken",
+       "setp.ne.u32 %pr4, %r2, %r2; mov.b32 %r5, 0; @!%pr4 bra J; mov.b32 %r5, 1; J: mov.b32 %r0, 1;",
+       "setp.ne.u32 %pr4, %r2, %r2; mov.b32 %r5, 0; @!%pr4 bra J; mov.b32 %r5, 1;"
+       "J: mov.b32 %r0, %r5;"},
+      {"two sides", "@%pr2 bra E; mov.b32 %r5, 1; bra J; E: mov.b32 %r6, 2; J: mov.b32 %r0, %r1;",
+       "mov.b32 %r5, 0; @%pr2 bra E; mov.b32 %r5, 1; bra J; E: mov.b32 %r6, 2; J: mov.b32 %r0, %r5;"},
+      {"what is overwritten behind it",
+       "@%pr2 bra J; mov.b32 %r0, 1; J: mov.b32 %r0, 2;",
+       "mov.b32 %r0, 2; @%pr2 bra J; mov.b32 %r0, 1; J:"},
+      {"some lanes",
+       "setp.ne.u32 %pr4, %r3, 9; mov.b32 %r0, 0; @%pr4 bra J; mov.b32 %r0, 1; J:"
+       "@%pr3 mov.b32 %r0, 2;",
+       "setp.ne.u32 %pr4, %r3, 9; mov.b32 %r0, 0; @%pr4 bra J; mov.b32 %r0, 1; J:"
+       "@!%pr3 mov.b32 %r0, 2;"},
+      {"a predicate",
+       "setp.eq.u32 %pr5, %r1, 0; @%pr2 bra J; setp.eq.u32 %pr5, %r1, 3;"
+       "J: selp.b32 %r0, 5, 5, %pr5;",
+       "setp.eq.u32 %pr5, %r1, 0; @%pr2 bra J; setp.eq.u32 %pr5, %r1, 3;"
+       "J: selp.b32 %r0, 5, 6, %pr5;"},
+      {"the carry", "@%pr2 bra J; add.cc.u32 %r5, %r1, %r1; J: add.u32 %r0, %r1, 0;",
+       "@%pr2 bra J; add.cc.u32 %r5, %r1, %r1; J: addc.u32 %r0, %r1, 0;"},
+      {"a guard", "mov.b32 %r5, 0; @%pr2 mov.b32 %r5, 1; mov.b32 %r0, %r1;",
+       "mov.b32 %r5, 0; @%pr2 mov.b32 %r5, 1; mov.b32 %r0, %r5;"},
+  });
+  EXPECT_CONTAINS(told("mov.b32 %r0, 2; @%pr2 bra J; mov.b32 %r0, 1; J:"),
+                  "stores to global memory a value of shared byte 0x480")
+      << "the use is told, and the load that the choice comes from";
+}
+
+TEST(Poison, SelectionsInSelections) {
+  expectTwins({
+      {"an unknown choice in a known one",
+       "mov.b32 %r5, 0; @!%pr1 bra J; @%pr2 bra I; mov.b32 %r5, 1; I: mov.b32 %r6, 1;"
+       "J: mov.b32 %r0, %r6;",
+       "mov.b32 %r5, 0; @!%pr1 bra J; @%pr2 bra I; mov.b32 %r5, 1; I: mov.b32 %r6, 1;"
+       "J: mov.b32 %r0, %r5;"},
+      {"a known choice in an unknown one",
+       "mov.b32 %r5, 0; @%pr2 bra J; @%pr1 bra I; mov.b32 %r5, 1; I: mov.b32 %r6, 1;"
+       "J: mov.b32 %r0, %r1;",
+       "mov.b32 %r5, 0; @%pr2 bra J; @%pr1 bra I; mov.b32 %r5, 1; I: mov.b32 %r6, 1;"
+       "J: mov.b32 %r0, %r5;"},
+      {"two unknown ones that end together",
+       "mov.b32 %r5, 0; @%pr2 bra J; mov.b32 %r6, 1; @%pr2 bra J; mov.b32 %r5, 1;"
+       "J: mov.b32 %r0, %r1;",
+       "mov.b32 %r5, 0; @%pr2 bra J; mov.b32 %r6, 1; @%pr2 bra J; mov.b32 %r5, 1;"
+       "J: mov.b32 %r0, %r5;"},
+      {"in a loop with a known end",
+       "mov.b32 %r5, 0; L: @%pr2 bra J; mov.b32 %r6, 1; J: add.u32 %r5, %r5, 1;"
+       "setp.lt.u32 %pr4, %r5, 3; @%pr4 bra L; mov.b32 %r0, %r5;",
+       "mov.b32 %r5, 0; mov.b32 %r6, 0; L: @%pr2 bra J; mov.b32 %r6, 1; J: add.u32 %r5, %r5, 1;"
+       "setp.lt.u32 %pr4, %r5, 3; @%pr4 bra L; mov.b32 %r0, %r6;"},
+  });
+}
+
+/// What a kernel is told that does `body` behind a branch on %pr2, or on %pr1.
+void expectUse(const char *what, const std::string &body) {
+  const auto around = [&](const char *guard) {
+    return told(std::string("mov.b32 %r0, 1; mov.b32 %r5, 0; @!") + guard + " bra J;" + body + "J:");
+  };
+  EXPECT_CONTAINS(around("%pr2"), "branches on a value of shared byte 0x480") << what;
+  EXPECT_EQ(around("%pr1"), kNone) << what;
+}
+
+TEST(Poison, ABranchAroundMoreThanComputationsIsAUse) {
+  expectUse("a store", "mov.b32 %r5, 1; st.shared.b32 [%a], %r1;");
+  expectUse("a load", "ld.shared.b32 %r5, [%a];");
+  expectUse("a load in a selection of its own",
+            "setp.eq.u32 %pr4, %lane, 3; @%pr4 bra I; ld.shared.b32 %r5, [%a]; I: mov.b32 %r6, 1;");
+  expectUse("a loop", "L: add.u32 %r5, %r5, 1; setp.lt.u32 %pr4, %r5, 3; @%pr4 bra L;");
+  expectUse("an end", "exit;");
+  expectUse("a barrier", "bar.sync 0;");
+  expectUse("an exchange with other lanes", "shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;");
+  expectUse("a vote", "vote.sync.any.pred %pr4, %pr1, -1;");
+  expectUse("a matrix of other lanes", "movmatrix.sync.aligned.m8n8.trans.b16 %r5, %r1;");
+  EXPECT_CONTAINS(told("mov.b32 %r5, 0; L: add.u32 %r5, %r5, 1; setp.lt.u32 %pr4, %r5, %r2;"
+                       "@%pr4 bra L; mov.b32 %r0, 1;"),
+                  "branches on a value of shared")
+      << "the end of a loop";
 }
 
 TEST(Poison, AReadModifyWriteReadsAtOnce) {

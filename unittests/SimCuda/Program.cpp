@@ -96,6 +96,7 @@ DONE:
   ld.shared.u32 %r1, [word];
   setp.eq.u32 %p1, %r1, 0;
   @%p1 bra END;
+  st.shared.u32 [word], 0;
 END:
   ret;
 }

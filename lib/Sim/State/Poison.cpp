@@ -8,7 +8,7 @@
 using namespace fp4::sim;
 
 Poison::Poison(const Kernel &kernel)
-    : shadows(kernel.registerBytes), zeros(kernel.constants.size()),
+    : kernel(kernel), shadows(kernel.registerBytes), zeros(kernel.constants.size()),
       marks(kernel.registerBytes / 4 / 64 + 1) {}
 
 uint32_t Poison::lanesOf(const Operand &o) const {
@@ -52,6 +52,45 @@ void Poison::clear(const Operand &o, uint32_t lanes) {
       std::memset(shadow + size_t(std::countr_zero(rest)) * o.width, 0, o.width);
   }
   update(o, 0, {});
+}
+
+const Selection *Poison::selectionAt(uint32_t pc) {
+  const auto [entry, isNew] = selections.try_emplace(pc);
+  if (isNew)
+    entry->second = findSelection(kernel, pc);
+  return entry->second ? &*entry->second : nullptr;
+}
+
+void Poison::choose(const Selection &selection, uint32_t lanes, const Origins &from) {
+  choices.push_back({&selection, lanes, from});
+}
+
+void Poison::endChoices(uint32_t pc, uint32_t lanes) {
+  for (Choice &choice : choices)
+    if (choice.selection->join == pc && choice.lanes & lanes) {
+      endChoice(choice, choice.lanes & lanes);
+      choice.lanes &= ~lanes;
+    }
+  std::erase_if(choices, [](const Choice &choice) { return choice.lanes == 0; });
+}
+
+/// The results have all the poison that two values can differ by: the other one is not known.
+void Poison::endChoice(const Choice &choice, uint32_t lanes) {
+  for (const Operand &o : choice.selection->results) {
+    std::byte *shadow = shadows.bytes() + o.offset;
+    if (o.kind == OperandKind::Pred) {
+      const uint32_t all = lanesOf(o) | lanes;
+      std::memcpy(shadow, &all, sizeof(all));
+    } else {
+      for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        std::memset(shadow + size_t(std::countr_zero(rest)) * o.width, 0xFF, o.width);
+    }
+    update(o, lanes, choice.from);
+  }
+  if (choice.selection->carry) {
+    carry |= lanes;
+    carryOrigin = choice.from[size_t(std::countr_zero(lanes))];
+  }
 }
 
 void Poison::storeLocal(int lane, uint64_t address, PoisonedByte byte) {

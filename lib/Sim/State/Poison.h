@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Decode/Insn.h"
+#include "Sim/Decode/Selection.h"
 #include "Sim/State/AlignedBytes.h"
 #include "Sim/State/SharedMemory.h"
 #include <optional>
@@ -27,9 +27,9 @@ public:
   /// Shadows of bank 0, and of bank 1, whose constants have no poison.
   std::byte *registers() const { return shadows.bytes(); }
   const std::byte *constants() const { return zeros.bytes(); }
-  /// Returns true when any register has poison.
-  bool any() const { return !origins.empty(); }
-  /// Returns true when the register that begins at `offset` of bank 0 has poison.
+  /// Whether any register has poison, or will have.
+  bool any() const { return !origins.empty() || !choices.empty(); }
+  /// Whether the register that begins at `offset` of bank 0 has.
   bool has(uint32_t offset) const { return marks[offset / 4 / 64] >> (offset / 4 % 64) & 1; }
   bool has(const Operand &o) const {
     return o.bank == kRegBank && (o.width || o.kind == OperandKind::Pred) && has(o.offset);
@@ -39,10 +39,22 @@ public:
   const PoisonOrigin &origin(uint32_t offset, int lane) const {
     return origins.at(offset)[size_t(lane)];
   }
+  const Origins &originsOf(uint32_t offset) const { return origins.at(offset); }
   /// The shadow of a register has changed in `lanes`, with poison that comes from `from`.
   void update(const Operand &o, uint32_t lanes, const Origins &from);
   /// These lanes of a register have no poison any more.
   void clear(const Operand &o, uint32_t lanes);
+
+  // --- Guards that have poison, and choose between values ---------------------------------------
+  /// What the guard of the instruction at `pc` selects, or null where it decides more than values.
+  const Selection *selectionAt(uint32_t pc);
+  /// In `lanes` the guard has poison: its results have it too, where the ways meet.
+  void choose(const Selection &selection, uint32_t lanes, const Origins &from);
+  /// `lanes` go on at `pc`, where ways may meet.
+  void meet(uint32_t pc, uint32_t lanes) {
+    if (!choices.empty())
+      endChoices(pc, lanes);
+  }
 
   // --- Local memory, by (lane, address) ---------------------------------------------------------
   bool anyLocal() const { return !local.empty(); }
@@ -53,12 +65,23 @@ public:
   PoisonOrigin carryOrigin;
 
 private:
+  /// Lanes on their way through a selection.
+  struct Choice {
+    const Selection *selection;
+    uint32_t lanes;
+    Origins from;
+  };
   static uint64_t key(int lane, uint64_t address) { return address << 5 | uint64_t(lane); }
+  void endChoices(uint32_t pc, uint32_t lanes);
+  void endChoice(const Choice &choice, uint32_t lanes);
 
+  const Kernel &kernel;
   AlignedBytes shadows, zeros;
   std::vector<uint64_t> marks; ///< by offset / 4
   std::unordered_map<uint32_t, Origins> origins;
   std::unordered_map<uint64_t, PoisonedByte> local;
+  std::unordered_map<uint32_t, std::optional<Selection>> selections; ///< by pc, as far as asked for
+  std::vector<Choice> choices;
 };
 
 } // namespace fp4::sim

@@ -287,7 +287,7 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
     const uint32_t mask = guarded(insn, registers, groupMask);
     --rest;
     cx.pc = pc;
-    if (warp.poison && !guardIsClean(cx, insn, groupMask)) [[unlikely]]
+    if (warp.poison && !beginPoisoned(cx, insn, groupMask)) [[unlikely]]
       return Outcome::Error;
     if (mask == 0) {
       if (++pc >= meet)

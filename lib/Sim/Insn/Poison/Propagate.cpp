@@ -9,12 +9,20 @@
 using namespace fp4;
 using namespace fp4::sim;
 
-bool fp4::sim::guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes) {
+bool fp4::sim::beginPoisoned(ExecContext &cx, const Insn &insn, uint32_t lanes) {
+  Poison &poison = *cx.warp().poison;
+  poison.meet(cx.pc, lanes);
+  if (insn.guard == kNoGuard || !poison.has(insn.guard))
+    return true;
   Operand guard;
   guard.kind = OperandKind::Pred;
   guard.offset = insn.guard;
-  return insn.guard == kNoGuard ||
-         expectClean(cx, guard, lanes, isBranch(insn.handler) ? "branches on" : "is guarded by");
+  const uint32_t bad = poison.lanesOf(guard) & lanes;
+  const Selection *selection = bad ? poison.selectionAt(cx.pc) : nullptr;
+  if (!selection)
+    return expectClean(cx, guard, lanes, isBranch(insn.handler) ? "branches on" : "is guarded by");
+  poison.choose(*selection, bad, poison.originsOf(insn.guard));
+  return true;
 }
 
 /// Returns true when the instruction names a register that has poison.

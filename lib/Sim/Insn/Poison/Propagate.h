@@ -5,8 +5,9 @@
 
 namespace fp4::sim {
 
-/// Returns true when none of `lanes` has a poisoned guard; else cx.fail was called.
-bool guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes);
+/// `lanes` come to an instruction of a warp that has poison. False after cx.fail: the guard has
+/// poison, and decides more than the values of registers.
+bool beginPoisoned(ExecContext &cx, const Insn &insn, uint32_t lanes);
 
 /// Executes an instruction in a warp that has poison: a use of it is an error, else it goes on into
 /// the results (PoisonRule).
