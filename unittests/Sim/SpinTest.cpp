@@ -75,9 +75,22 @@ TEST(Spin, AnotherClusterMaySetTheFlag) {
     }
 }
 
+/// Two ways to look at the flag that ends a heartbeat: each warp by itself, or one for all.
+constexpr const char *kLookAlone = R"(
+ld.relaxed.gpu.global.b32 %r3, [%p0+4];
+setp.ne.u32 %pr2, %r3, 0;
+)";
+constexpr const char *kLookTogether = R"(
+mov.b32 %r3, 0;
+setp.eq.u32 %pr2, %r2, 32;
+@%pr2 ld.relaxed.gpu.global.b32 %r3, [%p0+4];
+setp.ne.u32 %pr2, %r3, 0;
+bar.red.or.pred %pr2, 0, %pr2;
+)";
+
 /// The first CTA stores a heartbeat again and again; the second overwrites it, waits for the next
 /// one, and then ends the first.
-std::string heartbeat(const std::string &last) {
+std::string heartbeat(const std::string &look, const std::string &last) {
   return R"(
 mov.u32 %r1, %ctaid.x;
 mov.u32 %r2, %tid.x;
@@ -86,11 +99,7 @@ setp.ne.u32 %pr1, %r1, 0;
 $beat:
 setp.eq.u32 %pr2, %r2, 0;
 @%pr2 st.relaxed.gpu.global.b32 [%p0], 1;
-mov.b32 %r3, 0;
-setp.eq.u32 %pr2, %r2, 32;
-@%pr2 ld.relaxed.gpu.global.b32 %r3, [%p0+4];
-setp.ne.u32 %pr2, %r3, 0;
-bar.red.or.pred %pr2, 0, %pr2;
+)" + look + R"(
 @!%pr2 bra $beat;
 bra $end;
 $second:
@@ -142,12 +151,14 @@ ret;)",
 }
 
 TEST(Spin, AnotherClusterMayOverwriteWhatALoopStores) {
-  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
-    EXPECT_EQ(errorOf(heartbeat("st.relaxed.gpu.global.b32 [%p0+4], 1;"), blocks(64, 2),
-                      withPolicy(policy)),
-              "");
-    EXPECT_THAT(errorOf(heartbeat(""), blocks(64, 2), withPolicy(policy)), HasSubstr("livelock"));
-  }
+  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random})
+    for (const char *look : {kLookAlone, kLookTogether}) {
+      EXPECT_EQ(errorOf(heartbeat(look, "st.relaxed.gpu.global.b32 [%p0+4], 1;"), blocks(64, 2),
+                        withPolicy(policy)),
+                "");
+      EXPECT_THAT(errorOf(heartbeat(look, ""), blocks(64, 2), withPolicy(policy)),
+                  HasSubstr("livelock"));
+    }
 }
 
 /// 148 SMs, which have room for several CTAs each.

@@ -27,7 +27,8 @@ const std::byte *fp4::sim::storageOf(const Cluster &cluster, Space space, uint64
 // The probe
 //===----------------------------------------------------------------------===//
 
-bool PolledPlaces::note(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes) {
+bool PolledPlaces::notePlace(const Cluster &cluster, Space space, uint64_t address,
+                             uint32_t bytes) {
   if (space == Space::Global)
     if (const Allocation *found = cluster.launch->memory->find(address, bytes);
         found && found->hostWrites())
@@ -41,15 +42,17 @@ bool PolledPlaces::note(const Cluster &cluster, Space space, uint64_t address, u
   return places.size() <= most && (first || entry->second.value == now.value);
 }
 
-bool PolledPlaces::note(const Cluster &cluster, const MemoryEvent &event) {
+PolledPlaces::Access PolledPlaces::note(const Cluster &cluster, const MemoryEvent &event) {
+  if (event.kind == AccessKind::Write && (event.laneMask & ~event.unchanged))
+    return Access::Changes;
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
-    if (!note(cluster, event.space, event.addressOf(lane), event.bytes))
-      return false;
+    if (!notePlace(cluster, event.space, event.addressOf(lane), event.bytes))
+      return Access::Unclear;
     if (event.uniform)
       break;
   }
-  return true;
+  return Access::Looks;
 }
 
 std::vector<PolledPlace> PolledPlaces::list() const {
@@ -59,11 +62,9 @@ std::vector<PolledPlace> PolledPlaces::list() const {
   return list;
 }
 
-/// A store of what is there already changes nothing, and is noted as what others may change.
 void PollProbe::onMemory(const MemoryEvent &event) {
-  const bool writes = event.kind == AccessKind::Write && (event.laneMask & ~event.unchanged);
-  busy |= writes || event.proxy != Proxy::Generic || event.actor.ticket;
-  busy = busy || !seen.note(cluster, event);
+  busy = busy || event.proxy != Proxy::Generic || event.actor.ticket ||
+         seen.note(cluster, event) != PolledPlaces::Access::Looks;
   Probe::onMemory(event);
 }
 

@@ -40,14 +40,22 @@ class PolledPlaces {
 public:
   /// No loop reads more than `most` places.
   explicit PolledPlaces(size_t most) : most(most) {}
-  /// Returns true when the place can be watched and holds what it held when it was noted before.
-  /// The host may change its own memory, and does not say when.
-  bool note(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
-  /// Notes the place of each lane of an access.
-  bool note(const Cluster &cluster, const MemoryEvent &event);
+  /// What an access says of the loop that makes it.
+  enum class Access : uint8_t {
+    Changes, ///< it writes what was not there: nothing is noted
+    Looks,   ///< its places were noted; they hold what they held before
+    Unclear, ///< a place cannot be watched, or holds something else
+  };
+  /// Notes the places of an access that changes nothing. A store of what is there already is one,
+  /// because somebody else may overwrite it.
+  Access note(const Cluster &cluster, const MemoryEvent &event);
   std::vector<PolledPlace> list() const;
 
 private:
+  /// Whether the place can be watched and holds what it held when it was noted before. The host may
+  /// change its own memory, and nobody says when it does.
+  bool notePlace(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
+
   size_t most;
   std::map<std::tuple<uint64_t, Space, uint32_t>, PolledPlace> places;
 };

@@ -32,10 +32,8 @@ void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
 }
 
 void LoopProbe::onMemory(const MemoryEvent &event) {
-  // A store of what is there already is noted too: another cluster may overwrite it.
-  const bool changes = event.kind == AccessKind::Write && (event.laneMask & ~event.unchanged);
-  if (event.space == Space::Global && !changes)
-    steady = steady && polled.note(cluster, event);
+  if (event.space == Space::Global && steady) // changed() follows what is written
+    steady = polled.note(cluster, event) != PolledPlaces::Access::Unclear;
   for (uint32_t rest = different ? 0 : event.laneMask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t address = event.addressOf(static_cast<uint32_t>(lane));
