@@ -203,7 +203,7 @@ struct HazardChecker::Impl {
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address,
                    uint32_t lanes);
   void learn(ClusterState &cluster, const MemoryEvent &event, uint32_t lanes,
-             const check::Learned &how, const check::ReleasesAt &at);
+             const check::Learned &how, check::ReleasesAt &at);
   void threadFence(ClusterState &cluster, const FenceEvent &event);
   bool isReduction(uint32_t pc) const;
 

@@ -190,11 +190,24 @@ struct Release {
   uint32_t cluster = 0, rank = 0;
   Scope scope{};
   Clocks clocks;
+  bool spread = false; ///< Abroad has it
+};
+/// What releases through a location say to other clusters.
+struct Abroad {
+  ForeignPtr wide;   ///< to an acquire in the scope of the GPU
+  ForeignPtr narrow; ///< to others: as if nothing were out of scope
+};
+/// fence.sc before the writes of a location that a read may observe.
+struct FencesAt {
+  std::map<uint32_t, FencesPtr> near; ///< for those of a cluster, its own
+  ForeignPtr far;                     ///< for all, in the scope of the GPU
 };
 struct ReleasesAt {
-  std::vector<Release> all;
-  Counted counted;                      ///< (strict) by whoever wrote here, whatever its order
-  std::shared_ptr<const Fences> fences; ///< fence.sc before the writes that a read may observe
+  std::map<uint32_t, std::vector<Release>> all; ///< by cluster
+  Abroad abroad;
+  std::vector<uint32_t> fresh; ///< clusters with releases that `abroad` lacks
+  Counted counted;             ///< (strict) by whoever wrote here, whatever its order
+  FencesAt fences;
   uint64_t changes = 0;
 };
 using Releases = std::unordered_map<uint64_t, ReleasesAt>; ///< by address

@@ -27,19 +27,23 @@ bool isForHost(const MemoryEvent &event) {
 /// Returns true when a thread that acquires at `address`, as the host does, knows of `written`.
 bool HazardChecker::Impl::isPublished(uint64_t address, const Record &written) const {
   const auto at = globalReleases.find(address);
-  return at != globalReleases.end() &&
-         std::ranges::any_of(at->second.all, [&](const Release &from) {
-           const VectorClock *clock = &from.clocks.generic;
-           if (from.cluster != written.cluster()) {
-             const Foreign *foreign = from.clocks.foreign.get();
-             if (!foreign || !foreign->contains(written.cluster()))
-               return false;
-             clock = &foreign->at(written.cluster()).generic;
-           }
-           return from.scope == Scope::Sys &&
-                  (clock->at(written.slot()) >= written.epoch() ||
-                   isReleased(laneHistory, *clock, written, written.mask));
-         });
+  if (at == globalReleases.end())
+    return false;
+  const auto publishes = [&](const auto &ofCluster) {
+    return std::ranges::any_of(ofCluster.second, [&](const Release &from) {
+      const VectorClock *clock = &from.clocks.generic;
+      if (from.cluster != written.cluster()) {
+        const Foreign *foreign = from.clocks.foreign.get();
+        const Known *known = foreign ? foreign->find(written.cluster()) : nullptr;
+        if (!known)
+          return false;
+        clock = &known->generic;
+      }
+      return from.scope == Scope::Sys && (clock->at(written.slot()) >= written.epoch() ||
+                                          isReleased(laneHistory, *clock, written, written.mask));
+    });
+  };
+  return std::ranges::any_of(at->second.all, publishes);
 }
 
 /// A strong store for the host, which may read all that is written then.

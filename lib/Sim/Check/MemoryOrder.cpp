@@ -19,7 +19,9 @@
 
 #include "Sim/Decode/OpcodeTable.h"
 
-#include <ranges>
+#include <algorithm>
+#include <span>
+#include <utility>
 
 namespace fp4::sim {
 
@@ -29,19 +31,11 @@ using namespace check;
 // fence.sc that come before
 //===----------------------------------------------------------------------===//
 
-static bool covers(const Foreign &foreign, const Foreign &other) {
-  return std::ranges::all_of(other, [&](const auto &entry) {
-    const auto mine = foreign.find(entry.first);
-    return mine != foreign.end() && mine->second.generic.covers(entry.second.generic) &&
-           mine->second.async.covers(entry.second.async);
-  });
-}
-
-bool check::cover(const Fences &fences, const Fences &other) {
+/// Whether `fences` has all that `other` has.
+static bool cover(const Fences &fences, const Fences &other) {
   return std::ranges::all_of(other, [&](const auto &entry) {
     const auto mine = fences.find(entry.first);
-    return mine != fences.end() &&
-           (mine->second == entry.second || covers(*mine->second, *entry.second));
+    return mine != fences.end() && mine->second->covers(*entry.second);
   });
 }
 
@@ -64,14 +58,15 @@ Distance reachOf(Scope scope) {
   return scope == Scope::Cta ? OwnCta : scope == Scope::Cluster ? OwnCluster : Elsewhere;
 }
 
+constexpr ScopeInstance kGpu{Scope::Gpu, 0};
+
 /// The instances of the scopes up to `scope` that have the warp.
-std::vector<ScopeInstance> instancesOf(const ClusterState &cluster, const WarpState &warp,
-                                       Scope scope) {
-  std::vector<ScopeInstance> all = {{Scope::Cta, cluster.index, warp.rank}};
+std::vector<ScopeInstance> instancesOf(const WarpState &warp, Scope scope) {
+  std::vector<ScopeInstance> all = {{Scope::Cta, warp.rank}};
   if (reachOf(scope) >= OwnCluster)
-    all.push_back({Scope::Cluster, cluster.index, 0});
+    all.push_back({Scope::Cluster, 0});
   if (reachOf(scope) == Elsewhere)
-    all.push_back({Scope::Gpu, 0, 0});
+    all.push_back(kGpu);
   return all;
 }
 
@@ -79,13 +74,13 @@ std::vector<ScopeInstance> instancesOf(const ClusterState &cluster, const WarpSt
 /// narrower than the GPU only those of its own cluster.
 FencesPtr fenceOf(const ClusterState &cluster, const WarpState &warp, Scope scope,
                   const Clocks &published) {
-  const Foreign own{{cluster.index, {published.generic, published.asyncGlobal, published.generic}}};
-  const auto near = std::make_shared<Foreign>(own);
+  const auto near = std::make_shared<Foreign>();
+  near->join(cluster.index, {published.generic, published.asyncGlobal, published.generic});
   ForeignPtr far = near;
   join(far, published.foreign);
   auto fences = std::make_shared<Fences>();
-  for (const ScopeInstance &instance : instancesOf(cluster, warp, scope))
-    (*fences)[instance] = instance.scope == Scope::Gpu ? far : near;
+  for (const ScopeInstance &instance : instancesOf(warp, scope))
+    (*fences)[instance] = instance == kGpu ? far : near;
   return fences;
 }
 
@@ -94,20 +89,39 @@ void acquireFences(ClusterState &cluster, const FenceEvent &event, WarpState &wa
   const FencesPtr observed = cluster.known(warp, event.laneMask).observed;
   if (!observed)
     return;
-  for (const ScopeInstance &instance : instancesOf(cluster, warp, event.scope)) {
+  for (const ScopeInstance &instance : instancesOf(warp, event.scope)) {
     const auto found = observed->find(instance);
     if (found == observed->end())
       continue;
     const ForeignPtr &known = found->second;
-    if (const auto own = known->find(cluster.index); own != known->end()) {
+    if (const Known *own = known->find(cluster.index)) {
       Clocks before;
-      before.generic = before.loose = own->second.generic;
-      before.asyncGlobal = own->second.async;
+      before.generic = before.loose = own->generic;
+      before.asyncGlobal = own->async;
       cluster.acquire(warp, event.laneMask, before);
     }
-    if (instance.scope == Scope::Gpu)
+    if (instance == kGpu)
       cluster.teach(warp, event.laneMask, [&](Clocks &clocks) { join(clocks.foreign, known); });
   }
+}
+
+/// A write of the cluster, behind these fences.
+void put(FencesAt &at, uint32_t cluster, const FencesPtr &fences) {
+  join(at.near[cluster], fences);
+  if (const auto far = fences->find(kGpu); far != fences->end())
+    join(at.far, far->second);
+}
+
+/// Those that a read of the cluster observes.
+FencesPtr observedBy(uint32_t cluster, const FencesAt &at) {
+  const auto near = at.near.find(cluster);
+  if (!at.far)
+    return near == at.near.end() ? nullptr : near->second;
+  auto fences = std::make_shared<Fences>();
+  if (near != at.near.end())
+    *fences = *near->second;
+  join((*fences)[kGpu], at.far);
+  return fences;
 }
 
 } // namespace
@@ -141,52 +155,68 @@ Scope scopeOf(const MemoryEvent &event) {
   return event.scope == Scope::None ? Scope::Sys : event.scope; // .volatile
 }
 
-Distance distanceOf(const Release &from, const WarpState &warp, uint32_t cluster) {
-  return from.cluster != cluster ? Elsewhere : from.rank != warp.rank ? OwnCluster : OwnCta;
+/// From a release of the same cluster.
+Distance distanceOf(const Release &from, const WarpState &warp) {
+  return from.rank != warp.rank ? OwnCluster : OwnCta;
 }
 
-/// Returns true when a release by `from` and an acquire in scope `acquire` include each other's
-/// threads.
-bool inScope(const Release &from, const WarpState &warp, uint32_t cluster, Scope acquire) {
-  return distanceOf(from, warp, cluster) <= reachOf(std::min(from.scope, acquire));
+/// Whether it and an acquire in scope `acquire` include each other's threads.
+bool inScope(const Release &from, const WarpState &warp, Scope acquire) {
+  return distanceOf(from, warp) <= reachOf(std::min(from.scope, acquire));
 }
 
-/// Adds what the clocks of another cluster are to this one.
-void abroad(const Release &release, bool visible, Foreign &foreign) {
-  if (visible && release.clocks.foreign)
-    for (const auto &[cluster, known] : *release.clocks.foreign)
-      foreign[cluster].join(known);
-  Known &known = foreign[release.cluster];
-  known.loose.join(release.clocks.loose);
-  if (visible) {
-    known.generic.join(release.clocks.generic);
-    known.async.join(release.clocks.asyncGlobal);
-  }
+/// Adds what a release says to other clusters.
+void spread(const Release &release, Abroad &abroad) {
+  Known known;
+  known.loose = release.clocks.loose;
+  auto narrow = std::make_shared<Foreign>();
+  narrow->join(release.cluster, known);
+  join(abroad.narrow, narrow);
+  if (reachOf(release.scope) < Elsewhere)
+    return join(abroad.wide, narrow);
+  join(abroad.wide, release.clocks.foreign);
+  known.generic = release.clocks.generic;
+  known.async = release.clocks.asyncGlobal;
+  auto wide = std::make_shared<Foreign>();
+  wide->join(release.cluster, known);
+  join(abroad.wide, wide);
 }
 
-/// Returns true when the release is known already, and so is all that the releasing warp knew from
-/// others: knowledge of a warp always comes with what that warp knew.
-bool isKnown(const Release &release, const Foreign &foreign) {
-  auto it = foreign.find(release.cluster);
-  return it != foreign.end() && it->second.generic.covers(release.clocks.generic) &&
-         it->second.async.covers(release.clocks.asyncGlobal) &&
-         it->second.loose.covers(release.clocks.loose);
+/// What the releases at an address say to other clusters. Of many addresses only one asks.
+const Abroad &abroadOf(ReleasesAt &at) {
+  for (uint32_t cluster : at.fresh)
+    for (Release &release : at.all[cluster])
+      if (!std::exchange(release.spread, true))
+        spread(release, at.abroad);
+  at.fresh.clear();
+  return at.abroad;
 }
 
 void put(ReleasesAt &at, uint32_t cluster, uint32_t rank, Scope scope, const Clocks &clocks) {
   ++at.changes;
-  for (Release &release : at.all)
-    if (release.cluster == cluster && release.rank == rank && release.scope == scope)
-      return release.clocks.join(clocks);
-  at.all.push_back({cluster, rank, scope, clocks});
+  std::vector<Release> &own = at.all[cluster];
+  const auto same = std::ranges::find_if(
+      own, [&](const Release &release) { return release.rank == rank && release.scope == scope; });
+  if (same == own.end()) {
+    own.push_back({cluster, rank, scope, clocks});
+    at.fresh.push_back(cluster);
+    return;
+  }
+  same->clocks.join(clocks);
+  if (std::exchange(same->spread, false))
+    at.fresh.push_back(cluster);
 }
 
 /// Behind a store nobody observes what came before it, but for what its own thread released there.
 void beginAnew(ReleasesAt &at, uint32_t cluster, uint32_t rank) {
-  std::erase_if(at.all, [&](const Release &release) {
-    return release.cluster != cluster || release.rank != rank;
-  });
-  at.fences = nullptr;
+  std::vector<Release> own = std::move(at.all[cluster]);
+  std::erase_if(own, [&](const Release &release) { return release.rank != rank; });
+  for (Release &release : own)
+    release.spread = false;
+  at.all = {{cluster, std::move(own)}};
+  at.abroad = {};
+  at.fresh = {cluster};
+  at.fences = {};
   ++at.changes;
 }
 
@@ -196,30 +226,28 @@ bool HazardChecker::Impl::isReduction(uint32_t pc) const {
   return kernel && opcodeTable()[kernel->code[pc].row].base == "red";
 }
 
-/// Acquires the releases through an address. If CTAs count there one after the other, each has
-/// acquired those before it, so the last release has all clocks.
+/// From the releases through an address.
 void HazardChecker::Impl::learn(ClusterState &cluster, const MemoryEvent &event, uint32_t lanes,
-                                const Learned &how, const ReleasesAt &at) {
+                                const Learned &how, ReleasesAt &at) {
   WarpState &warp = cluster.warp(event.actor);
-  if (at.fences && usesValue(event))
-    cluster.teach(warp, allLanes, [&](Clocks &clocks) { join(clocks.observed, at.fences); });
-  auto foreign = std::make_shared<Foreign>();
-  for (const Release &release : std::views::reverse(at.all)) {
-    const bool visible = inScope(release, warp, cluster.index, how.scope);
-    if (release.cluster != cluster.index) {
-      if (!isKnown(release, *foreign))
-        abroad(release, visible, *foreign);
-      continue;
-    }
+  if (usesValue(event))
+    if (const FencesPtr fences = observedBy(cluster.index, at.fences))
+      cluster.teach(warp, allLanes, [&](Clocks &clocks) { join(clocks.observed, fences); });
+  const auto own = at.all.find(cluster.index);
+  const std::span<const Release> releases =
+      own == at.all.end() ? std::span<const Release>() : own->second;
+  for (const Release &release : releases) {
     cluster.teach(warp, allLanes, [&](Clocks &clocks) { clocks.joinLoose(release.clocks); });
-    if (!visible)
+    if (!inScope(release, warp, how.scope))
       continue;
-    warp.unacquired[distanceOf(release, warp, cluster.index)].join(release.clocks);
+    warp.unacquired[distanceOf(release, warp)].join(release.clocks);
     if (how.acquire)
       cluster.acquire(warp, lanes, release.clocks);
   }
-  if (foreign->empty())
-    return;
+  if (isShared(event.space))
+    return; // other clusters do not reach it
+  const Abroad &abroad = abroadOf(at);
+  const ForeignPtr &foreign = reachOf(how.scope) == Elsewhere ? abroad.wide : abroad.narrow;
   join(warp.unacquired[Elsewhere].foreign, foreign);
   if (how.acquire)
     cluster.teach(warp, lanes, [&](Clocks &clocks) { join(clocks.foreign, foreign); });
@@ -260,7 +288,7 @@ void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &
     return;
   if (const FencesPtr &fences = cluster.known(warp, lanes).fences) {
     ReleasesAt &at = all[address];
-    join(at.fences, fences);
+    put(at.fences, cluster.index, fences);
     ++at.changes;
   }
   if (releases(event.order)) {

@@ -57,8 +57,8 @@ const VectorClock *check::clockOf(const Access &made, VectorClock Clocks::*clock
     return &(made.now->*clock);
   if (!made.now->foreign)
     return nullptr;
-  const auto it = made.now->foreign->find(old.cluster());
-  return it == made.now->foreign->end() ? nullptr : &(it->second.*abroad);
+  const Known *known = made.now->foreign->find(old.cluster());
+  return known ? &(known->*abroad) : nullptr;
 }
 
 bool check::bothStrong(const Access &made, const Record &old) {

@@ -260,8 +260,7 @@ void fenceForeign(Clocks &clocks) {
   if (!clocks.foreign)
     return;
   auto foreign = std::make_shared<Foreign>(*clocks.foreign);
-  for (auto &[index, known] : *foreign)
-    known.async.join(known.generic);
+  foreign->fence();
   clocks.foreign = std::move(foreign);
 }
 

@@ -251,6 +251,31 @@ TEST(MemoryOrder, TheLastBlock) {
         }
 }
 
+/// The last of many blocks reads a word of each.
+TEST(MemoryOrder, TheLastOfManyBlocks) {
+  const std::string text = threadsOf(SameCta, {R"(
+  mov.u32 %r5, %ctaid.x;
+  mad.wide.u32 %rd5, %r5, 4, %out;
+  st.global.b32 [%rd5+256], 7;
+  fence.sc.gpu;
+  atom.relaxed.gpu.global.add.u32 %r6, [%out], 1;
+  setp.ne.u32 %p3, %r6, 69;
+  @%p3 bra END;
+  fence.sc.gpu;
+SUM:
+  sub.u32 %r6, %r6, 1;
+  mad.wide.u32 %rd5, %r6, 4, %out;
+  ld.global.b32 %v0, [%rd5+256];
+  setp.ne.u32 %p3, %r6, 0;
+  @%p3 bra SUM;
+)"});
+  Litmus test = placed(Elsewhere, 70);
+  for (const bool strict : {false, true}) {
+    EXPECT_TRUE(isClean(text, test, strict));
+    EXPECT_FALSE(isClean(replaced(text, "fence.sc.gpu", "fence.sc.cluster"), test, strict));
+  }
+}
+
 /// A fence.proxy.async counts anywhere on the way from the stores to the copy: before the barrier
 /// by all who store, or behind it by the thread that issues the copy.
 TEST(MemoryOrder, AProxyFenceOnTheWay) {
