@@ -37,8 +37,9 @@ void HazardChecker::Impl::observe(Access &made, const MemoryEvent &event) {
 bool HazardChecker::Impl::countsOn(const Access &made, const Record &old) {
   if (!made.observes || !old.write() || old.async() || isUsed(old.pc))
     return false;
-  const auto seen = made.warp->counted.find(old.cluster());
-  return seen != made.warp->counted.end() && seen->second.at(old.slot()) >= old.epoch();
+  const ForeignPtr &counted = made.warp->counted;
+  const Known *seen = counted ? counted->find(old.cluster()) : nullptr;
+  return seen && seen->loose.at(old.slot()) >= old.epoch();
 }
 
 /// Counts an access that the program takes for synchronization: a thread that sees it may count on
@@ -49,6 +50,8 @@ void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event)
   Releases &all = isShared(event.space) ? cluster.released : globalReleases;
   const bool writes =
       event.kind != AccessKind::Read && !(kernel && isFloat(kernel->code[event.at.pc].type));
+  const ForeignPtr own =
+      writes ? foreignOf(cluster.index, {{}, {}, warp.clocks.loose}) : ForeignPtr();
   std::optional<uint64_t> before;
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
     const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
@@ -57,12 +60,9 @@ void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event)
     const auto it = writes ? all.try_emplace(address).first : all.find(address);
     if (it == all.end())
       continue;
-    Counted &counted = it->second.counted;
     if (usesValue(event))
-      for (const auto &[index, clock] : counted)
-        warp.counted[index].join(clock);
-    if (writes)
-      counted[cluster.index].join(warp.clocks.loose);
+      join(warp.counted, it->second.counted);
+    join(it->second.counted, own);
   }
   if (writes)
     cluster.advance(warp);

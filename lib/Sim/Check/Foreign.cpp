@@ -86,6 +86,12 @@ void Foreign::fence() {
   }
 }
 
+ForeignPtr fp4::sim::check::foreignOf(uint32_t cluster, const Known &known) {
+  auto foreign = std::make_shared<Foreign>();
+  foreign->join(cluster, known);
+  return foreign;
+}
+
 void fp4::sim::check::join(ForeignPtr &mine, const ForeignPtr &other) {
   if (!other || other == mine || (mine && mine->covers(*other)))
     return;

@@ -52,6 +52,8 @@ private:
 };
 using ForeignPtr = std::shared_ptr<const Foreign>; ///< null: nothing
 
+/// What is known of one cluster alone.
+ForeignPtr foreignOf(uint32_t cluster, const Known &known);
 void join(ForeignPtr &mine, const ForeignPtr &other);
 
 } // namespace fp4::sim::check

@@ -52,10 +52,6 @@ struct Learned {
   bool operator==(const Learned &) const = default;
 };
 
-/// Progress of warps that synchronize through flags in memory, as if nothing were .relaxed or out
-/// of scope: their `loose` clocks, by cluster.
-using Counted = std::map<uint32_t, VectorClock>;
-
 constexpr uint32_t allLanes = ~0u;
 
 /// (strict) A release by some lanes of a warp, while others had made accesses since all had met: it
@@ -119,7 +115,8 @@ struct WarpState {
   Learned learned; ///< last
   /// (strict) Addresses that it read with an order, and whose value it used.
   std::unordered_set<uint64_t> observed;
-  Counted counted;      ///< (strict) what it has seen of flags in memory, whatever their order
+  ForeignPtr counted;   ///< (strict) what it has seen of flags in memory, whatever their order: the
+                        ///< `loose` clocks of warps that write them
   VectorClock tensorIn; ///< tcgen05 operations that its next ones are ordered after
   VectorClock fenced;   ///< (strict) what the last fence::after_thread_sync knew, and own waits
   std::map<PipelineOf, Pipeline> pipelines;
@@ -206,7 +203,7 @@ struct ReleasesAt {
   std::map<uint32_t, std::vector<Release>> all; ///< by cluster
   Abroad abroad;
   std::vector<uint32_t> fresh; ///< clusters with releases that `abroad` lacks
-  Counted counted;             ///< (strict) by whoever wrote here, whatever its order
+  ForeignPtr counted;          ///< (strict) by whoever wrote here, whatever its order
   FencesAt fences;
   uint64_t changes = 0;
 };

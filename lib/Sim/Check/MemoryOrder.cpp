@@ -74,8 +74,8 @@ std::vector<ScopeInstance> instancesOf(const WarpState &warp, Scope scope) {
 /// narrower than the GPU only those of its own cluster.
 FencesPtr fenceOf(const ClusterState &cluster, const WarpState &warp, Scope scope,
                   const Clocks &published) {
-  const auto near = std::make_shared<Foreign>();
-  near->join(cluster.index, {published.generic, published.asyncGlobal, published.generic});
+  const ForeignPtr near =
+      foreignOf(cluster.index, {published.generic, published.asyncGlobal, published.generic});
   ForeignPtr far = near;
   join(far, published.foreign);
   auto fences = std::make_shared<Fences>();
@@ -167,19 +167,13 @@ bool inScope(const Release &from, const WarpState &warp, Scope acquire) {
 
 /// Adds what a release says to other clusters.
 void spread(const Release &release, Abroad &abroad) {
-  Known known;
-  known.loose = release.clocks.loose;
-  auto narrow = std::make_shared<Foreign>();
-  narrow->join(release.cluster, known);
+  const Clocks &clocks = release.clocks;
+  const ForeignPtr narrow = foreignOf(release.cluster, {{}, {}, clocks.loose});
   join(abroad.narrow, narrow);
   if (reachOf(release.scope) < Elsewhere)
     return join(abroad.wide, narrow);
-  join(abroad.wide, release.clocks.foreign);
-  known.generic = release.clocks.generic;
-  known.async = release.clocks.asyncGlobal;
-  auto wide = std::make_shared<Foreign>();
-  wide->join(release.cluster, known);
-  join(abroad.wide, wide);
+  join(abroad.wide, clocks.foreign);
+  join(abroad.wide, foreignOf(release.cluster, {clocks.generic, clocks.asyncGlobal, clocks.loose}));
 }
 
 /// What the releases at an address say to other clusters. Of many addresses only one asks.
