@@ -209,16 +209,61 @@ TEST(MmaVariants, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(failure(stationary), HasSubstr("expects N = 64, 128 or 256, but got 32"));
 }
 
-TEST(MmaVariants, CopiesInTensorMemoryMustAgree) {
+/// Copies of A in tensor memory that differ: the columns of each part come from its own.
+TEST(MmaVariants, PartsOfDHaveTheirOwnCopyOfA) {
+  std::vector<Case> cases;
+  for (const KindAndType &t : {plainKinds[0], plainKinds[3], plainKinds[8]})
+    for (unsigned m : {32u, 64u}) {
+      cases.push_back(caseOf(t));
+      cases.back().stationary = true;
+      cases.back().m = m;
+    }
+  for (const KindAndType &t : {plainKinds[1], scaledKinds[0], scaledKinds[2]}) {
+    cases.push_back(caseOf(t));
+    cases.back().group = 2;
+    cases.back().m = 128;
+    cases.back().n = 32;
+  }
+  for (Case &c : cases) {
+    SCOPED_TRACE(c.name());
+    c.aInTmem = true;
+    ASSERT_GT(c.parts(), 1u);
+    Problem same, other, mixed;
+    for (Problem *p : {&same, &other, &mixed})
+      Builder{c, *p}.make();
+    const unsigned last = c.parts() - 1;
+    for (unsigned lane = 0; lane < 128; ++lane)
+      for (unsigned column = 0; column < 8; ++column) {
+        const size_t at = lane * columnCount + column;
+        other.tmem[0][at] = 0;
+        if (lane / (128 / c.parts()) == last)
+          mixed.tmem[0][at] = 0;
+      }
+    std::vector<std::vector<uint32_t>> cells;
+    for (const Problem *p : {&same, &other, &mixed}) {
+      const MmaRun result = run(c, *p, schedules(0)[0]);
+      ASSERT_EQ(result.error, "");
+      cells.push_back(result.cells[0]);
+    }
+    EXPECT_NE(cells[0], cells[1]);
+    const auto split = ptrdiff_t(cells[0].size() / c.parts() * last);
+    std::vector<uint32_t> want(cells[0].begin(), cells[0].begin() + split);
+    want.insert(want.end(), cells[1].begin() + split, cells[1].end());
+    EXPECT_EQ(cells[2], want);
+  }
+}
+
+TEST(MmaVariants, CopiesOfMetadataMustAgree) {
   Case c;
-  c.stationary = c.aInTmem = true;
+  c.stationary = c.sparse = c.aInTmem = true;
   c.m = 64;
   Problem p;
   Builder{c, p}.make();
   EXPECT_EQ(run(c, p, schedules(0)[0]).error, "");
-  p.tmem[0][70 * columnCount] ^= 1;
+  p.tmem[0][70 * columnCount + columnMeta - columnA] ^= 1;
   EXPECT_THAT(run(c, p, schedules(0)[0]).error,
-              HasSubstr("the copies of A in tensor memory differ: row 6 in TMEM lanes 6 and 70"));
+              HasSubstr("the copies of sparsity metadata in tensor memory differ: row 6 in lanes 6 "
+                        "and 70"));
 }
 
 } // namespace

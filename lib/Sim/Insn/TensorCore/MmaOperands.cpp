@@ -100,9 +100,10 @@ Status checkMajorness(const hw::SmemDescriptor &tile, hw::MmaType type, bool tra
 Status checkK96Operand(const hw::SmemDescriptor &tile, std::string_view name) {
   if (tile.swizzle == hw::SwizzleMode::B128 && tile.lboAbsolute && tile.baseOffset == 0)
     return {};
-  return fail(fmt::format("K = 96 expects {} of swizzle_128B with base offset 0 and an absolute leading "
-                          "address (bit 52 of its descriptor)",
-                          name));
+  return fail(
+      fmt::format("K = 96 expects {} of swizzle_128B with base offset 0 and an absolute leading "
+                  "address (bit 52 of its descriptor)",
+                  name));
 }
 
 Status checkOperandLayouts(const MmaRequest &mma) {
@@ -285,21 +286,34 @@ Status readOperand(TicketQueue &queue, const Ticket &self, const MmaRequest &mma
   return {};
 }
 
-/// Every part of the data path reads the rows from its own TMEM lanes: they must agree.
-Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
-                   unsigned columns, std::string_view name) {
+/// A row that is not the same in two copies of an operand.
+struct Difference {
+  unsigned row = 0;
+  uint32_t first = 0, other = 0; ///< lanes
+};
+std::optional<Difference> findDifference(TicketQueue &queue, const MmaRequest &mma, uint32_t rank,
+                                         hw::TmemAddress at, unsigned columns) {
   TensorMemory &tmem = queue.state(rank).tmem;
   for (unsigned row = 0; row < mma.rows(); ++row)
     for (unsigned copy = 1; copy < hw::operandCopies(mma.layout); ++copy) {
       const uint32_t first = hw::operandLane(mma.layout, row, 0);
       const uint32_t lane = hw::operandLane(mma.layout, row, copy);
       if (std::memcmp(tmem.cell(first, at.column), tmem.cell(lane, at.column), 4 * columns))
-        return fail(fmt::format("the copies of {} in tensor memory differ: row {} in TMEM lanes {} "
-                                "and {}, from column {} on",
-                                name, row, first, lane, at.column),
-                    "with this shape every part of the data path needs its own copy");
+        return Difference{row, first, lane};
     }
-  return {};
+  return std::nullopt;
+}
+
+/// Of metadata: which copy counts for which columns is not known.
+Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
+                   unsigned columns, std::string_view name) {
+  const auto found = findDifference(queue, mma, rank, at, columns);
+  if (!found)
+    return {};
+  return fail(fmt::format("the copies of {} in tensor memory differ: row {} in lanes {} and {}, "
+                          "from column {} on",
+                          name, found->row, found->first, found->other, at.column),
+              "with this shape every part of the data path needs its own copy");
 }
 
 /// .ashift: row r of the product has row r - 1 of A, row 0 its own. [uncertain] As tcgen05.shift.
@@ -329,8 +343,21 @@ SparseFormat MmaRequest::sparseFormat() const {
   return {packed ? 4u : containerBits(aType), SparseIndices::Tcgen05};
 }
 
+constexpr unsigned kColumnsOfA = hw::mmaRowBytes / 4; ///< in tensor memory
+
+std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member) {
+  if (!mma.aInTmem || !findDifference(queue, mma, mma.ranks[member], mma.aTmem, kColumnsOfA))
+    return {{0, 0, mma.n}};
+  // [uncertain] PTX wants copies. FlashMLA makes two products at once of two halves of K instead.
+  const unsigned copies = hw::operandCopies(mma.layout), columns = mma.n / copies;
+  std::vector<PartOfD> parts;
+  for (unsigned copy = 0; copy < copies; ++copy)
+    parts.push_back({copy, copy * columns, columns});
+  return parts;
+}
+
 Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
-               std::vector<uint8_t> &out) {
+               const PartOfD &part, std::vector<uint8_t> &out) {
   const uint32_t rank = mma.ranks[member];
   out.resize(mma.rowBytes() * mma.rows());
   if (!mma.aInTmem)
@@ -338,14 +365,13 @@ Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, un
                       {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0,
                        mma.rowBytes(), usedBytes(mma.kind, mma.aType)},
                       out.data());
-  constexpr unsigned columns = hw::mmaRowBytes / 4;
-  FP4_TRY(readOperand(queue, self, mma, rank, mma.aTmem, columns, "A"));
-  FP4_TRY(checkCopies(queue, mma, rank, mma.aTmem, columns, "A"));
+  FP4_TRY(readOperand(queue, self, mma, rank, mma.aTmem, kColumnsOfA, "A"));
   TensorMemory &tmem = queue.state(rank).tmem;
   for (unsigned row = 0; row < mma.rows(); ++row)
-    std::memcpy(out.data() + hw::mmaRowBytes * row,
-                tmem.cell(mma.aTmem.lane + hw::operandLane(mma.layout, row, 0), mma.aTmem.column),
-                hw::mmaRowBytes);
+    std::memcpy(
+        out.data() + hw::mmaRowBytes * row,
+        tmem.cell(mma.aTmem.lane + hw::operandLane(mma.layout, row, part.copy), mma.aTmem.column),
+        hw::mmaRowBytes);
   if (mma.shiftA)
     shiftRowsDown(out);
   return {};
@@ -399,10 +425,10 @@ Status checkAccumulator(TicketQueue &queue, const Ticket &self, const MmaRequest
 // The accumulator
 //===----------------------------------------------------------------------===//
 
-template <typename F> void Accumulator::forEachCell(F &&f) {
+template <typename F> void Accumulator::forEachCell(const PartOfD &of, F &&f) {
   const unsigned rows = mma.m / mma.ctaGroup;
   for (unsigned row = 0; row < rows; ++row)
-    for (unsigned column = 0; column < mma.n; ++column) {
+    for (unsigned column = of.first; column < of.first + of.columns; ++column) {
       const auto cell = hw::accumulatorCell(mma.layout, member * rows + row, column, mma.n);
       f(copy[size_t(row) * mma.n + column],
         *tmem.cell(mma.d.lane + cell.lane, mma.d.column + cell.column));
@@ -417,20 +443,21 @@ template <typename F> void Accumulator::forEachDisabledLane(F &&f) {
       f(std::span(tmem.cell(lane, mma.d.column), hw::accumulatorColumns(mma.layout, mma.n)));
 }
 
-Accumulator::Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member)
-    : tmem(queue.state(mma.ranks[member]).tmem), mma(mma), member(member) {
+Accumulator::Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member,
+                         const PartOfD &part)
+    : tmem(queue.state(mma.ranks[member]).tmem), mma(mma), member(member), part(part) {
   forEachDisabledLane(
       [&](std::span<uint32_t> cells) { kept.insert(kept.end(), cells.begin(), cells.end()); });
   if (mma.layout == AccumulatorLayout::A || mma.layout == AccumulatorLayout::D)
     return;
   copy.resize(size_t(mma.m / mma.ctaGroup) * mma.n);
   if (mma.accumulate)
-    forEachCell([](uint32_t &ours, uint32_t &cell) { ours = cell; });
+    forEachCell(PartOfD{0, 0, mma.n}, [](uint32_t &ours, uint32_t &cell) { ours = cell; });
 }
 
 void Accumulator::writeBack() {
   if (!copy.empty())
-    forEachCell([](uint32_t &ours, uint32_t &cell) { cell = ours; });
+    forEachCell(part, [](uint32_t &ours, uint32_t &cell) { cell = ours; });
   auto from = kept.begin();
   forEachDisabledLane([&](std::span<uint32_t> cells) {
     std::copy_n(from, cells.size(), cells.begin());

@@ -89,10 +89,17 @@ struct TileRows {
 Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
                   const hw::SmemDescriptor &tile, const TileRows &rows, uint8_t *out);
 
-/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, or 48. B: all N
-/// columns.
+/// Columns of D, and the copy of A in tensor memory that they are made from.
+struct PartOfD {
+  unsigned copy = 0, first = 0, columns = 0;
+};
+/// Every part of the data path reads the rows of A from its own lanes. One part where they agree.
+std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member);
+
+/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, or 48. B:
+/// all N columns.
 Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
-               std::vector<uint8_t> &out);
+               const PartOfD &part, std::vector<uint8_t> &out);
 Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
                std::vector<uint8_t> &out);
 /// Gathers the k for which the elements of a sparse A stand, for one CTA's rows. `nonZero`: by row,
@@ -113,20 +120,22 @@ Status checkAccumulator(TicketQueue &queue, const Ticket &self, const MmaRequest
 /// where a row is a TMEM lane, else a copy.
 class Accumulator {
 public:
-  Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member);
+  Accumulator(TicketQueue &queue, const MmaRequest &mma, unsigned member, const PartOfD &part);
   float *data() { return reinterpret_cast<float *>(words()); }
   uint32_t *words() { return copy.empty() ? tmem.cell(mma.d.lane, mma.d.column) : copy.data(); }
   size_t pitch() const { return copy.empty() ? TensorMemory::pitch : mma.n; }
-  /// Puts a copy back, and the values of TMEM lanes that are not written.
+  /// Puts the columns of the part back where there is a copy, and what lanes that are not written
+  /// had.
   void writeBack();
 
 private:
-  template <typename F> void forEachCell(F &&f);
+  template <typename F> void forEachCell(const PartOfD &of, F &&f);
   template <typename F> void forEachDisabledLane(F &&f);
 
   TensorMemory &tmem;
   const MmaRequest &mma;
   unsigned member;
+  PartOfD part;
   std::vector<uint32_t> copy;
   std::vector<uint32_t> kept; ///< of TMEM lanes that are not written: all columns of D
 };

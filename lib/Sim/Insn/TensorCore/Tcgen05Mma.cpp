@@ -33,8 +33,8 @@ struct FloatingPart {
   std::vector<SparseRow> selections;     ///< of a sparse A
 };
 
-/// Exponents of the scales of D's elements, row by row; none without scales. An element with a scale
-/// that is NaN is one of `invalid`.
+/// Exponents of the scales of D's elements, row by row; none without scales. An element with a
+/// scale that is NaN is one of `invalid`.
 std::vector<int32_t> scaleExponents(const FloatingPart &part, std::vector<size_t> &invalid) {
   constexpr uint8_t nan = 0xFF;
   std::vector<int32_t> exponents;
@@ -50,12 +50,12 @@ std::vector<int32_t> scaleExponents(const FloatingPart &part, std::vector<size_t
   return exponents;
 }
 
-void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member,
+void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member, const PartOfD &of,
                   const FloatingPart &part) {
   DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
   // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
   options.addendShift = mma.scaleD;
-  Accumulator d(queue, mma, member);
+  Accumulator d(queue, mma, member, of);
   const unsigned n = part.b.size();
   std::vector<size_t> invalid;
   const std::vector<int32_t> scales = scaleExponents(part, invalid);
@@ -74,7 +74,8 @@ void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member,
 }
 
 Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
-                   const std::vector<uint8_t> &aBytes, const std::vector<uint8_t> &bBytes) {
+                   const PartOfD &of, const std::vector<uint8_t> &aBytes,
+                   const std::vector<uint8_t> &bBytes) {
   FloatingPart part{DenseRows(mma.aType, aBytes, mma.aInTmem, mma.negateA),
                     DenseColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
                     {},
@@ -89,12 +90,12 @@ Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma
     nonZero.push_back(part.a.nonZero(row));
   FP4_TRY(gatherSelections(queue, self, mma, member, nonZero, part.selections));
   FP4_TRY(checkAccumulator(queue, self, mma, member));
-  multiplyRows(queue, mma, member, part);
+  multiplyRows(queue, mma, member, of, part);
   return {};
 }
 
 Status runInteger(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
-                  const std::vector<uint8_t> &a, const std::vector<uint8_t> &b) {
+                  const PartOfD &of, const std::vector<uint8_t> &a, const std::vector<uint8_t> &b) {
   std::vector<uint64_t> nonZero;
   for (unsigned row = 0; row < mma.rows(); ++row)
     nonZero.push_back(
@@ -102,7 +103,7 @@ Status runInteger(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
   std::vector<SparseRow> selections;
   FP4_TRY(gatherSelections(queue, self, mma, member, nonZero, selections));
   FP4_TRY(checkAccumulator(queue, self, mma, member));
-  Accumulator d(queue, mma, member);
+  Accumulator d(queue, mma, member, of);
   for (unsigned row = 0; row < mma.rows(); ++row)
     for (unsigned column = 0; column < mma.n; ++column) {
       const uint8_t *factors = b.data() + size_t(mma.columnBytes()) * column;
@@ -213,11 +214,12 @@ Status checkScaleOfD(BindContext &bind) {
 Status runDense(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
   std::vector<uint8_t> a, b;
   FP4_TRY(gatherB(queue, self, mma, b));
-  for (unsigned member = 0; member < mma.ctaGroup; ++member) {
-    FP4_TRY(gatherA(queue, self, mma, member, a));
-    FP4_TRY(mma.kind == MmaKind::I8 ? runInteger(queue, self, mma, member, a, b)
-                                    : runFloating(queue, self, mma, member, a, b));
-  }
+  for (unsigned member = 0; member < mma.ctaGroup; ++member)
+    for (const PartOfD &part : partsOfD(queue, mma, member)) {
+      FP4_TRY(gatherA(queue, self, mma, member, part, a));
+      FP4_TRY(mma.kind == MmaKind::I8 ? runInteger(queue, self, mma, member, part, a, b)
+                                      : runFloating(queue, self, mma, member, part, a, b));
+    }
   ++queue.cluster().mmas;
   return {};
 }

@@ -3,8 +3,8 @@
 // PTX ISA, "tcgen05.mma" and ".sp" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A
 // of M x 64 and B of N x 64 fp4 (K-major), scale factors in tensor memory. A sparse A stands for K
 // of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. A bit of the
-// descriptor makes it K = 96, whose 6 or 3 scales reach over the end of a block of 4. One ticket does
-// the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
+// descriptor makes it K = 96, whose 6 or 3 scales reach over the end of a block of 4. One ticket
+// does the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
 // (BlockScaledMma.h), write D. With cta_group::2 each CTA of the pair supplies half of the rows of
 // A and of B and holds its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
 //
@@ -58,8 +58,8 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
   return {};
 }
 
-/// Gathers scales of K = 96: six bytes for each row, which begin at byte `id` of a row's word and
-/// may end in the word of the next block.
+/// The same of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may
+/// end in the word of the next block.
 Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
                        uint32_t address, unsigned rows, unsigned id, std::string_view name,
                        std::vector<uint8_t> &out) {
@@ -129,13 +129,13 @@ Status gatherSparseRows(TicketQueue &queue, const Ticket &self, const MmaRequest
   return gatherSelections(queue, self, mma, member, nonZero, selections);
 }
 
-/// The part of one CTA.
-Status runCta(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
-              const std::vector<uint8_t> &b) {
+/// Columns of the part of one CTA.
+Status runPart(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
+               const PartOfD &part, const std::vector<uint8_t> &b) {
   const uint32_t rank = mma.ranks[member];
   std::vector<uint8_t> a, scalesA, scalesB;
   std::vector<SparseRow> selections;
-  FP4_TRY(gatherA(queue, self, mma, member, a));
+  FP4_TRY(gatherA(queue, self, mma, member, part, a));
   if (mma.variant.sparse)
     FP4_TRY(gatherSparseRows(queue, self, mma, member, a, selections));
   FP4_TRY(gatherScaleBytes(queue, self, rank, mma, true, scalesA));
@@ -153,7 +153,7 @@ Status runCta(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, uns
   operands.negateA = mma.negateA;
   operands.negateB = mma.negateB;
   operands.accumulate = mma.accumulate;
-  Accumulator accumulator(queue, mma, member);
+  Accumulator accumulator(queue, mma, member, part);
   operands.d = accumulator.data();
   operands.pitch = accumulator.pitch();
   multiply(mma, operands, b, selections);
@@ -165,7 +165,8 @@ Status run(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
   std::vector<uint8_t> b;
   FP4_TRY(gatherB(queue, self, mma, b));
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(runCta(queue, self, mma, member, b));
+    for (const PartOfD &part : partsOfD(queue, mma, member))
+      FP4_TRY(runPart(queue, self, mma, member, part, b));
   ++queue.cluster().mmas;
   return {};
 }
