@@ -463,7 +463,8 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   if (made.record.sameAgent(old) && made.record.async())
     return; // one ticket; in global memory, one warp's, which are taken to be in order
   if (made.record.sameAgent(old) && !made.record.async()) {
-    if (lanesRace(made, old, overlap))
+    // All lanes execute tcgen05.alloc, and may read the address behind it (PTX ISA, its example).
+    if (!tmemAllocs.contains(old.pc) && lanesRace(made, old, overlap))
       race(made, old, HazardRule::LaneRace, address);
     return;
   }

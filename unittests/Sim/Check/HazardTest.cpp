@@ -274,6 +274,29 @@ TEST(Hazards, StrictTakesNoPracticeForGranted) {
   }
 }
 
+/// The example of tcgen05.alloc in the PTX ISA: its warp reads the address behind it.
+TEST(Hazards, AWarpReadsWhatItAllocated) {
+  const std::string alloc = "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 ",
+                    read = "  ld.shared.b32 %r9, [%r1];\n", meet = "  bar.sync 0;\n";
+  const auto kernel = [&](const std::string &write, const std::string &other) {
+    return litmus("  @%p1 bra OTHER;\n" + write + read +
+                  "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;\n" + meet +
+                  "  bra END;\nOTHER:\n" + other + "END:\n");
+  };
+  const std::string right = alloc + "[%r1], 32;\n",
+                    stored = "  @%p0 st.shared.b32 [%r1], 0;\n" + alloc + "[%r1+4], 32;\n";
+  for (const bool strict : {false, true}) {
+    const auto found = [&](const std::string &text) {
+      return judge(text, schedules()[0], {}, strict).reports;
+    };
+    EXPECT_EQ(judge(kernel(right, meet + read), schedules()[0], {}, strict).text(), "");
+    const auto early = found(kernel(right, read + meet)), byOne = found(kernel(stored, meet));
+    ASSERT_FALSE(early.empty() || byOne.empty());
+    EXPECT_EQ(early[0].rule, HazardRule::SharedRace);
+    EXPECT_EQ(byOne[0].rule, HazardRule::LaneRace);
+  }
+}
+
 /// The stores that every CTA or warp may make, wherever they go: memory of the device or of the
 /// host, by generic address, another CTA's, by other instructions than st.
 TEST(Hazards, EqualValuesMayBeStoredByMany) {
