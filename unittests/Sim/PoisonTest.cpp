@@ -274,7 +274,7 @@ TEST(Poison, SelectionsInSelections) {
   });
 }
 
-/// What a kernel is told that does `body` behind a branch on %pr2, or on %pr1.
+/// Expects a report of a branch on %pr2 around `body`, and none of one on %pr1.
 void expectUse(const char *what, const std::string &body) {
   const auto around = [&](const char *guard) {
     return told(std::string("mov.b32 %r0, 1; mov.b32 %r5, 0; @!") + guard + " bra J;" + body + "J:");

@@ -22,7 +22,7 @@ struct ScopeInstance {
   uint32_t rank = 0;
   auto operator<=>(const ScopeInstance &) const = default;
 };
-/// The clocks published by each fence.sc that a fence.sc in the same instance follows.
+/// Knowledge of each fence.sc of some threads, for a fence.sc in the same instance behind it.
 using Fences = std::map<ScopeInstance, ForeignPtr>;
 using FencesPtr = std::shared_ptr<const Fences>;
 

@@ -1,4 +1,4 @@
-//===- Foreign.cpp - What is known of other clusters ----------------------===//
+//===- Foreign.cpp - Knowledge about other clusters -----------------------===//
 #include "Foreign.h"
 
 using namespace fp4::sim::check;

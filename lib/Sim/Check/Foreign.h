@@ -1,4 +1,4 @@
-//===- Foreign.h - What is known of other clusters ------------------------===//
+//===- Foreign.h - Knowledge about other clusters -------------------------===//
 //
 // Each of thousands of clusters that count themselves in one word learns what all before it did.
 // So copies share what they have in common, and a join looks only at what differs.
@@ -26,16 +26,16 @@ struct Known {
   }
 };
 
-/// By cluster.
+/// Knowledge by cluster.
 class Foreign {
 public:
-  /// Null: nothing is known of it.
+  /// Returns null where nothing is known of the cluster.
   const Known *find(uint32_t cluster) const;
   void join(uint32_t cluster, const Known &known);
   void join(const Foreign &other);
-  /// Whether a join with `other` changes nothing.
+  /// Returns whether a join with `other` changes nothing.
   bool covers(const Foreign &other) const;
-  /// What the generic proxy did becomes visible to the async proxy.
+  /// Makes what the generic proxy did visible to the async proxy.
   void fence();
 
 private:
@@ -52,7 +52,7 @@ private:
 };
 using ForeignPtr = std::shared_ptr<const Foreign>; ///< null: nothing
 
-/// What is known of one cluster alone.
+/// Returns knowledge of one cluster alone.
 ForeignPtr foreignOf(uint32_t cluster, const Known &known);
 void join(ForeignPtr &mine, const ForeignPtr &other);
 

@@ -189,12 +189,12 @@ struct Release {
   Clocks clocks;
   bool spread = false; ///< Abroad has it
 };
-/// What releases through a location say to other clusters.
+/// The message of the releases through a location to other clusters.
 struct Abroad {
   ForeignPtr wide;   ///< to an acquire in the scope of the GPU
   ForeignPtr narrow; ///< to others: as if nothing were out of scope
 };
-/// fence.sc before the writes of a location that a read may observe.
+/// The fence.sc before the writes of a location that a read may observe.
 struct FencesAt {
   std::map<uint32_t, FencesPtr> near; ///< for those of a cluster, its own
   ForeignPtr far;                     ///< for all, in the scope of the GPU

@@ -31,7 +31,7 @@ using namespace check;
 // fence.sc that come before
 //===----------------------------------------------------------------------===//
 
-/// Whether `fences` has all that `other` has.
+/// Returns whether `fences` has all that `other` has.
 static bool cover(const Fences &fences, const Fences &other) {
   return std::ranges::all_of(other, [&](const auto &entry) {
     const auto mine = fences.find(entry.first);
@@ -105,14 +105,14 @@ void acquireFences(ClusterState &cluster, const FenceEvent &event, WarpState &wa
   }
 }
 
-/// A write of the cluster, behind these fences.
+/// Adds the fences before a write of the cluster.
 void put(FencesAt &at, uint32_t cluster, const FencesPtr &fences) {
   join(at.near[cluster], fences);
   if (const auto far = fences->find(kGpu); far != fences->end())
     join(at.far, far->second);
 }
 
-/// Those that a read of the cluster observes.
+/// Returns the fences that a read of the cluster observes.
 FencesPtr observedBy(uint32_t cluster, const FencesAt &at) {
   const auto near = at.near.find(cluster);
   if (!at.far)
@@ -155,12 +155,13 @@ Scope scopeOf(const MemoryEvent &event) {
   return event.scope == Scope::None ? Scope::Sys : event.scope; // .volatile
 }
 
-/// From a release of the same cluster.
+/// Returns the distance from a release of the same cluster.
 Distance distanceOf(const Release &from, const WarpState &warp) {
   return from.rank != warp.rank ? OwnCluster : OwnCta;
 }
 
-/// Whether it and an acquire in scope `acquire` include each other's threads.
+/// Returns whether a release of the same cluster and an acquire in scope `acquire` include each
+/// other's threads.
 bool inScope(const Release &from, const WarpState &warp, Scope acquire) {
   return distanceOf(from, warp) <= reachOf(std::min(from.scope, acquire));
 }
@@ -176,7 +177,8 @@ void spread(const Release &release, Abroad &abroad) {
   join(abroad.wide, foreignOf(release.cluster, {clocks.generic, clocks.asyncGlobal, clocks.loose}));
 }
 
-/// What the releases at an address say to other clusters. Of many addresses only one asks.
+/// Returns what the releases at an address say to other clusters. Few addresses are asked: the
+/// answer is made then.
 const Abroad &abroadOf(ReleasesAt &at) {
   for (uint32_t cluster : at.fresh)
     for (Release &release : at.all[cluster])
@@ -220,7 +222,7 @@ bool HazardChecker::Impl::isReduction(uint32_t pc) const {
   return kernel && opcodeTable()[kernel->code[pc].row].base == "red";
 }
 
-/// From the releases through an address.
+/// Learns from the releases through an address.
 void HazardChecker::Impl::learn(ClusterState &cluster, const MemoryEvent &event, uint32_t lanes,
                                 const Learned &how, ReleasesAt &at) {
   WarpState &warp = cluster.warp(event.actor);

@@ -28,7 +28,7 @@ public:
     for (size_t i = 0, end = other.epochs.size(); i < end; ++i)
       mine[i] = mine[i] < theirs[i] ? theirs[i] : mine[i];
   }
-  /// Whether a join with `other` changes nothing.
+  /// Returns whether a join with `other` changes nothing.
   bool covers(const VectorClock &other) const {
     for (uint32_t slot = 0; slot < other.epochs.size(); ++slot)
       if (at(slot) < other.epochs[slot])

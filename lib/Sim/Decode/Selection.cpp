@@ -14,7 +14,7 @@ using namespace fp4::sim;
 
 namespace {
 
-/// An instruction whose effects are registers of the lanes that execute it.
+/// Returns whether all effects of an instruction are registers of the lanes that execute it.
 bool onlyComputes(const Insn &insn) {
   switch (insn.poison) {
   case PoisonRule::Parts:
@@ -36,7 +36,7 @@ class Ways {
 public:
   Ways(const Kernel &kernel, uint32_t branch) : kernel(kernel) { leave(branch); }
 
-  /// Follows the ways until they meet. False where one loops, or does more than compute.
+  /// Follows the ways until they meet. Returns false where one loops, or does more than compute.
   bool meet(Selection &selection) {
     constexpr unsigned kMost = 512; // instructions of a region
     for (unsigned n = 0; n < kMost && forward && places.size() > 1; ++n) {

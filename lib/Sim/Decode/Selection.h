@@ -16,8 +16,8 @@ struct Selection {
   bool carry = false; ///< CC.CF is among the results
 };
 
-/// The selection that the guard of the instruction at `pc` makes, if it is one: a forward branch
-/// without a loop behind it, or an instruction that only computes.
+/// Returns the selection that the guard of the instruction at `pc` makes. There is one for a
+/// forward branch without a loop behind it, and for an instruction that only computes.
 std::optional<Selection> findSelection(const Kernel &kernel, uint32_t pc);
 
 } // namespace fp4::sim

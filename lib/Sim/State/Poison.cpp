@@ -74,7 +74,7 @@ void Poison::endChoices(uint32_t pc, uint32_t lanes) {
   std::erase_if(choices, [](const Choice &choice) { return choice.lanes == 0; });
 }
 
-/// The results have all the poison that two values can differ by: the other one is not known.
+/// Poisons all bits of the results: the values of the other way are not known.
 void Poison::endChoice(const Choice &choice, uint32_t lanes) {
   for (const Operand &o : choice.selection->results) {
     std::byte *shadow = shadows.bytes() + o.offset;

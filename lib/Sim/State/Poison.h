@@ -27,7 +27,7 @@ public:
   /// Shadows of bank 0, and of bank 1, whose constants have no poison.
   std::byte *registers() const { return shadows.bytes(); }
   const std::byte *constants() const { return zeros.bytes(); }
-  /// Whether any register has poison, or will have.
+  /// Returns whether any register has poison, or will have.
   bool any() const { return !origins.empty() || !choices.empty(); }
   /// Whether the register that begins at `offset` of bank 0 has.
   bool has(uint32_t offset) const { return marks[offset / 4 / 64] >> (offset / 4 % 64) & 1; }
@@ -46,11 +46,11 @@ public:
   void clear(const Operand &o, uint32_t lanes);
 
   // --- Guards that have poison, and choose between values ---------------------------------------
-  /// What the guard of the instruction at `pc` selects, or null where it decides more than values.
+  /// Returns the selection of the guard at `pc`, or null where the guard decides more than values.
   const Selection *selectionAt(uint32_t pc);
-  /// In `lanes` the guard has poison: its results have it too, where the ways meet.
+  /// Notes that the guard has poison in `lanes`: the results get it where the ways meet.
   void choose(const Selection &selection, uint32_t lanes, const Origins &from);
-  /// `lanes` go on at `pc`, where ways may meet.
+  /// Ends the choices of `lanes` whose ways meet at `pc`.
   void meet(uint32_t pc, uint32_t lanes) {
     if (!choices.empty())
       endChoices(pc, lanes);

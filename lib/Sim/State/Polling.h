@@ -40,7 +40,7 @@ class PolledPlaces {
 public:
   /// No loop reads more than `most` places.
   explicit PolledPlaces(size_t most) : most(most) {}
-  /// What an access says of the loop that makes it.
+  /// The meaning of an access for the loop that makes it.
   enum class Access : uint8_t {
     Changes, ///< it writes what was not there: nothing is noted
     Looks,   ///< its places were noted; they hold what they held before
@@ -52,8 +52,8 @@ public:
   std::vector<PolledPlace> list() const;
 
 private:
-  /// Whether the place can be watched and holds what it held when it was noted before. The host may
-  /// change its own memory, and nobody says when it does.
+  /// Returns whether the place can be watched and holds what it held when it was noted before. The
+  /// host may change its own memory, and nobody says when it does.
   bool notePlace(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
 
   size_t most;

@@ -1,4 +1,4 @@
-//===- ForeignTest.cpp - What is known of other clusters ------------------===//
+//===- ForeignTest.cpp - Knowledge about other clusters -------------------===//
 #include "Sim/Check/Foreign.h"
 #include <gtest/gtest.h>
 #include <map>
@@ -8,7 +8,7 @@ using namespace fp4::sim::check;
 
 namespace {
 
-/// What a Foreign means, without sharing.
+/// The meaning of a Foreign, without sharing.
 using Plain = std::map<uint32_t, Known>;
 
 Known knownOf(uint32_t slot, uint32_t epoch) {

@@ -5,8 +5,8 @@
 
 namespace fp4::sim {
 
-/// `lanes` come to an instruction of a warp that has poison. False after cx.fail: the guard has
-/// poison, and decides more than the values of registers.
+/// Prepares an instruction of a warp that has poison for `lanes`. Returns false after cx.fail: the
+/// guard has poison, and decides more than the values of registers.
 bool beginPoisoned(ExecContext &cx, const Insn &insn, uint32_t lanes);
 
 /// Executes an instruction in a warp that has poison: a use of it is an error, else it goes on into

@@ -304,7 +304,7 @@ std::optional<Difference> findDifference(TicketQueue &queue, const MmaRequest &m
   return std::nullopt;
 }
 
-/// Of metadata: which copy counts for which columns is not known.
+/// Checks the copies of metadata: it is not known which of them counts for which columns.
 Status checkCopies(TicketQueue &queue, const MmaRequest &mma, uint32_t rank, hw::TmemAddress at,
                    unsigned columns, std::string_view name) {
   const auto found = findDifference(queue, mma, rank, at, columns);

@@ -93,7 +93,8 @@ Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
 struct PartOfD {
   unsigned copy = 0, first = 0, columns = 0;
 };
-/// Every part of the data path reads the rows of A from its own lanes. One part where they agree.
+/// Returns the parts of D. Every part of the data path reads the rows of A from lanes of its own;
+/// there is one part where the copies agree.
 std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member);
 
 /// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, or 48. B:
