@@ -135,9 +135,9 @@ def program(p: Problem, plan: str = "") -> str:
     y = f"tensor<{p.m}x{p.n}x{p.result}>"
     attributes = [f"format = #fp4.format<{p.format}>"]
     attributes += [f"groups = array<i64: {', '.join(map(str, p.groups))}>"] if p.groups else []
-    attributes += ["arithmetic = #fp4.product_arithmetic<fma>"] if p.kind == "GEMV" else []
+    attributes += ["arithmetic = #fp4.matmul_arithmetic<fma>"] if p.kind == "GEMV" else []
     attributes += [p.more] if p.more else []
-    attributes += [f"fp4.plan = #fp4.plan<tile_product, {plan}>"] if plan else []
+    attributes += [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] if plan else []
     arguments = f"%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}"
     operands, operand_types = "%a scaled %sa, %b scaled %sb", f"{a}, {sa}, {b}, {sb}"
     body = ""

@@ -13,7 +13,7 @@ source "$(dirname "$0")"/measuring.sh
 shapes=${SHAPES:-8192x8192:1,2,4 7168x16384:1,2,4 4096x7168:1,2,4,8}
 tiles="8x128 16x128 32x128 64x128 96x128 128x128 64x256 256x128"
 if [ "$1" = pack ]; then
-  begin_pack "$2" "$3" fp8_products.py
+  begin_pack "$2" "$3" fp8_gemms.py
   for shape in $shapes; do
     IFS=:x read -r n k splits <<<"$shape"
     weights="tensor<$((n / 128))x$((k / 128))x8704xi8, #fp4.weight_layout<wgmma>>"
@@ -31,7 +31,7 @@ X
         if [ "$rows" -gt 64 ] && [ "$split" -gt 2 ]; then continue; fi
         depth=256
         if [ "$rows" = 256 ]; then depth=128; fi # whose weights threads hold
-        plan="tile_product, tile = [$rows, $columns, $depth]"
+        plan="tile_gemm, tile = [$rows, $columns, $depth]"
         if [ "$rows" -gt 64 ] || [ "$columns" -gt 128 ] || [ "$split" = 1 ]; then
           emit "$file" "${file}_t$tile" --plan "$plan" || exit
           continue
@@ -39,7 +39,7 @@ X
         emit "$file" "${file}_t$tile" --plan "$plan, cluster = [$split, 1]" || exit
         emit "$file" "${file}_t${tile}_workspace" --plan "$plan, cluster = [1, 1]" || exit
       done
-      [ "$split" -gt 1 ] || emit "$file" "${file}_t256x128_ahead" --plan "tile_product, tile = [128, 256, 128], swap" || exit
+      [ "$split" -gt 1 ] || emit "$file" "${file}_t256x128_ahead" --plan "tile_gemm, tile = [128, 256, 128], swap" || exit
     done
   done
   exit
@@ -58,6 +58,6 @@ for rows in "$@"; do
       done
     done
     IFS=:x read -r n k _ <<<"$shape"
-    if has_torch; then python3 fp8_products.py "$rows" "$n" "$k"; fi
+    if has_torch; then python3 fp8_gemms.py "$rows" "$n" "$k"; fi
   done
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Products whose plan has clusters of two pairs, beside the plan that they would have without, in the simulator.
+"""GEMMs whose plan has clusters of two pairs, beside the plan that they would have without, in the simulator.
 
   benchmarks/clusters.py [--build BUILD] [--sample 24] [--seed 1]
 

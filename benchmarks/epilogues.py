@@ -139,7 +139,7 @@ def program(e: Epilogue, m: int, n: int, k: int, plan: str) -> str:
         recipe = "transformer_engine" if e.codes == "nvfp4" else "ocp_rceil"
         attributes += [f"quantize_recipe = #fp4.recipe<{recipe}>", f"quantize_outputs = #fp4.outputs<{e.outputs}>"]
     attributes += ["with_amax"] if e.amax else []
-    attributes += [f"fp4.plan = #fp4.plan<tile_product, {plan}>"] if plan else []
+    attributes += [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] if plan else []
     found = results_of(e, m, n)
     names = ", ".join(f"%r#{i}" for i in range(len(found))) if len(found) > 1 else "%r"
     return (f"func.func @f({', '.join(f'%{name}: {kind}' for name, kind in given.items())}) -> ({', '.join(found)}) {{\n"

@@ -36,7 +36,7 @@ func.func @experts(%x: tensor<${m}x${k}xbf16>, %w: $weights) -> tensor<${m}x${n}
 X
       emit "$file" "$file" || exit
       for tile in "8, 128, 256" "16, 128, 256" "32, 128, 256" "64, 128, 256" "128, 128, 128" "256, 128, 64"; do
-        emit "$file" "${file}_tile${tile%%,*}" --plan "tile_product, tile = [$tile]" || exit
+        emit "$file" "${file}_tile${tile%%,*}" --plan "tile_gemm, tile = [$tile]" || exit
       done
     done
   done

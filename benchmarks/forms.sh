@@ -59,7 +59,7 @@ func.func @product(%a: $a, %s: $s, %b: $b, %t: $t) -> $y {
 X
 }
 
-# gated M N K: two GEMMs of one lhs, multiplied, in MXFP4 with tiled scales.
+# gated M N K: a dual GEMM whose results are multiplied, in MXFP4 with tiled scales.
 gated() {
   types mxfp4 "$@"
   local q="tensor<$1x$2xf4E2M1FN>" r="tensor<$1x$(($2 / 32))xf8E8M0FNU, $tiled>"
@@ -107,7 +107,7 @@ if [ "$1" = pack ]; then
   done
   for m in 64 256 1024; do
     gated $m 4096 4096 | write gated_$m
-    gated $m 4096 4096 | write straight_$m --plan "tile_product, tile = [128, 128, 128]"
+    gated $m 4096 4096 | write straight_$m --plan "tile_gemm, tile = [128, 128, 128]"
     product mxfp4 $m 4096 4096 | write one_$m
     joined $m 4096 | write joined_$m
   done

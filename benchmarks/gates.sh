@@ -102,9 +102,9 @@ if [ "$1" = pack ]; then
     emit "gates_$m" "gates_$m" || exit
     emit "gates_${m}_parts" "gates_${m}_parts" || exit
     for tile in "8, 128, 256" "16, 128, 256" "32, 128, 256" "64, 128, 256" "128, 128, 128"; do
-      emit "gates_$m" "gates_${m}_tile${tile%%,*}" --plan "tile_product, tile = [$tile]" || exit
+      emit "gates_$m" "gates_${m}_tile${tile%%,*}" --plan "tile_gemm, tile = [$tile]" || exit
     done
-    emit "gates_$m" "gates_${m}_tile32_two" --plan "tile_product, tile = [32, 128, 256], resident = 2" || exit
+    emit "gates_$m" "gates_${m}_tile32_two" --plan "tile_gemm, tile = [32, 128, 256], ctas_per_sm = 2" || exit
   done
   exit
 fi

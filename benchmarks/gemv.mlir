@@ -6,21 +6,21 @@ func.func @gemv_7168x16384(%a: tensor<1x16384xf4E2M1FN>, %b: tensor<7168x16384xf
   %sa = fp4.swizzle_scales %la : tensor<1x1024xf8E4M3FN> -> tensor<1x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<7168x1024xf8E4M3FN> -> tensor<7168x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<1x16384xf4E2M1FN>, tensor<1x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<7168x16384xf4E2M1FN>, tensor<7168x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x7168xbf16>
   return %y : tensor<1x7168xbf16>
 }
 
 func.func @gemv_4096x7168x8(%a: tensor<8x7168xf4E2M1FN>, %b: tensor<32768x7168xf4E2M1FN>, %sa: tensor<114688x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %sb: tensor<3670016x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1, 1, 1, 1, 1>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1, 1, 1, 1, 1>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x7168xf4E2M1FN>, tensor<114688x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<32768x7168xf4E2M1FN>, tensor<3670016x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x4096xbf16>
   return %y : tensor<8x4096xbf16>
 }
 
 func.func @gemv_7168x2048x4(%a: tensor<4x2048xf4E2M1FN>, %b: tensor<28672x2048xf4E2M1FN>, %sa: tensor<16384x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %sb: tensor<917504x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x7168xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x2048xf4E2M1FN>, tensor<16384x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<28672x2048xf4E2M1FN>, tensor<917504x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x7168xbf16>
   return %y : tensor<4x7168xbf16>
 }
@@ -29,7 +29,7 @@ func.func @gemv_8192x8192(%a: tensor<1x8192xf4E2M1FN>, %b: tensor<8192x8192xf4E2
   %sa = fp4.swizzle_scales %la : tensor<1x512xf8E4M3FN> -> tensor<1x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x512xf8E4M3FN> -> tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<1x8192xf4E2M1FN>, tensor<1x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
@@ -38,7 +38,7 @@ func.func @rows2_8192x8192(%a: tensor<2x8192xf4E2M1FN>, %b: tensor<8192x8192xf4E
   %sa = fp4.swizzle_scales %la : tensor<2x512xf8E4M3FN> -> tensor<2x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x512xf8E4M3FN> -> tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<2x8192xf4E2M1FN>, tensor<2x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<2x8192xbf16>
   return %y : tensor<2x8192xbf16>
 }
@@ -47,7 +47,7 @@ func.func @rows4_8192x8192(%a: tensor<4x8192xf4E2M1FN>, %b: tensor<8192x8192xf4E
   %sa = fp4.swizzle_scales %la : tensor<4x512xf8E4M3FN> -> tensor<4x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x512xf8E4M3FN> -> tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x8192xf4E2M1FN>, tensor<4x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8192xbf16>
   return %y : tensor<4x8192xbf16>
 }
@@ -56,7 +56,7 @@ func.func @rows8_8192x8192(%a: tensor<8x8192xf4E2M1FN>, %b: tensor<8192x8192xf4E
   %sa = fp4.swizzle_scales %la : tensor<8x512xf8E4M3FN> -> tensor<8x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x512xf8E4M3FN> -> tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x8192xf4E2M1FN>, tensor<8x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8192xbf16>
   return %y : tensor<8x8192xbf16>
 }
@@ -65,7 +65,7 @@ func.func @gemv_7168x16384_mxfp4(%a: tensor<1x16384xf4E2M1FN>, %b: tensor<7168x1
   %sa = fp4.swizzle_scales %la : tensor<1x512xf8E8M0FNU> -> tensor<1x512xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<7168x512xf8E8M0FNU> -> tensor<7168x512xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<1x16384xf4E2M1FN>, tensor<1x512xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<7168x16384xf4E2M1FN>, tensor<7168x512xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x7168xbf16>
   return %y : tensor<1x7168xbf16>
 }
@@ -74,7 +74,7 @@ func.func @rows8_8192x8192_mxfp4(%a: tensor<8x8192xf4E2M1FN>, %b: tensor<8192x81
   %sa = fp4.swizzle_scales %la : tensor<8x256xf8E8M0FNU> -> tensor<8x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x256xf8E8M0FNU> -> tensor<8192x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x8192xf4E2M1FN>, tensor<8x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8192xbf16>
   return %y : tensor<8x8192xbf16>
 }

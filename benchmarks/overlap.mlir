@@ -1,6 +1,6 @@
-// Programs of several kernels, to time with and without --overlap-launches:
+// Programs of several kernels, to time with and without --pdl:
 //   fp4-runner benchmarks/overlap.mlir --emit=so -o plain.so
-//   fp4-runner benchmarks/overlap.mlir --overlap-launches --emit=so -o overlapped.so
+//   fp4-runner benchmarks/overlap.mlir --pdl --emit=so -o overlapped.so
 //   fp4-run plain.so --function linear --shape 64 --benchmark --json plain.json; fp4-run overlapped.so ...
 // The row of the program counts, not those of its kernels.
 
@@ -28,7 +28,7 @@ func.func @token(%x: tensor<1x4096xbf16>, %qw: tensor<4096x4096xf4E2M1FN>, %tw: 
   %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}
       : (tensor<1x4096xbf16>) -> (tensor<1x4096xf4E2M1FN>, tensor<1x128xf8E8M0FNU>)
   %t = fp4.swizzle_scales %s : tensor<1x128xf8E8M0FNU> -> tensor<1x128xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %q scaled %t, %qw scaled %tw {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %y = fp4.blockscaled_matmul %q scaled %t, %qw scaled %tw {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<1x4096xf4E2M1FN>, tensor<1x128xf8E8M0FNU, #tiled>, tensor<4096x4096xf4E2M1FN>, tensor<4096x128xf8E8M0FNU, #tiled>) -> tensor<1x4096xbf16>
   return %y : tensor<1x4096xbf16>
 }

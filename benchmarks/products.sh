@@ -20,7 +20,7 @@ func.func @$name(%a: tensor<?x$data> {fp4.dims = ["M", "K"]}, %sa: tensor<?x$sca
 }
 X
     for tile in 128x128 128x256 256x128; do
-      emit "$name" "${name}_$tile" --plan "tile_product, tile = [${tile/x/, }, 128]" || exit
+      emit "$name" "${name}_$tile" --plan "tile_gemm, tile = [${tile/x/, }, 128]" || exit
     done
   done
   exit

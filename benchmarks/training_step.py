@@ -56,7 +56,7 @@ def kernels(report):
     return sorted(rows, key=lambda row: row[0] != "program")
 
 
-def time_products(m, n, k, samples=40, sets=2):
+def time_gemms(m, n, k, samples=40, sets=2):
     """Medians of microseconds of the GEMMs Y, dX and dW, and of the three in a row."""
     import torch
 
@@ -83,9 +83,9 @@ def time_products(m, n, k, samples=40, sets=2):
 
 def main():
     m, n, k = sizes()
-    before = time_products(m, n, k)
+    before = time_gemms(m, n, k)
     report = json.loads(capture(["./fp4-run", LIBRARY, "--device", "cuda", "--benchmark", "--json"]))
-    after = time_products(m, n, k)
+    after = time_gemms(m, n, k)
     cublas = {name: math.sqrt(before[name] * after[name]) for name in before}
     rows = kernels(report)
     for verdict in report["verdicts"]:

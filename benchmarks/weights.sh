@@ -37,10 +37,10 @@ func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights
 X
         for rows in 8 16 32 64 128 256; do
           if [ "$rows" -gt 128 ] && [ "$split" -gt 2 ]; then continue; fi
-          plan="tile_product, tile = [$rows, 128, 256]"
-          if [ "$rows" -gt 64 ]; then plan="tile_product, tile = [$rows, 128, 128]"; fi
+          plan="tile_gemm, tile = [$rows, 128, 256]"
+          if [ "$rows" -gt 64 ]; then plan="tile_gemm, tile = [$rows, 128, 128]"; fi
           if [ "$rows" = 128 ]; then
-            wide="tile_product, tile = [128, 256, 128]"
+            wide="tile_gemm, tile = [128, 256, 128]"
             if [ "$split" = 1 ]; then wide="$wide, schedule = #pipe.static_persistent<panels<4>>"; fi
             emit "$file" "${file}_m${rows}_wide" --plan "$wide" || exit
           fi

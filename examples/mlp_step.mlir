@@ -4,7 +4,7 @@
 //   dH = dY * W2     dW2 = dY^T * H     dP = dH .* silu'(P)     dX = dP * W1     dW1 = dP^T * X
 //
 //   fp4-runner examples/mlp_step.mlir                   run and check
-//   utils/mlp_step.py                                   launches and bytes beside TransformerEngine's
+//   validation/mlp_step.py                                   launches and bytes beside TransformerEngine's
 //
 // Written in plain operations. X, H, dY and dP are quantized along rows, and transformed (random Hadamard signs) along
 // columns, gradients stochastically; W1 and W2 in blocks of 16 x 16. fp4-fuse makes 25 kernels.

@@ -2,7 +2,7 @@
 set(FP4_PREBUILT "" CACHE PATH "The build tree whose files are packaged")
 if(NOT EXISTS "${FP4_PREBUILT}/cmake_install.cmake")
   message(FATAL_ERROR "FP4_PREBUILT must name a build tree of fp4, but got '${FP4_PREBUILT}'\n"
-    "note: utils/build_wheels.py --build DIR builds it first and passes its name")
+    "note: packages/build_wheels.py --build DIR builds it first and passes its name")
 endif()
 
 # fp4_package(COMPONENT): the files of the component, under site-packages.

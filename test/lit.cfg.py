@@ -48,7 +48,7 @@ for tool in ["FileCheck", "not", "count", "mlir-opt", "mlir-translate", "split-f
 
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
-# Counts of machine instructions (utils/sass_count.py); utils/setup.sh fetches it.
+# Counts of machine instructions (validation/sass_count.py); utils/setup.sh fetches it.
 if shutil.which("nvdisasm") or os.path.exists(os.path.join(config.fp4_build_dir, "toolchain", "nvdisasm")):
     config.available_features.add("nvdisasm")
 # The page of fp4-runner --explore is clicked where there is a browser.

@@ -26,6 +26,13 @@ inline bool printHelp(llvm::ArrayRef<char *> arguments, llvm::StringRef screen) 
   return asks;
 }
 
+/// Makes --version print the version of `tool` and of the LLVM beneath it.
+inline void setVersion(llvm::StringRef tool) {
+  llvm::cl::SetVersionPrinter([tool](llvm::raw_ostream &out) {
+    out << versionText(tool) << "\nLLVM " << LLVM_VERSION_STRING << "\n";
+  });
+}
+
 /// Turns --help-all into LLVM's --help. `arguments` are those of main.
 inline void askForAllOptions(llvm::MutableArrayRef<char *> arguments) {
   static char help[] = "--help";

@@ -8,7 +8,7 @@ FP4_PACKAGES=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools cmake ninja-build
   libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev python3 python3-numpy python3-pip python3-venv)
-FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that notebook/Evidence.md speaks of
+FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that notebook/evidence.md speaks of
 FP4_NVDISASM_WHEEL="nvidia-cuda-nvdisasm==13.2.78"   # the first release with a wheel of its own
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
@@ -51,7 +51,11 @@ choose_python() {
 build() {
   [ -f build/build.ninja ] || cmake --preset release >build/configure.log 2>&1 ||
     { cat build/configure.log; return 1; }
-  ninja -C build --quiet "$@"
+  if [ -t 1 ]; then # one line that changes: how much is done, and the seconds so far
+    NINJA_STATUS="[%p after %e s] " ninja -C build "$@"
+  else
+    ninja -C build --quiet "$@"
+  fi
 }
 
 mkdir -p build

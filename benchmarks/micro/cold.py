@@ -50,7 +50,7 @@ class Before:
     """The work of other launches on the caches before the launch that is timed."""
 
     def __init__(self, device: Device, out: int, quick: bool) -> None:
-        self.device, self.out, self.sms = device, out, device.multiprocessors()
+        self.device, self.out, self.sms = device, out, device.sms()
         self.pages = 16 if quick else 32768
         self.pool = device.allocate(self.pages * PAGE)
         self.flushed = (4 if quick else 160) * MIB
@@ -92,7 +92,7 @@ def pages(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     kernels = {"loads": device.load(READ), "bulk copies": device.load(COPY, shared=PIECE + 64)}
     empty = device.load(ptx.kernel(["out"], "", ""))
     for name, first in before.cases(quick).items():
-        nothing = timed(queue, lambda: empty(device.multiprocessors(), 128, out), first, quick)
+        nothing = timed(queue, lambda: empty(device.sms(), 128, out), first, quick)
         yield {"name": f"empty kernel {name}, between two events", "value": round(nothing, 2), "unit": "us"}
         for how, kernel in kernels.items():
             for blocks in (4,) if quick else (4, 32, 128, 512):
@@ -130,7 +130,7 @@ def maps(number: int, use: bool, cluster: int = 1) -> str:
 
 def works(device: Device, out: int, before: Before, quick: bool) -> dict[str, Callable[[], Any]]:
     """Launches of which the caches of code, of parameters and of tensor maps are what differs."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     empty, cluster = (device.load(ptx.kernel(["out"], "", "", cluster=c)) for c in (1, 2))
     large = device.load(ptx.kernel(["out"], "", ""), shared=200 * 1024)
     many = device.load(parameters(4000))

@@ -117,7 +117,7 @@ STEP:
 
 def feed(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Measures what L2 delivers to threads: to one SM, and to all SMs data that each one, several or all ask for."""
-    all_of_them = device.multiprocessors()
+    all_of_them = device.sms()
     source = device.allocate(all_of_them * REGION)
     rounds = 2 if quick else 20
     for loads in (False, True):

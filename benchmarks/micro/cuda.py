@@ -59,7 +59,7 @@ class Device:
         self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
         return value.value
 
-    def multiprocessors(self) -> int:
+    def sms(self) -> int:
         return self.attribute(16)
 
     def target(self) -> str:

@@ -34,7 +34,7 @@ AGAIN: .pragma "nounroll";
 def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """The first pass of a launch and later ones: behind a launch of the same code, behind one of much other code, which
     replaces it in the caches of an SM, and behind reads of more than L2 holds."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     other = device.load(passes(1024 if quick else 20000))
     memory = device.allocate((4 if quick else 160) * MIB)
     befores = {"behind itself": lambda: None, "behind other code": lambda: other(sms, 128, out),
@@ -74,7 +74,7 @@ def once(count: int, loads: bool) -> str:
 def flow(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """CTAs that execute the code once and end, so that warps are at all places of it: clocks of a scheduler for each
     instruction, from launches of eight and of sixteen CTAs for each that fits."""
-    sms, gigahertz = device.multiprocessors(), 1.98
+    sms, gigahertz = device.sms(), 1.98
     for count in (128, 512) if quick else LENGTHS:
         kernels = {}
         for threads, resident in ((128, 1), (128, 2), (128, 4), (128, 8), (128, 16), (256, 8), (512, 4)):

@@ -75,7 +75,7 @@ def ladder(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 def replacement(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """CTAs that wait a while, one or some at a time on an SM: what lies between one and the next."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     body = """  .reg .b64 %begin, %now; .reg .pred %q;
   mov.u64 %begin, %clock64;
 WAIT: mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %now, %cycles; @%q bra WAIT;"""
@@ -96,7 +96,7 @@ WAIT: mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %now, 
 def starts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Measures when the CTAs of a grid that fits begin, by the global timer, which has its own
     resolution."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     body = """  .reg .b64 %begin, %now, %at; .reg .b32 %b, %t; .reg .pred %q;
   mov.u64 %begin, %globaltimer; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;
   setp.eq.u32 %q, %t, 0; mul.wide.u32 %at, %b, 8; add.u64 %at, %at, %out; @%q st.global.u64 [%at], %begin;
@@ -117,7 +117,7 @@ WAIT: mov.u64 %now, %globaltimer; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %n
 
 def atomics(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Launches whose CTAs each do some atomic operations on one word, or on a word of a line of their own."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     cases = {"maximum without its result": "red.global.max.u32 [%at], %t;", "maximum": "atom.global.max.u32 %r, [%at], %t;",
              "maximum, then a counter with acq_rel": "atom.global.max.u32 %r, [%at], %t; "
                                                      "atom.acq_rel.gpu.global.inc.u32 %r, [%at+4], 0x7fffffff;"}

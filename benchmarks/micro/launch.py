@@ -9,7 +9,7 @@ from cuda import Device
 
 
 def launches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    sms = device.multiprocessors()
+    sms = device.sms()
     empty = device.load(ptx.kernel(["out"], "", ""))
     count = 10 if quick else 1000
     for grid, block in ((1, 32), (sms, 128), (sms, 1024), (8 * sms, 256)):

@@ -37,7 +37,7 @@ def stream(load: str, store: bool) -> str:
 
 def bandwidth(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Measures the bandwidth of the whole chip, by threads."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     cases = [("L2 read", 16 * MIB, "ld.global.cg", False), ("L2 read", 32 * MIB, "ld.global.cg", False),
              ("device memory read", 2048 * MIB, "ld.global.nc", False),
              ("device memory copy", 1024 * MIB, "ld.global.nc", True), ("L2 copy", 8 * MIB, "ld.global.cg", True)]
@@ -120,7 +120,7 @@ BULK = "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%ds
 
 def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """cp.async.bulk: the latency of one, cold and from L2, and the rate by size and copies in flight."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     kernel = device.load(ring(BULK), shared=200 * 1024)
     memory = device.allocate(sms * 2 * MIB)
     scratch = device.allocate(80 * MIB)
@@ -211,7 +211,7 @@ END:
 def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """CTAs of a cluster that all want the same bytes from L2: each copies all of them, or its part to all. Clusters of 4 may
     find room on 124 SMs alone. Then 31 of them run at a time, and no more are launched."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     run, count = 128 << 10, 64 if quick else 512
     memory = device.allocate(sms * run)
     for cluster in (2, 4):
@@ -225,7 +225,7 @@ def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]
                 words = device.read(out, 2 * grid)
                 clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(grid)) / grid
                 yield {"name": f"{size} B for clusters of {cluster}, {how}, {stages} in flight, from L2",
-                       "value": round(size * count / clocks, 2), "unit": "B/clk/SM", "multiprocessors": grid}
+                       "value": round(size * count / clocks, 2), "unit": "B/clk/SM", "sms": grid}
 
 
 def box_kernel(device: Device) -> Kernel:
@@ -240,7 +240,7 @@ def box_kernel(device: Device) -> Kernel:
 
 def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """cp.async.bulk.tensor of rows of 128 bytes, by the number of rows."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     rows = 1 << 14
     memory = device.allocate(128 * rows)  # a column of 64 bf16, which stays in L2
     kernel = box_kernel(device)
@@ -307,7 +307,7 @@ def clock(device: Device, out: int) -> Iterator[dict[str, Any]]:
     code = code.replace("  xor.b32 %sink, %sink, %r;", "  mov.b32 %r, %f; xor.b32 %sink, %sink, %r;\n  mov.u64 %n1, %globaltimer;")
     code = code.replace("  setp.eq.u32 %first, %sink", "  @%first st.global.v2.u64 [%out + 512], {%n0, %n1};\n  setp.eq.u32 %first, %sink")
     kernel = device.load(code)
-    kernel(device.multiprocessors(), 32, out, 100000, 0x7FFFFFFF)
+    kernel(device.sms(), 32, out, 100000, 0x7FFFFFFF)
     device.synchronize()
     words = device.read(out, 66)
     if words[65] == words[64]:

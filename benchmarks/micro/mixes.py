@@ -40,7 +40,7 @@ LOOP:
 def mixes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Launches of a graph that read and write other buffers than those before. The rate is of what a launch takes longer than a
     shorter one."""
-    grid = device.multiprocessors() * BLOCKS
+    grid = device.sms() * BLOCKS
     unit = grid * THREADS * 16 * PIECES  # 66 MiB of an H200
     lengths = (1, 2) if quick else (1, 2, 8)
     pool = device.allocate(max(lengths) * unit if quick else POOL)

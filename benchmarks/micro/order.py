@@ -89,7 +89,7 @@ STAMP = """  .reg .b32 %sm; .reg .b64 %c, %g, %i;
 
 def clocks(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """The clock of SMs under such kernels: between two readings of it and of the timer around 200 launches."""
-    size, sms = (2 if quick else 128) * MIB, device.multiprocessors()
+    size, sms = (2 if quick else 128) * MIB, device.sms()
     pool = device.allocate(size * 5 // 4)
     stamp = device.load(ptx.kernel(["to"], "", STAMP))
     for kind, count, loads in (("fp32", 0, True), ("fp32", 192, True), ("fp32", 256, True), ("fp32", 512, True),

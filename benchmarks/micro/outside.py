@@ -133,7 +133,7 @@ def measure(device: Device, kernel: Kernel, out: int, memory: int, box: Box, blo
 
 
 def outside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    sms, count = device.multiprocessors(), 64 if quick else 2048
+    sms, count = device.sms(), 64 if quick else 2048
     memory = device.allocate(4 * COLUMNS * 256)
     kernel = device.load(box_ring(), shared=STAGES * STAGE_BYTES + 1024)
     for box in cases():

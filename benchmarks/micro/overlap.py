@@ -71,7 +71,7 @@ def settled(device: Device, code: Kernel, how: str, memory: int, blocks: int, pi
     begins = [min(block[1] for block in launch) - end for launch, end in zip(of[1:], ends)]
     lasts = [max(block[1] for block in launch) - end for launch, end in zip(of[1:], ends)]
     waits = [statistics.median(block[2] for block in launch) - end for launch, end in zip(of[1:], ends)]
-    return {"value": round(statistics.median(steps) / 1e3, 2), "unit": "us", "multiprocessors with two": sorted(doubles),
+    return {"value": round(statistics.median(steps) / 1e3, 2), "unit": "us", "SMs with two": sorted(doubles),
             "ns from the end before to the first block, the last, the end of their waits":
                 [round(statistics.median(values)) for values in (begins, lasts, waits)],
             "ns of a block": [round(statistics.median(block[3] - block[2] for launch in of for block in launch)),
@@ -79,7 +79,7 @@ def settled(device: Device, code: Kernel, how: str, memory: int, blocks: int, pi
 
 
 def overlap(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    memory = device.allocate(65536 * 2 * device.multiprocessors())
+    memory = device.allocate(65536 * 2 * device.sms())
     variants = {"alone": kernel(device, False), "waits": kernel(device, False), "early": kernel(device, True)}
     for blocks in (66, 112, 128, 132, 224, 264):
         for pieces in (4,) if quick else (8, 32):

@@ -56,7 +56,7 @@ def measure(device: Device, kernel: Kernel, out: int, memory: int, blocks: int, 
 
 def prefetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     kernel = device.load(ptx.kernel(["out", "far", "near", "total", "piece", "own"], "", BODY), shared=COPY + 1024)
-    sms = device.multiprocessors()
+    sms = device.sms()
     room = LAUNCHES * sms * MOST + sms * COPY
     memory = device.allocate(room)
     scratch, flush = device.allocate(160 * MIB), device.load(stream("ld.global.cg", False))

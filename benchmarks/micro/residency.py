@@ -45,7 +45,7 @@ def most_together(runs: list[tuple[int, int]]) -> int:
 
 
 def count(device: Device, code: Kernel, warps: int, nanoseconds: int) -> dict[str, Any]:
-    blocks = 8 * device.multiprocessors()
+    blocks = 8 * device.sms()
     notes = device.allocate(4096 + 32 * warps * blocks)
     code(blocks, 32 * warps, notes, nanoseconds)
     device.synchronize()

@@ -120,7 +120,7 @@ def main() -> int:
     if options.list:
         print("\n".join(sections(device, out, True)))
         return 0
-    print(f"{device.name()}, {device.multiprocessors()} multiprocessors")
+    print(f"{device.name()}, {device.sms()} SMs")
     table, failed = [], False
     for name, section in sections(device, out, options.quick).items():
         if options.only and not name.startswith(options.only):

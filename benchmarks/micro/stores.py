@@ -140,7 +140,7 @@ BOXES = ((128, 128, 3), (128, 128, 0), (64, 128, 2), (64, 128, 0), (32, 128, 1),
 def flush(device: Device) -> Any:
     """Reads 128 MiB, so that L2 has nothing else."""
     kernel, scratch = device.load(memory.stream("ld.global.cg", False)), device.allocate(144 * MIB)  # its last step is whole
-    return lambda out: kernel(device.multiprocessors(), 1024, scratch, out, 128 * MIB, 1)
+    return lambda out: kernel(device.sms(), 1024, scratch, out, 128 * MIB, 1)
 
 
 def latencies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
@@ -170,7 +170,7 @@ def latencies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]
 
 def queues(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Groups that are issued at once: when each has read its source, and when it is written."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     into = device.allocate(1024 * MIB)
     for target in [Target(device, into, size) for size in (1024, 4096, 16384)] + \
             [Target(device, into, 0, *box) for box in ((128, 128, 3), (64, 128, 2), (32, 128, 0))]:
@@ -191,7 +191,7 @@ def queues(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 def rates(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Bytes that are stored in a clock, by one SM alone and by all."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     into = device.allocate(1056 * MIB)
     clear = flush(device)
     cases = [(Target(device, into, size), n) for size, n in
@@ -226,7 +226,7 @@ def one(device: Device, out: int, kernel: Kernel, target: Target, in_flight: int
 
 def of_bursts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Does L2 take a burst faster than device memory takes lines all the time, if there is a rest after each?"""
-    sms, size = device.multiprocessors(), 16384
+    sms, size = device.sms(), 16384
     into = device.allocate(1056 * MIB)
     for groups in (2, 8):
         kernel = device.load(bursts(groups), shared=200 * KIB)
@@ -266,7 +266,7 @@ def times_of_stores(device: Device, out: int, kernel: Kernel, threads: int, into
                     quick: bool) -> Iterator[tuple[str, int, float, int]]:
     """Times a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, with one CTA and with one for each SM. Yields
     the place of the stores, CTAs, bytes a clock and SM, and clocks from the last store to the end."""
-    for blocks in (1, device.multiprocessors()):
+    for blocks in (1, device.sms()):
         for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
             count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
             if run > MIB and not quick:
@@ -413,7 +413,7 @@ END:"""
 def beside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """For so many cycles one thread of each SM loads lines that L2 has, 4 pieces in flight, and one stores
     such lines: one of the two, and both."""
-    sms, run, cycles = device.multiprocessors(), 128 * KIB, 4000 if quick else 300000
+    sms, run, cycles = device.sms(), 128 * KIB, 4000 if quick else 300000
     source, into = device.allocate(sms * run), device.allocate(sms * run)
     kernel = device.load(ptx.kernel(["out", "from", "into", "bytes", "span", "cycles", "loads", "stores"], "", BESIDE),
                          shared=200 * KIB)

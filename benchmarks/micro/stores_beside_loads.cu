@@ -3,7 +3,7 @@
 // read:
 //   nvcc -O2 -std=c++17 -arch=sm_90a stores_beside_loads.cu && ./a.out
 // WriteHold of TimingRates.def is what the stores add to the time of the loads alone, over the time
-// that as many stores to device memory take alone (notebook/Time.md).
+// that as many stores to device memory take alone (notebook/time.md).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

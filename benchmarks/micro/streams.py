@@ -72,7 +72,7 @@ def streams(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 def alone(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Runs the code without memory: cycles of a scheduler for each instruction of CTAs that execute the code once and
     end."""
-    sms, gigahertz = device.multiprocessors(), 1.98
+    sms, gigahertz = device.sms(), 1.98
     for kind in KINDS:
         for count in (64,) if quick else (192, 256):
             for threads, pieces in ((128, 1), (256, 1), (128, 2)):

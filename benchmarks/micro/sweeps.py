@@ -45,14 +45,14 @@ def orders(count: int, sms: int) -> dict[str, list[tuple[int, int, int]]]:
     """(factor, shift, apart) of each sweep."""
     factors = [coprime(f, count) for f in (1, 4099, 2503, 6007, 3301, 7001, 1709, 5303)]
     return {"in one order": [(1, 0, 0)] * SWEEPS,
-            "in one order, by other multiprocessors each time": [(1, count * i * 3 // 8 % count, 0) for i in range(SWEEPS)],
+            "in one order, by other SMs each time": [(1, count * i * 3 // 8 % count, 0) for i in range(SWEEPS)],
             "in other orders each time": [(f, 0, 0) for f in factors],
             "all by each multiprocessor": [(1, 0, count // sms)] * SWEEPS}
 
 
 def sweeps(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """TB/s of each of eight sweeps in a row; `ncu -k sweep --metrics dram__bytes_read.sum` says what missed."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     kernel, bulk = device.load(SWEEP, name="sweep"), device.load(
         memory.ring(memory.BULK).replace(".entry k(", ".entry sweep("), shared=200 * 1024, name="sweep")
     sizes = (2, 4) if quick else (20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 72, 80, 96, 120)

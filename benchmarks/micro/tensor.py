@@ -76,7 +76,7 @@ LONGER = 4  # rounds of those that multiply
 
 
 def group_of(columns: int) -> int:
-    """Products of a group: as many as keep the tensor core busy, without too much code."""
+    """The MMAs of a group: as many as keep the tensor core busy, without too much code."""
     return 4 if columns > 128 else 8 if columns > 64 else 32
 
 

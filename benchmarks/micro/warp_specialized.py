@@ -46,7 +46,7 @@ def graph_time(device: Device, issue: Any, nodes: int, quick: bool) -> float:
 
 
 def launches(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
-    nodes, sms = (2 if quick else 200), device.multiprocessors()
+    nodes, sms = (2 if quick else 200), device.sms()
     for change in (False, True):
         for cluster in (1, 2, 4):
             for meet in ((False,) if cluster == 1 else (False, True)):
@@ -85,7 +85,7 @@ TAKE:
 def stage(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
     """The first stage of a pipeline in device memory: from the start of the launch to its end, with operands that L2 does
     not have, in boxes of 8 KiB through tensor maps."""
-    sms = device.multiprocessors()
+    sms = device.sms()
     rows = 64 * sms
     pools = [device.allocate(rows * WIDTH * 2) for _ in range(2 if quick else 24)]
     for cluster in (1, 2):

@@ -60,7 +60,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.device = Device()
-        self.count = self.device.multiprocessors()
+        self.count = self.device.sms()
         self.kernel = self.device.load(CLOCKS, shared=200 * 1024)
         self.words = [self.device.allocate(16 * 256) for _ in range(2)]
 

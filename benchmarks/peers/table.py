@@ -6,7 +6,7 @@ import pathlib
 import sys
 from typing import Any
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "utils"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docgen"))
 
 SCHEMA = 1
 OURS = "fp4"

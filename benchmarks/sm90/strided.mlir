@@ -4,7 +4,7 @@
 //   fp4-run strided.so --device cuda --function q_strided --shape 4096 --benchmark
 //
 // fp4-run puts 16 bytes, or up to 31, behind each row, and interleaves the matrices of a batch.
-// notebook/Quantizers.md has what an H200 measured.
+// notebook/quantizers.md has what an H200 measured.
 
 func.func @q_dense(%x: tensor<?x4096xbf16> {fp4.name = "x"}) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %a = fp4.amax %x : tensor<?x4096xbf16> -> tensor<f32>

@@ -28,7 +28,7 @@ from predictions import summarize, summarize_short
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
-CALIBRATION = {("add", 32): "FirstBlocks"}
+CALIBRATION = {("add", 32): "FirstCtas"}
 # An amax and its quantizer are two kernels without PDL, as they were measured.
 APART = "stream_blocks, amax = separate"
 WEIGHTS = ("weights", "alone", "tall")  # kinds of bf16 activations times prepacked weights
@@ -38,7 +38,7 @@ SCRIPTS = {"form": "forms.sh", "experts": "experts.sh", "tail": "tails.sh"}  # t
 
 @dataclass
 class Point:
-    kind: str  # streaming, mapping, or a kind of products_h200.csv or of forms_h200.csv
+    kind: str  # streaming, mapping, or a kind of gemms_h200.csv or of forms_h200.csv
     name: str
     library: str
     function: str
@@ -97,7 +97,7 @@ def mappings(folder: pathlib.Path) -> list[Point]:
 
 def products(folder: pathlib.Path) -> list[Point]:
     points = []
-    for row in rows_of(folder / "products_h200.csv"):
+    for row in rows_of(folder / "gemms_h200.csv"):
         kind, split = row["kind"], int(row["split"])
         name = f"{row['format']} {row['m']} x {row['n']} x {row['k']}{f', {split} ranges' if split > 1 else ''} {row['tile']}"
         name += f", {row['resident']} resident" if row["resident"] else ""
@@ -165,8 +165,8 @@ def plan_of(row: dict[str, str]) -> list[str]:
     """Split-K with the reduction in a workspace that it had when it was measured."""
     tile = f", tile = [{row['tile'].replace('x', ', ')}]" if row["tile"] else ""
     join = ", cluster = [1, 1]" if int(row["split"]) > 1 and row["kind"] != "alone" else ""
-    resident = f", resident = {row['resident']}" if row["resident"] else ""
-    return ["--plan", f"tile_product{tile}{join}{resident}"] if tile or join else []
+    resident = f", ctas_per_sm = {row['resident']}" if row["resident"] else ""
+    return ["--plan", f"tile_gemm{tile}{join}{resident}"] if tile or join else []
 
 
 def pack(options: argparse.Namespace) -> None:
@@ -181,19 +181,19 @@ def pack(options: argparse.Namespace) -> None:
             subprocess.run([build / "bin" / "fp4-runner", program, "--target=sm_90a", "--emit=so", "-o", folder / library, *rest], check=True)
             needed.remove(library)
 
-    apart = ["--no-overlap-launches", "--plan", APART]
+    apart = ["--no-pdl", "--plan", APART]
     emit(HERE.parent / "streaming.mlir", "streaming.so", *apart)
     emit(HERE.parent / "micro" / "elementwise.mlir", "elementwise.so")
-    emit(HERE.parent / "gemv.mlir", "gemv.so", "--plan", "stream_dots, threads = 128, resident = 4")
+    emit(HERE.parent / "gemv.mlir", "gemv.so", "--plan", "gemv, threads = 128, ctas_per_sm = 4")
     for row in rows_of(HERE / "mappings_h200.csv"):
         emit(HERE.parent / "streaming.mlir", f"streaming_{row['threads']}_{row['blocks']}.so",
              *apart[:-1], f"{APART}, threads = {row['threads']}, blocks_per_thread = {row['blocks']}")
     program = folder / "product.mlir"
-    for row, point in zip(rows_of(HERE / "products_h200.csv"), products(HERE)):
+    for row, point in zip(rows_of(HERE / "gemms_h200.csv"), products(HERE)):
         if row["kind"] == "dots":
             continue
         program.write_text(weights(row) if row["kind"] in WEIGHTS else product(row), encoding="utf-8")
-        emit(program, point.library, "--no-overlap-launches", *plan_of(row))
+        emit(program, point.library, "--no-pdl", *plan_of(row))
     for kind, script in SCRIPTS.items():
         if any(point.kind == kind for point in selected(HERE, options.only)):
             subprocess.run([HERE.parent / script, "pack", build.resolve(), folder], check=True)

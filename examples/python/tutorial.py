@@ -5,7 +5,7 @@
 # the simulator checks, and read a checkpoint. No GPU is needed: CPU tensors run in the simulator.
 #
 # The tutorial is a notebook in the percent format. VS Code, PyCharm and Jupytext open it as it is,
-# `utils/notebook.py` makes an .ipynb of it, and `python3 examples/python/tutorial.py` runs it.
+# `docgen/notebook.py` makes an .ipynb of it, and `python3 examples/python/tutorial.py` runs it.
 # Each `assert` is a claim of the text, which the tests of the project check.
 
 # %%

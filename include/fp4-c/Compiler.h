@@ -38,7 +38,7 @@ typedef struct fp4_compiler_options {
   /** Kernels that begin while the one before them ends (programmatic dependent launch, PDL):
    * "none", "chosen" (null: quantizers behind their amax, GEMMs of prepacked weights, and with
    * wgmma of FP8 with f32 scales) or "all". */
-  const char *overlap;
+  const char *pdl;
 } fp4_compiler_options;
 
 FP4_EXPORT fp4_error *fp4_compiler_create(const fp4_compiler_options *options,

@@ -16,7 +16,7 @@
  *
  * Enumerators are words, those of the dialect's text. fp4XAttrGet returns the null attribute for an
  * unknown word. A function that ends in GetChecked returns null where a constraint is violated, and
- * emits the error at `location` (mlir-c/Diagnostics.h). Getters expect what fp4...IsA accepts.
+ * emits the error at `location` to MLIR's diagnostic handlers. Getters expect what fp4...IsA accepts.
  *
  *===-----------------------------------------------------------------------------------===*/
 #ifndef FP4_C_DIALECTS_H
@@ -105,9 +105,9 @@ MLIR_CAPI_EXPORTED MlirTypeID fp4HadamardAttrGetTypeID(void);
  * "fp4.target". */
 MLIR_CAPI_EXPORTED bool fp4AttributeIsATarget(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirAttribute fp4TargetAttrGetChecked(MlirLocation location, MlirStringRef name,
-                                                         int64_t multiprocessors);
+                                                         int64_t sms);
 MLIR_CAPI_EXPORTED MlirStringRef fp4TargetAttrGetName(MlirAttribute target);
-MLIR_CAPI_EXPORTED int64_t fp4TargetAttrGetMultiprocessors(MlirAttribute target);
+MLIR_CAPI_EXPORTED int64_t fp4TargetAttrGetSms(MlirAttribute target);
 MLIR_CAPI_EXPORTED MlirTypeID fp4TargetAttrGetTypeID(void);
 
 /** The kernel that an operation becomes, "fp4.plan"; it is read from text. */
@@ -146,11 +146,11 @@ MLIR_CAPI_EXPORTED bool fp4TypeIsAPipeChannel(MlirType type);
 MLIR_CAPI_EXPORTED MlirType fp4PipeGlobalTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
-/** `tail`: the map has a second box for the residue, the rows behind the last whole one. */
+/** `residue`: the map has a second box for the residue, the rows behind the last whole one. */
 MLIR_CAPI_EXPORTED MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location, intptr_t rank,
                                                            const int64_t *shape,
                                                            MlirType elementType,
-                                                           MlirStringRef layout, bool tail);
+                                                           MlirStringRef layout, bool residue);
 MLIR_CAPI_EXPORTED MlirType fp4PipeSharedTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
@@ -172,7 +172,7 @@ MLIR_CAPI_EXPORTED int64_t fp4PipeTypeGetDimSize(MlirType type, intptr_t dim);
 MLIR_CAPI_EXPORTED MlirType fp4PipeTypeGetElementType(MlirType type);
 /** Layout of a type of the pipe dialect; empty for fragments and channels. */
 MLIR_CAPI_EXPORTED MlirStringRef fp4PipeTypeGetLayout(MlirType type);
-MLIR_CAPI_EXPORTED bool fp4PipeTensorMapTypeGetTail(MlirType type);
+MLIR_CAPI_EXPORTED bool fp4PipeTensorMapTypeGetResidue(MlirType type);
 MLIR_CAPI_EXPORTED bool fp4PipeTmemTypeGetPair(MlirType type);
 MLIR_CAPI_EXPORTED MlirStringRef fp4PipeFragmentTypeGetKind(MlirType type);
 MLIR_CAPI_EXPORTED intptr_t fp4PipeChannelTypeGetNumPayload(MlirType type);

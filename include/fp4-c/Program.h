@@ -113,8 +113,8 @@ typedef enum fp4_layout {
   FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two */
 } fp4_layout;
 
-/** A buffer in device memory (docs/Libraries.md has its bytes). The buffer is dense, except that an
- * argument with fp4.strided may have rows with strides of their own. */
+/** A buffer in device memory (docs/guides/libraries.md has its bytes). The buffer is dense, except
+ * that an argument with fp4.strided may have rows with strides of their own. */
 typedef struct fp4_tensor {
   uint64_t address; /**< a multiple of 16; of a result: 0 if the call shall allocate it */
   uint64_t bytes;   /**< of the buffer */

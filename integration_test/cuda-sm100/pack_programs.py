@@ -4,8 +4,8 @@
   pack_programs.py --build BUILD --target sm_100a [--small] FOLDER
 
 FOLDER has the libraries, programs.txt with a line of arguments of fp4-run for each verification, and times.txt with
-a name, arguments and predicted microseconds for each time. The programs are those of the sweeps of utils (SWEEPS says
-which a target has), the streaming kernels of benchmarks/streaming.mlir, and one product of every kind (packed_products.py),
+a name, arguments and predicted microseconds for each time. The programs are those of the sweeps of validation (SWEEPS says
+which a target has), the streaming kernels of benchmarks/streaming.mlir, and one product of every kind (packed_gemms.py),
 which is verified and timed. For sm_103a there are products of K = 96, for sm_120a those of mma.sync.
 """
 from __future__ import annotations
@@ -18,12 +18,12 @@ import subprocess
 import sys
 import tempfile
 
-import packed_products
+import packed_gemms
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMED = ["amax", "nvfp4", "mxfp4", "hadamard", "stochastic", "dequantize"]
 ROWS = [128, 1024]
-# Programs of sweeps by target: a program of utils with its options. Quantizers come from sweep_quantize.py besides.
+# Programs of sweeps by target: a program of validation with its options. Quantizers come from sweep_quantize.py besides.
 TENSOR = [("sweep.py", f"--plans={plans}") for plans in ("half_pairs", "swapped")] + [
     ("sweep_groups.py",), ("sweep_results.py",), ("sweep_fp8.py", "--plans=lanes"), ("sweep_wide.py",)]
 THREADS = ("sweep_groups.py", "--match=^threads")
@@ -35,7 +35,7 @@ SWEEPS: dict[str, list[tuple[str, ...]]] = {
     "sm_90a": [("sweep.py", "--plans=converted"), ("sweep.py", "--plans=few"), ("sweep_fp8.py",), ("sweep_weights.py",), THREADS],
 }
 # Programs of tests that one target alone runs: their functions, with the shapes of dynamic sizes.
-TESTS = {"sm_103a": ("test/Runner/k96.mlir", ["wide", "powers", "cluster", "layer --shape 300", "layer --shape 5"])}
+TESTS = {"sm_103a": ("test/Runner/Gemm/tcgen05/k96.mlir", ["wide", "powers", "cluster", "layer --shape 300", "layer --shape 5"])}
 
 
 def compile_library(build: pathlib.Path, source: pathlib.Path, target: str, library: pathlib.Path, small: bool,
@@ -50,7 +50,7 @@ def compile_library(build: pathlib.Path, source: pathlib.Path, target: str, libr
 
 
 def predicted(build: pathlib.Path, library: pathlib.Path, *arguments: str) -> float | None:
-    """Of all kernels of a call, in microseconds; nothing where the simulator has no rates of the target."""
+    """Predicts the time of all kernels of a call in microseconds; None if the simulator has no rates of the target."""
     found = subprocess.run([build / "bin/fp4-run", library, "--device=sim", "--time-only", "--json", "--no-verify", "--check=off",
                             "--dist=zeros", *arguments], capture_output=True, text=True, check=False)
     times = json.loads(found.stdout).get("predicted_times", []) if found.returncode == 0 else []
@@ -60,15 +60,15 @@ def predicted(build: pathlib.Path, library: pathlib.Path, *arguments: str) -> fl
 def sweeps(build: pathlib.Path, target: str, folder: pathlib.Path) -> list[str]:
     """The libraries of the sweeps, and the lines that run them."""
     for sweep, *more in SWEEPS.get(target, []):
-        subprocess.run([ROOT / "utils" / sweep, "--build", build, f"--target={target}", "--pack", folder, *more], check=False)
-    subprocess.run([ROOT / "utils/sweep_quantize.py", "--build", build, "--pack", folder, "--match", target], check=False)
+        subprocess.run([ROOT / "validation" / sweep, "--build", build, f"--target={target}", "--pack", folder, *more], check=False)
+    subprocess.run([ROOT / "validation/sweep_quantize.py", "--build", build, "--pack", folder, "--match", target], check=False)
     return [line for path in sorted(folder.glob("*.txt")) for line in path.read_text().splitlines()]
 
 
 def products(build: pathlib.Path, target: str, folder: pathlib.Path, small: bool) -> list[tuple[str, str, float | None]]:
     """A library for each kind of product: its name, the line that runs it, and its predicted time."""
     found = []
-    for name, text in packed_products.products(target, small):
+    for name, text in packed_gemms.products(target, small):
         library = folder / f"product_{name}.so"
         with tempfile.TemporaryDirectory() as scratch:
             source = pathlib.Path(scratch) / f"{name}.mlir"

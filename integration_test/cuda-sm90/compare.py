@@ -7,7 +7,7 @@ import sys
 
 
 def describe(name, a, b):
-    """Where two images differ; words of 4 bytes, as the kernels write them."""
+    """Says where two images differ, in words of 4 bytes as the kernels write them."""
     at = next(i for i in range(min(len(a), len(b)) + 1) if a[i : i + 1] != b[i : i + 1])
     count = sum(x != y for x, y in zip(a, b)) + abs(len(a) - len(b))
     word = at - at % 4

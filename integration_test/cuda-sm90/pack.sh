@@ -10,13 +10,13 @@ mkdir -p "$folder"
 cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
 rm -rf "$folder"/sweep
-"$here"/../../utils/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
-"$here"/../../utils/sweep.py --build "$build" --plans converted --pack "$folder"/sweep
+"$here"/../../validation/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
+"$here"/../../validation/sweep.py --build "$build" --plans converted --pack "$folder"/sweep
 streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so
 cp "$here"/../../benchmarks/{tune.sh,pytorch.py} "$folder"
-# What tune.sh tries: threads, blocks per thread, and what else the plan has.
+# Compiles a variant for tune.sh: NAME, threads, blocks per thread, other fields of the plan.
 variant() {
   "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so \
     --plan "stream_blocks, threads = $2, blocks_per_thread = $3${4:+, $4}" -o "$folder"/streaming_"$1".so
@@ -24,7 +24,7 @@ variant() {
 for threads in 128 256 512; do
   for blocks in 1 2 4; do variant ${threads}_$blocks $threads $blocks; done
 done
-variant 128_2_resident12 128 2 "resident = 12"
+variant 128_2_resident12 128 2 "ctas_per_sm = 12"
 variant 256_1_hints 256 1 cache_hints
 variant 128_2_hints 128 2 cache_hints
 orientations=$here/../../benchmarks/orientations.mlir

@@ -24,7 +24,7 @@ compile() { # NAME ARCHITECTURE SOURCE
     "$cutlass/examples/$3" > "$work/$1.nvcc" 2>&1
 }
 
-# What came of it, in a word: pass, failed, timeout or the rule of the first report.
+# Prints a verdict in a word: pass, failed, timeout or the rule of the first report.
 verdict() { # CODE OUTPUT
   local rule
   rule="$(grep -o '\[[a-z0-9-]*\]$' "$2" | head -1 | tr -d '[]' || true)"

@@ -36,7 +36,7 @@ def products(format: str, device: str) -> "list[Any]":
 
 
 def record(folder: pathlib.Path) -> None:
-    """What the simulator computes."""
+    """Writes what the simulator computes."""
     torch.save({format: products(format, "cpu") for format in FORMATS}, folder / "layers.pt")
 
 

@@ -1,4 +1,4 @@
-"""What runs on the GPU and in the simulator: functions of CPU or CUDA tensors that return tensors.
+"""Operations for the GPU and the simulator: functions of CPU or CUDA tensors that return tensors.
 
 Every operation here is packed: pack.sh runs each once on the CPU, and packed.py keeps the programs
 that it compiles.
@@ -73,7 +73,7 @@ def raw(tensor: Any) -> Any:
 
 
 def same(some: Any, others: Any) -> bool:
-    """Whether two results have the same dtypes, shapes and bytes."""
+    """Returns true when two results have the same dtypes, shapes and bytes."""
     one, two = flat(some), flat(others)
     return len(one) == len(two) and all(
         a.dtype == b.dtype and a.shape == b.shape and torch.equal(raw(a), raw(b))
@@ -81,7 +81,7 @@ def same(some: Any, others: Any) -> bool:
 
 
 def difference(some: Any, others: Any) -> str:
-    """How many bytes differ, for a message."""
+    """Returns a message that says how many bytes differ."""
     return "; ".join(f"{a.dtype}{list(a.shape)} against {b.dtype}{list(b.shape)}: "
                      f"{int((raw(a) != raw(b)).sum()) if a.shape == b.shape else 'all'} bytes"
                      for a, b in zip(flat(some), flat(others)))
@@ -138,7 +138,7 @@ def _of_torch() -> "dict[str, Callable[[Any], Any]]":
     }
 
 
-def _of_products() -> "dict[str, Callable[[Any], Any]]":
+def _of_gemms() -> "dict[str, Callable[[Any], Any]]":
     """Tensor cores differ in their sums: on the CPU, products run in the simulator of the GPU's."""
     import fp4.torch as ops
 
@@ -173,7 +173,7 @@ def _of_products() -> "dict[str, Callable[[Any], Any]]":
 def operations() -> "dict[str, Callable[[Any], Any]]":
     found = _of_programs()
     for name, make in (("fp4.compat", _of_compat), ("fp4.torch", _of_torch),
-                       ("products", _of_products)):
+                       ("products", _of_gemms)):
         try:
             found.update(make())
         except Exception as error:  # such as a torch that lacks something: the others run

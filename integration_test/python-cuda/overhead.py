@@ -1,4 +1,4 @@
-"""What a call through Python costs on the host, against the launch of the same kernel in C.
+"""The cost of a call through Python on the host, against the launch of the same kernel in C.
 
 The kernel's own launch is cuLaunchKernel in a loop in C, with the function, the grid and the
 parameters that a captured graph of the call has. Every number is the median of batches; batches of
@@ -79,7 +79,7 @@ def in_python(work: Callable[[], Any]) -> Callable[[], float]:
 
 
 def batches(folder: pathlib.Path) -> "tuple[dict[str, Callable[[], float]], Any]":
-    """What is timed, by its name, and what must live as long."""
+    """Returns the timed calls by name, and the objects that must live as long."""
     loops = ctypes.CDLL(str(folder / "libloops.so"))
     loops.time_launches.restype = loops.time_calls.restype = ctypes.c_double
     driver = ctypes.CDLL("libcuda.so.1")

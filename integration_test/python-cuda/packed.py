@@ -81,7 +81,7 @@ def without_running() -> None:
 
 
 class Packed:
-    """What these tests use of an fp4.Compiled."""
+    """The part of an fp4.Compiled that these tests use."""
 
     def __init__(self, path: pathlib.Path, target: str) -> None:
         self._program = fp4.load(path)

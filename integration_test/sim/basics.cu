@@ -1,4 +1,4 @@
-// What a first CUDA program uses: memory, symbols, printf, streams, events, device functions,
+// The features of a first CUDA program: memory, symbols, printf, streams, events, device functions,
 // function pointers, virtual functions, a dense switch, local arrays. Ends with 0 when every result
 // is right.
 #include "check.h"

@@ -1,4 +1,4 @@
-// What the programs of this folder share: CHECK ends a function with 1 when CUDA fails, runAll runs
+// Helpers of the programs in this folder: CHECK ends a function with 1 when CUDA fails, runAll runs
 // functions until one fails and prints the verdict.
 #pragma once
 #include <cstdio>

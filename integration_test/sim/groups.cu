@@ -112,7 +112,7 @@ static int runGrid() {
   return 0;
 }
 
-static int runProduct() {
+static int runGemm() {
   std::vector<half> a(256), b(256);
   std::vector<float> d(256);
   for (int i = 0; i < 256; ++i) {
@@ -139,4 +139,4 @@ static int runProduct() {
   return 0;
 }
 
-int main() { return runAll({runCluster, runGrid, runProduct}); }
+int main() { return runAll({runCluster, runGrid, runGemm}); }

@@ -1,5 +1,5 @@
-// What CUDA's own libraries make of a program: tiles of a warp, pipelines, bulk copies with
-// barriers, atomics between blocks, sorting and scanning. Ends with 0 when all is right.
+// Features of CUDA's own libraries: tiles of a warp, pipelines, bulk copies with barriers,
+// atomics between CTAs, sorting and scanning. Ends with 0 when all is right.
 #include "check.h"
 
 #include <algorithm>

@@ -105,7 +105,7 @@ Status Benchmark::recordSet() {
 void Benchmark::describe() {
   report_.driver = device_.driver();
   report_.time = utcNow();
-  report_.multiprocessors = device_.multiprocessorCount();
+  report_.sms = device_.smCount();
   report_.l2Bytes = device_.l2Bytes();
   report_.roof = roofOf(device_.name());
 }

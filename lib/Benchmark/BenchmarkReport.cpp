@@ -20,8 +20,7 @@ std::string clockText(const Timing &timing) {
 /// The text for the roof that is nearer.
 std::string roofText(const BenchmarkReport::OfRoof &of) {
   if (of.products > of.memory)
-    return fmt::format("{:.1f}% FP4, {:.1f}% at clock", of.products * 100,
-                       of.productsAtClock * 100);
+    return fmt::format("{:.1f}% FP4, {:.1f}% at clock", of.products * 100, of.mmasAtClock * 100);
   return of.memory > 0 ? fmt::format("{:.1f}% memory", of.memory * 100) : "-";
 }
 
@@ -115,12 +114,12 @@ BenchmarkReport::OfRoof BenchmarkReport::ofRoof(const Entry &entry) const {
   if (!roof)
     return of;
   of.memory = entry.bytesPerSecond() / roof->bytesPerSecond;
-  const double flopsPerMegahertz = roof->flopsPerClock * multiprocessors * 1e6;
+  const double flopsPerMegahertz = roof->flopsPerClock * sms * 1e6;
   if (flopsPerMegahertz > 0)
     of.products = entry.flopsPerSecond() / (flopsPerMegahertz * roof->clockMhz);
   const double clock = entry.timing.trueClock > 0 ? entry.timing.trueClock : entry.timing.clockMax;
   if (flopsPerMegahertz > 0 && clock > 0)
-    of.productsAtClock = entry.flopsPerSecond() / (flopsPerMegahertz * clock);
+    of.mmasAtClock = entry.flopsPerSecond() / (flopsPerMegahertz * clock);
   return of;
 }
 

@@ -69,7 +69,7 @@ Status SmClock::note(bool behind) {
   rt::DevicePtr words = words_ + (behind ? kPlaces * sizeof(Note) : 0);
   void *const params[] = {&words};
   rt::LaunchShape shape;
-  shape.grid.x = uint32_t(device_.multiprocessorCount());
+  shape.grid.x = uint32_t(device_.smCount());
   shape.block.x = 1024;
   return device_.launch(*module_, kClockKernel, shape, params);
 }

@@ -5,7 +5,7 @@
 #include "HostCode.h"
 #include "Listing.h"
 #include "ManifestWriter.h"
-#include "PlainProducts.h"
+#include "PlainGemms.h"
 
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Conversion/KernelPlans/PlanSpace.h"
@@ -211,7 +211,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
   manager.addPass(createCSEPass());
   if (mlir::failed(manager.run(*inlined)))
     return notCompiled();
-  makeProductsPlain(*inlined);
+  makeGemmsPlain(*inlined);
   functions = describeFunctions(*inlined, constants);
   return {};
 }

@@ -61,8 +61,8 @@ std::string spellAttribute(Attribute attribute) {
       .Case([](fp4::HadamardArithmeticAttr attr) {
         return stringifyHadamardArithmetic(attr.getValue()).str();
       })
-      .Case([](fp4::ProductArithmeticAttr attr) {
-        return stringifyProductArithmetic(attr.getValue()).str();
+      .Case([](fp4::MatmulArithmeticAttr attr) {
+        return stringifyMatmulArithmetic(attr.getValue()).str();
       })
       .Case([](fp4::HadamardAttr attr) { // size,sign mask,arithmetic
         return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
@@ -100,8 +100,8 @@ std::string spellSegments(Attribute attribute) {
 json::Object describeAttributes(Operation *op) {
   json::Object object;
   for (NamedAttribute attribute : op->getAttrs())
-    // MLIR calls an attribute of a dialect, such as a plan, inherent too at an operation without
-    // properties.
+    // At an operation without properties, MLIR also calls attributes of a dialect, such as a plan,
+    // inherent.
     if (attribute.getNameDialect() || !op->getInherentAttr(attribute.getName()))
       continue; // such an attribute does not change the computed values
     else if (attribute.getName() == "operandSegmentSizes")
@@ -293,8 +293,8 @@ private:
                         [&](Operation &op) { return isKnown(op); });
   }
 
-  /// Describes a constant for the reference: a number, or the symbol of its bytes as users have
-  /// them.
+  /// Describes a constant for the reference: a number, or the symbol of its bytes in the layout
+  /// that users see.
   json::Object describeConstant(arith::ConstantOp op) {
     if (isScalar(op))
       return describeAttributes(op);

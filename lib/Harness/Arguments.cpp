@@ -297,7 +297,7 @@ uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &
   if (types_[index].layout != Layout::Tiled128x4 || types.empty())
     return 0;
   for (const ProgramOp &op : function_.program) {
-    if (!isGroupedProduct(op))
+    if (!isGroupedGemm(op))
       continue;
     const bool isOfLhs = operandAt(op, kLhsScales) == name;
     if (!isOfLhs && !isAnyOf(op, name, {kRhsScales, kRhs2Scales}))

@@ -183,10 +183,9 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
   if (!report.benchmark)
     return object;
   const BenchmarkReport &benchmark = *report.benchmark;
-  object["environment"] = {
-      {"device", report.device},       {"target", report.target},
-      {"driver", benchmark.driver},    {"multiprocessors", benchmark.multiprocessors},
-      {"l2_bytes", benchmark.l2Bytes}, {"time", benchmark.time}};
+  object["environment"] = {{"device", report.device},       {"target", report.target},
+                           {"driver", benchmark.driver},    {"sms", benchmark.sms},
+                           {"l2_bytes", benchmark.l2Bytes}, {"time", benchmark.time}};
   object["seed"] = report.seed;
   object["sets"] = benchmark.sets;
   object["set_bytes"] = benchmark.setBytes;
@@ -194,9 +193,8 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
   object["entries"] = listToJson(benchmark.entries);
   for (size_t i = 0; i < benchmark.entries.size() && benchmark.roof; ++i) {
     const BenchmarkReport::OfRoof of = benchmark.ofRoof(benchmark.entries[i]);
-    object["entries"][i]["of_roof"] = {{"memory", of.memory},
-                                       {"products", of.products},
-                                       {"products_at_clock", of.productsAtClock}};
+    object["entries"][i]["of_roof"] = {
+        {"memory", of.memory}, {"products", of.products}, {"mmas_at_clock", of.mmasAtClock}};
   }
   if (!report.comparisons.empty())
     object["comparisons"] = listToJson(report.comparisons);

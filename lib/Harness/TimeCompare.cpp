@@ -55,7 +55,7 @@ void addKernel(TimeComparison &comparison, const KernelTime &time, bool now) {
   amount("thousand warp instructions", instructions * blocks * 1e-3);
   amount("GFLOP of GEMMs", time.flops * 1e-9);
   amount("CTAs", blocks);
-  amount("warps on an SM", warps * time.blocksPerMultiprocessor);
+  amount("warps on an SM", warps * time.ctasPerSm);
 }
 
 const TimedProgram::Launch *counterpart(const TimedProgram &of, const TimedProgram &in, size_t i) {

@@ -53,9 +53,9 @@ sim::KernelTime readTime(const Json &json) {
   time.flops = json.at("flops");
   time.memoryBytes = json.at("memory_bytes");
   time.l2Bytes = json.at("l2_bytes");
-  time.blocksPerMultiprocessor = json.at("blocks_per_multiprocessor");
-  time.simulated = json.at("simulated_multiprocessors");
-  time.multiprocessors = json.at("multiprocessors");
+  time.ctasPerSm = json.at("ctas_per_sm");
+  time.simulated = json.at("simulated_sms");
+  time.sms = json.at("sms");
   if (json.contains("busy"))
     for (const auto &[name, busy] : json.at("busy").items())
       time.resources.push_back({name, busy});

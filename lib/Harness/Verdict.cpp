@@ -65,11 +65,11 @@ Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &
   }
   Verdict verdict;
   verdict.name = name;
-  const bool isProduct = !expected.model.empty();
-  verdict.method =
-      isProduct ? fmt::format("the {} model, bit for bit, and the fp64 sum within its bound",
-                              expected.model)
-                : "the reference, bit for bit";
+  const bool isGemm = !expected.model.empty();
+  verdict.method = isGemm
+                       ? fmt::format("the {} model, bit for bit, and the fp64 sum within its bound",
+                                     expected.model)
+                       : "the reference, bit for bit";
   if (got.type != expected.value.type || got.bytes.size() != expected.value.bytes.size()) {
     verdict.details =
         fmt::format("expected {}, but got {}", expected.value.type.str(), got.type.str());
@@ -80,7 +80,7 @@ Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &
   std::vector<int64_t> shape = got.type.bufferShape();
   options.columns = shape.empty() ? 1 : uint64_t(shape.back());
   compareBits(verdict, got, expected.value, options);
-  if (isProduct)
+  if (isGemm)
     compareWithin(verdict, got, expected, options);
   return verdict;
 }

@@ -46,7 +46,7 @@ Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::st
   return makeLack(target, feature, targetsWith(has));
 }
 
-Status requireProducts(const TargetModel &target) {
+Status requireGemms(const TargetModel &target) {
   auto multiplies = [](const TargetModel &any) {
     return any.hasTcgen05 || any.hasWgmma || any.hasMmaBlockScale;
   };

@@ -38,7 +38,7 @@ constexpr Rate quote(TimingRate which, double factor = 1) {
 }
 constexpr double clock = *timingRate("sm_100a", TimingRate::Gigahertz);
 
-constexpr ProductRates b200 = {
+constexpr MmaRates b200 = {
     .flopsPerCycle = quote(TimingRate::Fp4Flops),
     .sharedBytesPerCycle = quote(TimingRate::SharedBytes),
     .l2BytesPerCycle = {80, Mark::Fitted, fit}, // at most, whatever other SMs ask for
@@ -53,8 +53,8 @@ constexpr ProductRates b200 = {
 };
 
 /// Rates for targets of which nobody published measurements.
-constexpr ProductRates asOnB200 = [] {
-  ProductRates rates = b200;
+constexpr MmaRates asOnB200 = [] {
+  MmaRates rates = b200;
   for (Rate *rate : {&rates.flopsPerCycle, &rates.sharedBytesPerCycle, &rates.l2BytesPerCycle,
                      &rates.fillCycles, &rates.epilogueCyclesPerColumn, &rates.serialShare,
                      &rates.tailCycles, &rates.launchCycles, &rates.memoryBytesPerCycle,
@@ -72,7 +72,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 10,
         .computeMinor = 0,
         .ptxFeature = "+ptx88",
-        .multiprocessors = 148,
+        .sms = 148,
         .sharedBytesPerCta = 232448,
         .sharedBytesPerSM = 233472,
         .sharedReservedPerCta = 1024,
@@ -106,7 +106,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 10,
         .computeMinor = 3,
         .ptxFeature = "+ptx88",
-        .multiprocessors = 148,
+        .sms = 148,
         .sharedBytesPerCta = 232448,
         .sharedBytesPerSM = 233472,
         .sharedReservedPerCta = 1024,
@@ -140,7 +140,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 9,
         .computeMinor = 0,
         .ptxFeature = "+ptx86",
-        .multiprocessors = 132,
+        .sms = 132,
         .sharedBytesPerCta = 232448,
         .sharedBytesPerSM = 233472,
         .sharedReservedPerCta = 1024,
@@ -174,7 +174,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 12,
         .computeMinor = 0,
         .ptxFeature = "+ptx88",
-        .multiprocessors = 170,
+        .sms = 170,
         .sharedBytesPerCta = 101376,
         .sharedBytesPerSM = 102400,
         .sharedReservedPerCta = 1024,
@@ -208,7 +208,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 12,
         .computeMinor = 1,
         .ptxFeature = "+ptx88",
-        .multiprocessors = 48,
+        .sms = 48,
         .sharedBytesPerCta = 101376,
         .sharedBytesPerSM = 102400,
         .sharedReservedPerCta = 1024,
@@ -242,7 +242,7 @@ constexpr TargetModel rows[] = {
         .computeMajor = 11,
         .computeMinor = 0,
         .ptxFeature = "+ptx90",
-        .multiprocessors = 20,
+        .sms = 20,
         .sharedBytesPerCta = 232448,
         .sharedBytesPerSM = 233472,
         .sharedReservedPerCta = 1024,

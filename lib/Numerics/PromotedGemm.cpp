@@ -76,15 +76,15 @@ void forRangesOfBlocks(const GemmProblem &p, uint64_t row, uint64_t first, uint6
 
 /// Instructions of row `row` against a panel, over some scale blocks of K, whose results add up in
 /// `sums`.
-struct RowProduct {
+struct RowGemm {
   const Fp8Operand &a;
   uint64_t row;
   const std::vector<DenseColumns> &panel;
   DenseRowOptions options;
   std::vector<int32_t> unscaled;
 
-  RowProduct(const GemmProblem &p, const Fp8Operand &a, uint64_t row,
-             const std::vector<DenseColumns> &panel, uint64_t count)
+  RowGemm(const GemmProblem &p, const Fp8Operand &a, uint64_t row,
+          const std::vector<DenseColumns> &panel, uint64_t count)
       : a(a), row(row), panel(panel),
         options{2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, precisionOf(p)},
         unscaled(count) {}
@@ -98,7 +98,7 @@ struct RowProduct {
 
 /// The promoted sums of a row against a panel whose first column is `first`, over some scale blocks
 /// of K.
-std::vector<float> promoteRow(const RowProduct &product, const Fp8Operand &b, uint64_t first,
+std::vector<float> promoteRow(const RowGemm &product, const Fp8Operand &b, uint64_t first,
                               SplitRange blocks) {
   std::vector<float> acc(product.unscaled.size());
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
@@ -112,7 +112,7 @@ std::vector<float> promoteRow(const RowProduct &product, const Fp8Operand &b, ui
 }
 
 /// The sums of a row against a panel without promotion, as the tensor core has them in the end.
-std::vector<float> accumulateRow(const RowProduct &product, SplitRange blocks) {
+std::vector<float> accumulateRow(const RowGemm &product, SplitRange blocks) {
   std::vector<uint32_t> sums(product.unscaled.size());
   for (uint64_t k = blocks.begin; k < blocks.end; ++k)
     product.addBlock(k, sums);
@@ -125,7 +125,7 @@ std::vector<float> accumulateRow(const RowProduct &product, SplitRange blocks) {
 std::vector<float> sumsOfRow(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b,
                              uint64_t row, uint64_t first, const std::vector<DenseColumns> &panel,
                              uint64_t count) {
-  const RowProduct product(p, a, row, panel, count);
+  const RowGemm product(p, a, row, panel, count);
   std::vector<float> all(count);
   forRangesOfBlocks(p, row, first, a.blocks, [&](SplitRange blocks) {
     const std::vector<float> acc =

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "ProductSteps.h"
+#include "GemmSteps.h"
 #include <span>
 
 namespace fp4::numerics {

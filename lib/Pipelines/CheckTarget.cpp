@@ -22,7 +22,7 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
       return signalPassFailure();
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
       fp4::Status status =
-          op.hasF32Scales() ? fp4::requirePromotion(*model) : fp4::hw::requireProducts(*model);
+          op.hasF32Scales() ? fp4::requirePromotion(*model) : fp4::hw::requireGemms(*model);
       if (status)
         return WalkResult::advance();
       InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);

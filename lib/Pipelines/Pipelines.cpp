@@ -43,7 +43,7 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
-  manager.addPass(fp4::createSetTarget({options.target, options.multiprocessors}));
+  manager.addPass(fp4::createSetTarget({options.target, options.sms}));
   manager.addPass(fp4::createCheckTarget());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
@@ -108,8 +108,8 @@ void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // A kernel waits for the one before it only where it first touches memory; a kernel that does not
   // wait prefetches nothing.
   manager.addPass(
-      fp4::createOverlapLaunches({/*all=*/options.overlap == fp4::LaunchOverlap::All,
-                                  /*chosen=*/options.overlap == fp4::LaunchOverlap::Chosen}));
+      fp4::createPdlLaunchesPass({/*all=*/options.pdl == fp4::PdlLaunches::All,
+                                  /*chosen=*/options.pdl == fp4::PdlLaunches::Chosen}));
 }
 
 /// Adds the passes from the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
@@ -144,11 +144,11 @@ std::optional<fp4::Phase> fp4::parsePhase(std::string_view text) {
 
 std::string fp4::phaseNames() { return llvm::join(llvm::make_second_range(kPhases), ", "); }
 
-std::optional<fp4::LaunchOverlap> fp4::parseLaunchOverlap(std::string_view text) {
-  return llvm::StringSwitch<std::optional<LaunchOverlap>>(text)
-      .Case("none", LaunchOverlap::None)
-      .Case("chosen", LaunchOverlap::Chosen)
-      .Case("all", LaunchOverlap::All)
+std::optional<fp4::PdlLaunches> fp4::parsePdlLaunches(std::string_view text) {
+  return llvm::StringSwitch<std::optional<PdlLaunches>>(text)
+      .Case("none", PdlLaunches::None)
+      .Case("chosen", PdlLaunches::Chosen)
+      .Case("all", PdlLaunches::All)
       .Default(std::nullopt);
 }
 

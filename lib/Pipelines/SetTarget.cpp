@@ -29,9 +29,7 @@ struct SetTarget : fp4::impl::SetTargetBase<SetTarget> {
       diag.attachNote() << "ask for " << has.getName() << ", or remove the attribute " << attribute;
       return signalPassFailure();
     }
-    int64_t count = multiprocessors ? int64_t(multiprocessors)
-                    : has           ? has.getMultiprocessors()
-                                    : 0;
+    int64_t count = sms ? int64_t(sms) : has ? has.getSms() : 0;
     auto wanted = fp4::TargetAttr::getChecked([&] { return module.emitError(); }, &getContext(),
                                               StringRef(name), count);
     if (!wanted)

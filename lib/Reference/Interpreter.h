@@ -64,13 +64,13 @@ std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t
 
 /// The sums of one of the GEMMs of fp4.blockscaled_matmul, behind its alpha and its steps, in fp32;
 /// zero in rows of no group.
-struct ProductSums {
+struct GemmSums {
   std::vector<float> values;
   std::vector<RowRange> groups;
   uint64_t rows, columns;
 };
-enum class WhichProduct { First, Second };
-Expected<ProductSums> sumsOfProduct(Step &step, WhichProduct which);
+enum class WhichGemm { First, Second };
+Expected<GemmSums> sumsOfGemm(Step &step, WhichGemm which);
 
 numerics::FloatType floatType(ElementType type);
 /// The values of a bf16, f16 or f32 tensor.
@@ -106,7 +106,7 @@ Status runUnswizzle(Step &step);
 Status runAlpha(Step &step);
 Status runMatmul(Step &step);
 // Handlers of ReferenceBody.cpp.
-Status runProductWithBody(Step &step);
+Status runGemmWithBody(Step &step);
 Status runPrepack(Step &step);
 Status runUnprepack(Step &step);
 

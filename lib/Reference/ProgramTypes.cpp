@@ -65,7 +65,7 @@ Shape elementwiseShape(const ProgramOp &op, std::span<const Type> operands) {
 
 /// Shapes of the results of a matmul: rows are those of lhs, and columns of the elements the rows
 /// of rhs.
-std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t columns) {
+std::vector<Shape> gemmShapes(const ProgramOp &op, int64_t rows, int64_t columns) {
   std::vector<Shape> shapes;
   for (const Type &type : op.resultTypes) {
     Shape &shape = shapes.emplace_back(type.shape);
@@ -96,10 +96,10 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && !hasLhsScales(op) && first.size() == 2 &&
       operands.size() > 1 && !operands[1].shape.empty())
-    return productShapes(op, first[0], operands[1].shape[0]); // a matmul of floats and weights
+    return gemmShapes(op, first[0], operands[1].shape[0]); // a matmul of floats and weights
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
-    return productShapes(op, first[0], operands[2].shape[0]);
+    return gemmShapes(op, first[0], operands[2].shape[0]);
   if (op.op == "fp4.prepack" || op.op == "fp4.unprepack") { // static
     std::vector<Shape> shapes;
     for (const Type &type : op.resultTypes)
@@ -124,7 +124,7 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
     pairs = {{0, 1}};
-  if (op.op == "fp4.blockscaled_matmul" && !isGroupedProduct(op) && hasLhsScales(op)) {
+  if (op.op == "fp4.blockscaled_matmul" && !isGroupedGemm(op) && hasLhsScales(op)) {
     pairs = {{0, 1}, {2, 3}};
     const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
     if (format && numerics::hasF32Scales(*format)) // operand 2 has a scale for 128 rows
@@ -149,7 +149,7 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 
 } // namespace
 
-bool isGroupedProduct(const ProgramOp &op) {
+bool isGroupedGemm(const ProgramOp &op) {
   return op.op == "fp4.blockscaled_matmul" &&
          (op.attributes.contains("groups") || !offsetsOf(op).empty());
 }

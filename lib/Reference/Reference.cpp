@@ -84,8 +84,7 @@ static bool readsSameGroups(const ProgramOp &op, const std::string &name,
                             const ReferenceValue &value) {
   constexpr size_t first = 0, lhsScales = 1;
   return !value.offsets.empty() && offsetsOf(op) == value.offsets &&
-         (operandAt(op, first) == name ||
-          (isGroupedProduct(op) && operandAt(op, lhsScales) == name));
+         (operandAt(op, first) == name || (isGroupedGemm(op) && operandAt(op, lhsScales) == name));
 }
 
 Status Interpreter::run(const ProgramOp &op) {

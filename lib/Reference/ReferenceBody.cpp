@@ -25,7 +25,7 @@ struct BodyInput {
 };
 
 /// Reads an input: a scalar, M x 1, 1 x N, M x N, or, for groups, G x 1 x 1 or G x 1 x N.
-Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const ProductSums &sums) {
+Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const GemmSums &sums) {
   BodyInput input{floats(tensor)};
   const std::vector<int64_t> &shape = tensor.type.shape;
   if (shape.empty())
@@ -45,7 +45,7 @@ Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const Produc
 /// The epilogue region, and the sums of each GEMM that it reads.
 struct Body {
   numerics::ElementProgram program;
-  std::vector<ProductSums> products;
+  std::vector<GemmSums> products;
   std::vector<BodyInput> inputs;
 
   /// The results, zero in rows of no group.
@@ -53,7 +53,7 @@ struct Body {
 };
 
 std::vector<float> Body::elements() const {
-  const ProductSums &first = products.front();
+  const GemmSums &first = products.front();
   std::vector<float> result(first.values.size()), values(program.numValues());
   for (size_t group = 0; group < first.groups.size(); ++group) {
     const auto [begin, rows] = first.groups[group];
@@ -61,7 +61,7 @@ std::vector<float> Body::elements() const {
       for (uint64_t column = 0; column < first.columns; ++column) {
         const uint64_t at = row * first.columns + column;
         auto value = values.begin();
-        for (const ProductSums &product : products)
+        for (const GemmSums &product : products)
           *value++ = product.values[at];
         for (const BodyInput &input : inputs)
           *value++ =
@@ -79,10 +79,10 @@ Expected<Body> readBody(Step &step) {
   FP4_ASSIGN(auto inputs, step.segment(5));
   FP4_ASSIGN(auto rhs2, step.optional(7));
   Body body{std::move(program), {}, {}};
-  FP4_ASSIGN(auto first, sumsOfProduct(step, WhichProduct::First));
+  FP4_ASSIGN(auto first, sumsOfGemm(step, WhichGemm::First));
   body.products.push_back(std::move(first));
   if (rhs2) {
-    FP4_ASSIGN(auto second, sumsOfProduct(step, WhichProduct::Second));
+    FP4_ASSIGN(auto second, sumsOfGemm(step, WhichGemm::Second));
     body.products.push_back(std::move(second));
   }
   for (const Tensor *tensor : inputs) {
@@ -102,7 +102,7 @@ void put(std::vector<uint8_t> &all, uint64_t at, const std::vector<uint8_t> &par
 
 /// Defines codes and scales of the rows of each group, as results `first` and the next. Tiled
 /// scales are a list of tiles, in which each group begins anew.
-Status defineCodes(Step &step, size_t first, const ProductSums &sums,
+Status defineCodes(Step &step, size_t first, const GemmSums &sums,
                    std::span<const float> elements) {
   FP4_ASSIGN(auto text, step.attribute("quantize_recipe"));
   FP4_ASSIGN(auto recipe, numerics::parseRecipe(text));
@@ -138,9 +138,9 @@ Status defineCodes(Step &step, size_t first, const ProductSums &sums,
 
 } // namespace
 
-Status runProductWithBody(Step &step) {
+Status runGemmWithBody(Step &step) {
   FP4_ASSIGN(auto body, readBody(step));
-  const ProductSums &sums = body.products.front();
+  const GemmSums &sums = body.products.front();
   std::vector<float> elements = body.elements();
   const numerics::EpilogueProgram rounding(/*hasAlpha=*/false, {},
                                            floatType(step.types[0].element));

@@ -118,14 +118,14 @@ struct OwnedProblem {
 };
 
 /// The operands of a GEMM, null if they are absent.
-struct ProductOperands {
+struct MatmulOperands {
   const Tensor *lhs, *lhsScales, *rhs, *rhsScales, *alpha, *offsets;
 };
 
 /// The data that all GEMMs of a step share.
-struct ProductStep {
+struct GemmStep {
   Step &step;
-  ProductOperands operands;
+  MatmulOperands operands;
   std::pair<uint64_t, uint64_t> lhs, rhs; ///< rows and columns
   std::vector<RowRange> groups;           ///< groups of rows of lhs
   bool isGrouped;
@@ -142,7 +142,7 @@ struct ProductStep {
 };
 
 /// Sets alpha: one number, one for each row, one for each column, or one for each group.
-void setAlpha(numerics::GemmProblem &gemm, const ProductStep &product, size_t group) {
+void setAlpha(numerics::GemmProblem &gemm, const GemmStep &product, size_t group) {
   if (!product.alpha)
     return;
   const std::vector<int64_t> &shape = product.alpha->type.shape;
@@ -161,7 +161,7 @@ uint64_t tileBytes(uint64_t rows, uint64_t blocks) {
 }
 
 /// The scales of `rows` that begin at byte `at` of a list of tiles; moves `at` behind them.
-Expected<std::vector<uint8_t>> nextScales(const ProductStep &product, const Tensor &tiles,
+Expected<std::vector<uint8_t>> nextScales(const GemmStep &product, const Tensor &tiles,
                                           uint64_t rows, uint64_t &at) {
   const uint64_t blocks = product.common.depth / numerics::blockSizeOf(product.common.format);
   const uint64_t size = tileBytes(rows, blocks);
@@ -173,7 +173,7 @@ Expected<std::vector<uint8_t>> nextScales(const ProductStep &product, const Tens
 }
 
 /// The f32 scales of `count` lines of scale blocks of a matrix, from line `first` on.
-std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales, uint64_t first,
+std::vector<uint8_t> scaleLines(const GemmStep &product, const Tensor &scales, uint64_t first,
                                 uint64_t count) {
   const uint64_t block = numerics::blockSizeOf(product.common.format);
   const uint64_t pitch = (product.common.depth + block - 1) / block * sizeof(float);
@@ -181,9 +181,9 @@ std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales
   return {lines.begin(), lines.end()};
 }
 
-Expected<ProductOperands> operandsOf(const Step &step, WhichProduct which) {
+Expected<MatmulOperands> operandsOf(const Step &step, WhichGemm which) {
   FP4_TRY(step.expect(2, step.op.results.size()));
-  const bool isSecond = which == WhichProduct::Second;
+  const bool isSecond = which == WhichGemm::Second;
   FP4_ASSIGN(auto lhs, step.optional(0));
   FP4_ASSIGN(auto lhsScales, step.optional(1));
   FP4_ASSIGN(auto rhs, step.optional(isSecond ? 7 : 2));
@@ -195,7 +195,7 @@ Expected<ProductOperands> operandsOf(const Step &step, WhichProduct which) {
   };
   if (!isMatrix(lhs, false) || !isMatrix(rhs, !rhsScales))
     return step.wrong("must have two matrices");
-  return ProductOperands{lhs, lhsScales, rhs, rhsScales, alpha, offsets};
+  return MatmulOperands{lhs, lhsScales, rhs, rhsScales, alpha, offsets};
 }
 
 /// Rows and columns of `tensor`, a matrix or tiles of prepacked weights.
@@ -226,7 +226,7 @@ Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
 
 /// Sets the core that multiplies a lhs without scales, or one that becomes bf16 beside prepacked
 /// weights.
-void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
+void setUnscaled(numerics::GemmProblem &common, const MatmulOperands &operands,
                  numerics::BlockFormat format) {
   const bool hasBytes = operands.lhs->type.element == ElementType::F8E4M3FN;
   if (hasBytes && operands.rhsScales) { // instructions with scales; the lhs has unit scales
@@ -252,7 +252,7 @@ Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
   return rows <= most ? step.integer("split_k", 1) : Expected<uint64_t>(1);
 }
 
-Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct::First) {
+Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {
   FP4_ASSIGN(auto operands, operandsOf(step, which));
   FP4_ASSIGN(auto format, formatOf(step));
   const auto lhs = sizesOf(*operands.lhs), rhs = sizesOf(*operands.rhs);
@@ -265,8 +265,9 @@ Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct:
   }
   const bool isGrouped = operands.offsets || step.op.attributes.contains("groups");
   const Tensor *alpha = operands.alpha;
-  ProductStep product{step, operands, lhs, rhs, std::move(groups), isGrouped, alpha,
-                      alpha ? floats(*alpha) : std::vector<float>(), {}};
+  std::vector<float> factors = alpha ? floats(*alpha) : std::vector<float>();
+  GemmStep product{step,      operands, lhs, rhs, std::move(groups), isGrouped, alpha,
+                   std::move(factors), {}};
   numerics::GemmProblem &common = product.common;
   common.format = format;
   if (step.op.attributes.contains("rhs_format")) {
@@ -293,7 +294,7 @@ Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct:
 }
 
 /// The rows of group `group` of a lhs without scales.
-numerics::GemmOperand plainRows(const ProductStep &product, size_t group) {
+numerics::GemmOperand plainRows(const GemmStep &product, size_t group) {
   const RowRange range = product.groups[group];
   const std::span<const uint8_t> rows = bytesOf(*product.operands.lhs);
   const uint64_t pitch = product.lhs.first ? rows.size() / product.lhs.first : 0;
@@ -301,7 +302,7 @@ numerics::GemmOperand plainRows(const ProductStep &product, size_t group) {
 }
 
 /// The elements of a lhs with scales, as fp4.dequantize gives them.
-Expected<std::vector<uint16_t>> floatsOf(const ProductStep &product) {
+Expected<std::vector<uint16_t>> floatsOf(const GemmStep &product) {
   FP4_ASSIGN(auto scales, linearScales(*product.operands.lhsScales));
   FP4_ASSIGN(auto values,
              numerics::dequantizeRows(numerics::defaultRecipe(product.common.format),
@@ -313,7 +314,7 @@ Expected<std::vector<uint16_t>> floatsOf(const ProductStep &product) {
 }
 
 /// The scales of the weights of the next group, which begin at `at` of those of all.
-Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint64_t &at) {
+Expected<std::vector<uint8_t>> nextWeightScales(const GemmStep &product, uint64_t &at) {
   const Tensor &scales = *product.operands.rhsScales;
   return product.isGrouped ? nextScales(product, scales, product.columns(), at)
                            : linearScales(scales);
@@ -321,8 +322,8 @@ Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint
 
 /// Group `group` of a GEMM of floats and of weights, which may be prepacked. Other weights have
 /// scales that begin at `at` of those of all groups.
-Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, uint64_t &at) {
-  const ProductOperands &operands = product.operands;
+Expected<OwnedProblem> floatProblem(const GemmStep &product, size_t group, uint64_t &at) {
+  const MatmulOperands &operands = product.operands;
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   owned.gemm.a = plainRows(product, group);
   if (operands.lhsScales) {
@@ -348,7 +349,7 @@ Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, ui
 }
 
 /// Group `group` of a GEMM of e4m3 and of weights that are prepacked for it.
-Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
+Expected<OwnedProblem> byteProblem(const GemmStep &product, size_t group) {
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   FP4_ASSIGN(auto weights, numerics::decodeByteWeights(product.tilesOf(group), product.columns(),
                                                        product.rhs.second));
@@ -363,7 +364,7 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
 
 /// Group `group` of a GEMM of e4m3 without scales and of weights with scales, which begin at `at`
 /// of those of all groups.
-Expected<OwnedProblem> unitProblem(const ProductStep &product, size_t group, uint64_t &at) {
+Expected<OwnedProblem> unitProblem(const GemmStep &product, size_t group, uint64_t &at) {
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   const uint64_t depth = product.common.depth, rows = product.groups[group].rows;
   const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
@@ -386,9 +387,9 @@ uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
 }
 
 /// Group `group`, whose scales begin at `atA` and `atB` of the lists of tiles.
-Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint64_t &atA,
+Expected<OwnedProblem> problemOf(const GemmStep &product, size_t group, uint64_t &atA,
                                  uint64_t &atB) {
-  const ProductOperands &operands = product.operands;
+  const MatmulOperands &operands = product.operands;
   const uint64_t pitchA = pitchOf(product.common.format, product.common.depth);
   const uint64_t pitchB = pitchOf(formatOfB(product.common), product.common.depth);
   const RowRange range = product.groups[group];
@@ -455,8 +456,8 @@ std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t
   return bytes;
 }
 
-Expected<ProductSums> sumsOfProduct(Step &step, WhichProduct which) {
-  FP4_ASSIGN(auto product, readProduct(step, which));
+Expected<GemmSums> sumsOfGemm(Step &step, WhichGemm which) {
+  FP4_ASSIGN(auto product, readGemm(step, which));
   const uint64_t rows = product.lhs.first, columns = product.columns();
   std::vector<float> sums(rows * columns);
   uint64_t atA = 0, atB = 0;
@@ -467,13 +468,13 @@ Expected<ProductSums> sumsOfProduct(Step &step, WhichProduct which) {
     FP4_ASSIGN(auto values, numerics::gemmMmaModel(owned.gemm));
     put(sums, product.groups[group].begin * columns, values);
   }
-  return ProductSums{std::move(sums), std::move(product.groups), rows, columns};
+  return GemmSums{std::move(sums), std::move(product.groups), rows, columns};
 }
 
 Status runMatmul(Step &step) {
   if (step.op.attributes.contains("program"))
-    return runProductWithBody(step);
-  FP4_ASSIGN(auto product, readProduct(step));
+    return runGemmWithBody(step);
+  FP4_ASSIGN(auto product, readGemm(step));
   product.common.progress = makeProgressLine("verifying", "elements");
   // Elements of no group are zero, or unspecified.
   const uint64_t elements = product.lhs.first * product.columns();

@@ -83,7 +83,7 @@ void fp4rt_tensor_map(void *out128, void *base, int32_t elementType, int32_t swi
 
 int32_t fp4rt_multiprocessor_count(void) {
   Session *session = Session::current();
-  return session ? session->multiprocessorCount() : 1;
+  return session ? session->smCount() : 1;
 }
 
 void fp4rt_fail(const char *message, const char *note) {

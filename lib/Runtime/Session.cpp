@@ -240,7 +240,7 @@ void Session::encodeTensorMap(void *out128, const TensorMapRequest &request) {
     check(encodeEmptyMap(out, request));
 }
 
-int32_t Session::multiprocessorCount() { return failed() ? 1 : device_.multiprocessorCount(); }
+int32_t Session::smCount() { return failed() ? 1 : device_.smCount(); }
 
 void Session::launch(const fp4rt_module &module, const char *kernel, LaunchShape shape,
                      std::span<void *const> params) {

@@ -23,7 +23,7 @@ class CompilerOptions(ctypes.Structure):
 
     _fields_ = [("size", c_uint64), ("target", c_char_p), ("ptxas", c_char_p),
                 ("remarks", c_int32), ("diagnostic", DiagnosticFunction), ("context", c_void_p),
-                ("overlap", c_char_p)]
+                ("pdl", c_char_p)]
 
 
 class KernelCode(ctypes.Structure):

@@ -370,7 +370,7 @@ class FunctionBuilder:
         Raises:
             UsageError: operands with tensor scales and no alpha, or scales that are not tiled.
         """
-        _check_product(lhs, rhs, alpha)
+        _check_gemm(lhs, rhs, alpha)
         used, types = self._operands({"lhs": lhs.data, "lhs scales": lhs.scales, "rhs": rhs.data,
                                       "rhs scales": rhs.scales, "alpha": alpha,
                                       "offsets": offsets})
@@ -575,7 +575,7 @@ def _block(block: Sequence[int] | None) -> dict[str, str]:
     return {"block": f"array<i64: {sizes}>"}
 
 
-def _check_product(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> None:
+def _check_gemm(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> None:
     """Checks what the builder knows of its operands and the verifier does not, or reports less
     well."""
     for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):

@@ -41,7 +41,7 @@ class _Source:
     target: str
     ptxas: str | None
     remarks: bool
-    overlap: str
+    pdl: str
     dims: tuple[tuple[str, int], ...]
 
 
@@ -62,7 +62,7 @@ class _Session:
         options.target = c.encode(source.target, "'target'")
         options.ptxas = None if source.ptxas is None else c.encode(source.ptxas, "'ptxas'")
         options.remarks = source.remarks
-        options.overlap = c.encode(source.overlap, "'overlap'")
+        options.pdl = c.encode(source.pdl, "'pdl'")
         options.diagnostic = self.callback
         handle = ctypes.c_void_p()
         self.library.fp4_compiler_create(ctypes.byref(options), ctypes.byref(handle))
@@ -168,7 +168,8 @@ class Compiled:
 def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
             dims: Mapping[str, int] | None = None, assemble: bool = False,
             ptxas: str | os.PathLike[str] | None = None, remarks: bool = False,
-            name: str | None = None, overlap: str = "chosen") -> Compiled:
+            name: str | None = None, pdl: str = "chosen",
+            overlap: None = None) -> Compiled:
     """Compiles a program to PTX.
 
     Args:
@@ -181,9 +182,10 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         ptxas: its path; without it $FP4_PTXAS, else the one that is found.
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.
-        overlap: which kernels begin while the one before them ends (programmatic dependent
+        pdl: which kernels begin while the one before them ends (programmatic dependent
             launch): "chosen", quantizers behind their amax, matmuls of prepacked weights, and
             with wgmma of FP8 with f32 scales, or "none", or "all". No result depends on it.
+        overlap: the former name of `pdl`, which is refused.
 
     Raises:
         CompileError: the program does not parse, verify or compile, no argument has a dimension of
@@ -191,6 +193,8 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
             the first place.
         UsageError: an option, a size or a file that is wrong.
     """
+    if overlap is not None:
+        raise UsageError("'overlap' is called 'pdl' now", f"pass pdl={overlap!r}")
     if isinstance(text, os.PathLike):
         name = name or os.fspath(text)
         text = _read(pathlib.Path(text))
@@ -202,8 +206,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
                          f"pass pathlib.Path('{text}')")
     sizes = tuple(_dims(dims)) if dims is not None else ()
     path = None if ptxas is None else os.fspath(ptxas)
-    source = _Source(text, name or "program.mlir", target, path, bool(remarks), overlap,
-                     sizes)
+    source = _Source(text, name or "program.mlir", target, path, bool(remarks), pdl, sizes)
     return Compiled(source, assemble)
 
 

@@ -107,7 +107,7 @@ func.func @f(%x: tensor<?x32xbf16> {fp4.name = "x", fp4.dims = ["M", ""]})
 
 
 class Run(unittest.TestCase):
-    def test_a_product_equals_that_of_text(self) -> None:
+    def test_a_gemm_equals_that_of_text(self) -> None:
         builder = fp4.Builder()
         f = builder.function("product")
         x, sx = f.argument("x", ("M", 64), "f4E2M1FN"), f.argument("sx", ("M", 4), "f8E4M3FN",

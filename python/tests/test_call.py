@@ -64,7 +64,7 @@ class Calls(unittest.TestCase):
         places = rows // 128 * 512 + rows % 32 * 16 + rows % 128 // 32 * 4 + blocks
         np.testing.assert_array_equal(s.reshape(-1).view(np.uint8)[places], linear.view(np.uint8))
 
-    def test_a_product_takes_tiled_scales_in_every_form(self) -> None:
+    def test_a_gemm_takes_tiled_scales_in_every_form(self) -> None:
         qx, sx, qw, sw, alpha = operands()
         for text in (product(), product(rows="130", dims="")):
             program = compiled(text)

@@ -118,7 +118,7 @@ class Flashinfer(unittest.TestCase):
         self.assertIs(flashinfer.nvfp4_block_scale_interleave(scales, out=out), out)
         same(self, out, tiles)
 
-    def test_a_product(self) -> None:
+    def test_a_gemm(self) -> None:
         x, w = data(130, 128), data(64, 128, 1)
         gx, gw = ((448 * 6) / value.float().abs().max() for value in (x, w))
         qx, sx = flashinfer.nvfp4_quantize(x, gx)
@@ -272,7 +272,7 @@ class Layouts(unittest.TestCase):
         codes, scales = flashinfer.nvfp4_quantize(data(128, 64), torch.ones(()), layout)
         return codes, scales
 
-    def test_linear_scales_in_a_product(self) -> None:
+    def test_linear_scales_in_a_gemm(self) -> None:
         linear, tiled = (self.operands(layout) for layout in (
             flashinfer.SfLayout.layout_linear, flashinfer.SfLayout.layout_128x4))
         self.assertEqual(linear[1].shape, tiled[1].shape)
@@ -391,7 +391,7 @@ class Vllm(unittest.TestCase):
             same(self, codes, expected[0])
             same(self, scales, expected[1])
 
-    def test_a_product_is_that_of_flashinfer(self) -> None:
+    def test_a_gemm_is_that_of_flashinfer(self) -> None:
         x, w = data(20, 64), data(48, 64, 1)
         g, alpha = torch.tensor(16.0), torch.tensor(1 / 256)
         (qx, sx), (qw, sw) = (vllm.scaled_fp4_quant(value, g) for value in (x, w))

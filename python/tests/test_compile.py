@@ -71,12 +71,12 @@ class Compile(unittest.TestCase):
     def test_launches_overlap_as_asked(self) -> None:
         waits = {"none": [], "chosen": ["pair_quantize_0"],
                  "all": ["pair_amax_0", "pair_quantize_0", "pair_amax_quantize_0"]}
-        for overlap, expected in waits.items():
-            program = fp4.compile(PAIR, overlap=overlap)
+        for pdl, expected in waits.items():
+            program = fp4.compile(PAIR, pdl=pdl)
             self.assertEqual([kernel.name for kernel in program.kernels
                               if "griddepcontrol.wait" in kernel.ptx], expected)
         self.assertEqual([kernel.ptx for kernel in fp4.compile(PAIR).kernels],
-                         [kernel.ptx for kernel in fp4.compile(PAIR, overlap="chosen").kernels])
+                         [kernel.ptx for kernel in fp4.compile(PAIR, pdl="chosen").kernels])
 
     def test_ptxas_makes_cubins(self) -> None:
         with self.assertRaisesRegex(fp4.CompileError, "ptxas must be an executable file"):
@@ -104,9 +104,11 @@ class Compile(unittest.TestCase):
         for options, kind, message in (
                 ({"target": "sm_42"}, fp4.UsageError, "unknown target 'sm_42'"),
                 ({"target": 100}, TypeError, "'target' must be a str"),
-                ({"overlap": "some"}, fp4.UsageError,
-                 "unknown overlap 'some'\nnote: PDL is none, chosen or all"),
-                ({"overlap": True}, TypeError, "'overlap' must be a str"),
+                ({"pdl": "some"}, fp4.UsageError,
+                 "unknown pdl 'some'\nnote: PDL is none, chosen or all"),
+                ({"pdl": True}, TypeError, "'pdl' must be a str"),
+                ({"overlap": "all"}, fp4.UsageError,
+                 "'overlap' is called 'pdl' now\nnote: pass pdl='all'"),
                 ({"dims": {"Q": 64}}, fp4.CompileError, "no argument has a dimension called 'Q'"),
                 ({"dims": {"M": -3}}, fp4.UsageError, "the size of 'M' must be positive"),
                 ({"dims": {"M": 1.5}}, TypeError, "the size of 'M' must be an int, but got float"),

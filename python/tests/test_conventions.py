@@ -81,7 +81,7 @@ class Conventions(unittest.TestCase):
                         ft.amax_of_encode_scale)(scale, amax_recipe)
                 self.assertLessEqual(((back - ours.amax) / ours.amax).abs().item(), 2.0 ** -22)
 
-    def test_products(self) -> None:
+    def test_gemms(self) -> None:
         """One matmul, asked for with alpha and with scales of the tensors."""
         x, w = matrix(), matrix(32, 1)
         for g, h in ((torch.tensor(1024.0), torch.tensor(2048.0)),  # alpha is exact
@@ -143,7 +143,7 @@ class Conventions(unittest.TestCase):
         self.assertEqual(ft.encode_scale_of(tiny, "transformer_engine"), torch.finfo().max)
         self.assertEqual(ft.encode_scale_of(tiny, "compressed_tensors_f32"), 1)
 
-    def test_a_product_has_one_rule(self) -> None:
+    def test_a_gemm_has_one_rule(self) -> None:
         """Activations of the default recipe, and a weight of ModelOpt."""
         weight = ft.quantize(matrix(32, 1), recipe="modelopt")
         with self.assertRaisesRegex(fp4.UsageError, "'alpha', but got amax_product of 'transformer_"

@@ -68,7 +68,7 @@ class Operands(unittest.TestCase):
             with self.assertRaises(ValueError):
                 Problem(*wrong)  # type: ignore[arg-type]
 
-    def test_the_reference_is_the_sum_of_products(self) -> None:
+    def test_the_reference_is_the_sum_of_gemms(self) -> None:
         for problem in SMALL:
             operands = make_operands(problem, 1, "cpu")
             expected, row, column = reference(operands), 2, 77
@@ -275,7 +275,7 @@ class Layouts(unittest.TestCase):
         self.assertEqual(deepgemm._grouped_layout(SMALL[4]).tolist(), [0] * 4 + [1] * 4)
         self.assertEqual(deepgemm._grouped_layout(SMALL[5]).tolist(), [3, 0])
 
-    def test_ranges_fill_the_multiprocessors_once(self) -> None:
+    def test_k_ranges_fill_the_sms_once(self) -> None:
         self.assertEqual(ranges_of(Problem("bf16_nvfp4", 64, 8192, 8192)), [1, 2])
         self.assertEqual(ranges_of(Problem("bf16_nvfp4", 16, 7168, 16384)), [2, 4])
         self.assertEqual(ranges_of(Problem("bf16_nvfp4", 256, 8192, 8192)), [1])
@@ -307,7 +307,7 @@ class Layouts(unittest.TestCase):
                 ratio = before.float() / matrix.float()
                 large = matrix.float().abs() > 2**-6  # others lose bits
                 self.assertEqual(len(ratio[large].unique()), 1)
-            product = thunderkittens._small_product(operands)
+            product = thunderkittens._small_gemm(operands)
             self.assertLess(difference(product.to(torch.float8_e4m3fn), product), 0.03)
             self.assertGreater(difference(product.to(torch.float8_e4m3fn), product), 0.02)
 
@@ -325,7 +325,7 @@ class InTheSimulator(unittest.TestCase):
     """Tests of the kernels that `prepare` compiles, called as a run calls them, with tensors of the
     CPU."""
 
-    def test_products_of_every_kind(self) -> None:
+    def test_gemms_of_every_kind(self) -> None:
         build = pathlib.Path(os.environ.get("FP4_BUILD", ROOT / "build"))
         if not (build / "bin" / "fp4-runner").exists():
             self.skipTest("needs bin/fp4-runner of a build")
@@ -347,7 +347,7 @@ class InTheSimulator(unittest.TestCase):
         with self.assertRaisesRegex(Missing, "bin/fp4-runner"):
             Ours().prepare(pathlib.Path("/nonexistent"), pathlib.Path("/nonexistent"), [])
         self.assertIn("offsets %4", program(SMALL[5], "1"))
-        self.assertIn("split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fast_accumulation>",
+        self.assertIn("split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>",
                       program(SMALL[2], "2", FAST))
         self.assertIn("stream_k = array<i64: 132, 256, 128>",
                       program(SMALL[2], "132x256x128", FAST))

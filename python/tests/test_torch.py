@@ -32,7 +32,7 @@ class Cpu(unittest.TestCase):
         np.testing.assert_array_equal(q.view(torch.uint8).numpy(), numpy_q)
         np.testing.assert_array_equal(s.view(torch.uint8).numpy(), numpy_s.view(np.uint8))
 
-    def test_a_product(self) -> None:
+    def test_a_gemm(self) -> None:
         (qx, sx, ax), (qw, sw, aw) = self.quantized(130, 1), self.quantized(32, 2)
         program, alpha = compiled(product()), ax * aw / 2688**2
         y = program(qx, sx, qw, sw, alpha, verify=True)

@@ -48,7 +48,7 @@ class FromExport(unittest.TestCase):
     def export(self, module: Any, arguments: Any) -> Any:
         return torch.export.export(module, arguments, strict=False)
 
-    def test_products(self) -> None:
+    def test_gemms(self) -> None:
         for format, dtype in (("nvfp4", torch.bfloat16), ("mxfp4", torch.float32)):
             with self.subTest(format):
                 x, w = operand(48, format, 1), operand(32, format, 2)

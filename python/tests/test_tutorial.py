@@ -17,7 +17,7 @@ MISSING = torch is None or optional("safetensors") is None
 
 
 def load_notebook() -> Any:
-    spec = importlib.util.spec_from_file_location("notebook", ROOT / "utils" / "notebook.py")
+    spec = importlib.util.spec_from_file_location("notebook", ROOT / "docgen" / "notebook.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -16,8 +16,8 @@ def double(x, n):  # type: ignore[no-untyped-def]
 
 
 def ptx(element: str) -> str:
-    """The PTX for a Hopper GPU, which need not be there, of the kernel for tensors of `element`,
-    such as "fp32"."""
+    """Returns the kernel's PTX for tensors of `element`, such as "fp32", on a Hopper GPU, which
+    need not be there."""
     source = compiler.ASTSource(fn=double, signature={"x": f"*{element}", "n": "i32"},
                                 constexprs={})
     made = triton.compile(source, target=targets.GPUTarget("cuda", 90, 32))

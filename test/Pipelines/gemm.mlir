@@ -27,7 +27,7 @@ func.func @gemm(%a: tensor<?x1024xf4E2M1FN>,
 
 // The later forms of the same kernel.
 // RUN: fp4-opt %s --compile-to=roles | FileCheck %s --check-prefix=ROLES
-// RUN: fp4-opt %s --compile-to=pipelined "--plan=tile_product, tile = [128, 128, 256]" | FileCheck %s --check-prefix=PIPELINED
+// RUN: fp4-opt %s --compile-to=pipelined "--plan=tile_gemm, tile = [128, 128, 256]" | FileCheck %s --check-prefix=PIPELINED
 
 // ROLES-LABEL: gpu.func @kernel
 // ROLES: %[[TILES:.*]] = pipe.channel from tma to tensor

@@ -1,11 +1,11 @@
 // RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_99 2>&1 | FileCheck %s --check-prefix=TARGET
-// RUN: not %fp4-opt-once %S/../Runner/fp8-product.mlir --compile-to=fused --target=sm_120a 2>&1 | FileCheck %s --check-prefix=WGMMA
+// RUN: not %fp4-opt-once %S/../Runner/Gemm/wgmma/fp8.mlir --compile-to=fused --target=sm_120a 2>&1 | FileCheck %s --check-prefix=WGMMA
 // RUN: not %fp4-opt-once %s --compile-to=everything 2>&1 | FileCheck %s --check-prefix=PHASE
 
 // TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// WGMMA: fp8-product.mlir:{{.*}}error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05 or wgmma
+// WGMMA: fp8.mlir:{{.*}}error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05 or wgmma
 // WGMMA: note: targets with tcgen05 or wgmma: sm_100a, sm_103a, sm_110a, sm_90a
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \

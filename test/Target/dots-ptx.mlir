@@ -18,7 +18,7 @@
 !s = tensor<1x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @dots(%a: tensor<1x2048xf4E2M1FN>, %sa: !s, %b: tensor<128x2048xf4E2M1FN>, %sb: !t) -> tensor<1x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<1x2048xf4E2M1FN>, !s, tensor<128x2048xf4E2M1FN>, !t) -> tensor<1x128xbf16>
   return %y : tensor<1x128xbf16>
 }

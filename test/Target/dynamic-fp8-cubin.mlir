@@ -45,7 +45,7 @@ func.func @rows(%a: !a, %s: !s, %b: !a, %t: !s, %factor: tensor<?x1xf32>) -> ten
 !e = tensor<?x8xf32>
 func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>,
-      fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>, fp4.size_plans = [
-        #fp4.plan<tile_product, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]} : (!d, !e, !d, !e) -> tensor<?x?xbf16>
+      fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>, fp4.size_plans = [
+        #fp4.plan<tile_gemm, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]} : (!d, !e, !d, !e) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -21,25 +21,25 @@
 
 func.func @wide(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
       : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
 func.func @pair(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256], store = tma>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], store = tma>}
       : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
 func.func @narrow(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 256], store = tma>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 256], store = tma>}
       : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
 func.func @few(%a: !v, %sa: !sv, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<40x512xf8E4M3FN> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 64, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 64, 256]>}
       : (!v, !sv, !a, !sa, tensor<f32>) -> tensor<40x512xf8E4M3FN>
   return %y : tensor<40x512xf8E4M3FN>
 }

@@ -25,7 +25,7 @@
 func.func @biased(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2M1FN>, %sb: !t, %bias: tensor<512xf32>,
     %residual: tensor<?x512xbf16>) -> tensor<?x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], epilogue_warps = 4>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
       : (tensor<?x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !t) -> tensor<?x512xf32>
   %c0 = arith.constant 0 : index
   %m = tensor.dim %residual, %c0 : tensor<?x512xbf16>

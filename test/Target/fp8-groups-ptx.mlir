@@ -3,7 +3,7 @@
 // tiles, a GEMM with wgmma of FP8 lets the next kernel begin early too.
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=several_matmul_0 -o - | FileCheck %s --check-prefixes=CHECK,BOTH,WAITS,READS
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=one_matmul_0 -o - | FileCheck %s --check-prefixes=CHECK,WAITS,READS
-// RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=several_matmul_0 --no-overlap-launches -o - | FileCheck %s --check-prefixes=CHECK,READS
+// RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=several_matmul_0 --no-pdl -o - | FileCheck %s --check-prefixes=CHECK,READS
 
 // CHECK-NOT: ld.global
 // CHECK-COUNT-2: prefetch.global.L2

@@ -2,8 +2,8 @@
 // are added while the second MMA runs, whose end the release of the stage waits for. With two parts of a tile, the
 // first sums are added before the second MMA begins in their registers: the predicate that makes it a new sum is
 // one that ptxas cannot know.
-// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [64, 64, 256]" -o %t.two && FileCheck %s --check-prefix=TWO < %t.two
-// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [256, 128, 128]" -o %t.parts && FileCheck %s --check-prefix=PARTS < %t.parts
+// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_gemm, tile = [64, 64, 256]" -o %t.two && FileCheck %s --check-prefix=TWO < %t.two
+// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_gemm, tile = [256, 128, 128]" -o %t.parts && FileCheck %s --check-prefix=PARTS < %t.parts
 
 // TWO: wgmma.fence.sync.aligned;
 // TWO-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3

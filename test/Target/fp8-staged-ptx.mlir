@@ -3,9 +3,9 @@
 // and of B, before it starts the first MMA of the tile. The last sums of a box are added in the next turn of the
 // loop, before its first MMA, and behind the loop. The last MMA of a box orders the reads of scales before
 // the box is loaded again. One thread of each warp arrives, without a branch.
-// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [256, 128, 128]" -o %t && FileCheck %s < %t
+// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_gemm, tile = [256, 128, 128]" -o %t && FileCheck %s < %t
 // If a stage has two k tiles, the second MMA has begun already, and the fence is before its end.
-// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [64, 64, 256]" -o %t.two && FileCheck %s --check-prefix=TWO < %t.two
+// RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_gemm, tile = [64, 64, 256]" -o %t.two && FileCheck %s --check-prefix=TWO < %t.two
 // TWO: wgmma.wait_group.sync.aligned 0;
 // TWO: fence.proxy.async.shared::cta;
 // TWO: wgmma.wait_group.sync.aligned 0;

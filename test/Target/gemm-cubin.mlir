@@ -18,7 +18,7 @@
 func.func @n64_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024) -> tensor<?x384xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024)
       -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
@@ -26,7 +26,7 @@ func.func @n64_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x10
 func.func @n128_f32(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024) -> tensor<?x384xf32> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024)
       -> tensor<?x384xf32>
   return %y : tensor<?x384xf32>
@@ -34,7 +34,7 @@ func.func @n128_f32(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x10
 func.func @n192_f16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024, %alpha: tensor<f32>) -> tensor<?x384xf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
       : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024, tensor<f32>)
       -> tensor<?x384xf16>
   return %y : tensor<?x384xf16>
@@ -42,7 +42,7 @@ func.func @n192_f16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x10
 func.func @n256_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                      %sb: !sw1024, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
       : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024, tensor<f32>)
       -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>

@@ -54,7 +54,7 @@ func.func @nvfp4(%a: tensor<?x1024xf4E2M1FN>,
                 %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x512xbf16>
@@ -67,7 +67,7 @@ func.func @mxfp4(%a: tensor<?x1024xf4E2M1FN>,
                 %sb: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x512xbf16>

@@ -14,17 +14,17 @@
 !s = tensor<1024x32xf8E8M0FNU, #tiled>
 
 func.func @six(%a: tensor<1024x1024xf6E3M2FN>, %sa: !s, %b: tensor<1024x1024xf6E2M3FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 128], store = tma>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 128], store = tma>}
       : (tensor<1024x1024xf6E3M2FN>, !s, tensor<1024x1024xf6E2M3FN>, !s) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
 func.func @weights6(%a: tensor<1024x1024xf8E4M3FN>, %sa: !s, %b: tensor<1024x1024xf6E2M3FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<1024x1024xf8E4M3FN>, !s, tensor<1024x1024xf6E2M3FN>, !s) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
 func.func @activations6(%a: tensor<1024x1024xf6E3M2FN>, %sa: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
       : (tensor<1024x1024xf6E3M2FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }

@@ -8,17 +8,17 @@
 // CHECK: activations4_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 func.func @six(%a: tensor<1024x1024xf6E3M2FN>, %sa: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1024x1024xf6E2M3FN>, %sb: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<1024x1024xf6E3M2FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1024x1024xf6E2M3FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
 func.func @weights4(%a: tensor<1024x1024xf8E4M3FN>, %sa: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1024x1024xf4E2M1FN>, %sb: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<1024x1024xf8E4M3FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1024x1024xf4E2M1FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
 func.func @activations4(%a: tensor<1024x1024xf4E2M1FN>, %sa: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1024x1024xf8E4M3FN>, %sb: tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, rhs_format = #fp4.format<mxfp8_e4m3>, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, rhs_format = #fp4.format<mxfp8_e4m3>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
       : (tensor<1024x1024xf4E2M1FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1024x1024xf8E4M3FN>, tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }

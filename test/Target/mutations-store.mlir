@@ -1,8 +1,8 @@
 // Mutants as in mutations.mlir, of a kernel that stores tiles through shared memory: what threads, bulk copies
 // and barriers order among themselves is needed, and the simulator notices when it is gone. 9 tiles on 1 CTA
 // make every ring wrap around.
-// RUN: fp4-runner %s --multiprocessors=1 --emit=so -o %t.so
-// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
+// RUN: fp4-runner %s --sms=1 --emit=so -o %t.so
+// RUN: %python %fp4_src/validation/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED
@@ -14,7 +14,7 @@ func.func @matmul(%a: tensor<?x768xf4E2M1FN> {fp4.name = "a"},
                   %sb: tensor<64x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "sb"})
     -> (tensor<?x64xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], store = tma, stages = 2>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], store = tma, stages = 2>}
       : (tensor<?x768xf4E2M1FN>, tensor<?x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x768xf4E2M1FN>, tensor<64x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x64xbf16>

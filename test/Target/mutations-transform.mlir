@@ -1,8 +1,8 @@
 // Mutants as in mutations.mlir, of the warp-specialized quantizer that transforms on the tensor core: all mutants. Two CTAs
 // with two strips of 19 tiles each make every ring wrap around; the last row and column of tiles are not whole. The amax is a constant: an amax kernel counts
 // its CTAs with an acq_rel atomic, and that this may not be relaxed is beyond the simulator (docs/reference/simulator.md).
-// RUN: fp4-runner %s --multiprocessors=1 --emit=so -o %t.so
-// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --schedules=eager:1 --verbose \
+// RUN: fp4-runner %s --sms=1 --emit=so -o %t.so
+// RUN: %python %fp4_src/validation/mutate.py --build %fp4_build %t.so --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED

@@ -1,7 +1,7 @@
 // Tiles that a CTA takes over while the kernel runs: the ring of two responses. One CTA does all nine tiles, of 6 k
 // tiles each, so that every ring wraps around.
-// RUN: fp4-runner %s --multiprocessors=1 --emit=so -o %t.so
-// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
+// RUN: fp4-runner %s --sms=1 --emit=so -o %t.so
+// RUN: %python %fp4_src/validation/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED
@@ -13,7 +13,7 @@ func.func @matmul(%a: tensor<?x1536xf4E2M1FN> {fp4.name = "a"},
                   %sb: tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "sb"})
     -> (tensor<?x64xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], schedule = #pipe.cluster_launch<along_m depth 2>>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], schedule = #pipe.cluster_launch<along_m depth 2>>}
       : (tensor<?x1536xf4E2M1FN>, tensor<?x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x1536xf4E2M1FN>, tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x64xbf16>

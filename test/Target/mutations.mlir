@@ -1,8 +1,8 @@
 // Every synchronization of the emitted kernel is needed, and the simulator notices when it is gone or
-// weakened: all mutants that utils/mutate.py makes. 9 tiles on 2 CTAs and 6 k tiles each make every ring wrap
+// weakened: all mutants that validation/mutate.py makes. 9 tiles on 2 CTAs and 6 k tiles each make every ring wrap
 // around.
-// RUN: fp4-runner %s --multiprocessors=2 --emit=so -o %t.so
-// RUN: %python %fp4_src/utils/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
+// RUN: fp4-runner %s --sms=2 --emit=so -o %t.so
+// RUN: %python %fp4_src/validation/mutate.py --build %fp4_build %t.so --shape=1060 --schedules=eager:1 --verbose \
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED
@@ -14,7 +14,7 @@ func.func @matmul(%a: tensor<?x1536xf4E2M1FN> {fp4.name = "a"},
                   %sb: tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "sb"})
     -> (tensor<?x64xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<?x1536xf4E2M1FN>, tensor<?x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x1536xf4E2M1FN>, tensor<64x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<?x64xbf16>

@@ -24,7 +24,7 @@
 !t = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @product(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2M1FN>, %sb: !t) -> tensor<?x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
       : (tensor<?x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !t) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }

@@ -23,7 +23,7 @@
 func.func @chosen(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
          tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
@@ -31,7 +31,7 @@ func.func @chosen(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.s
 func.func @wide(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xf32> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
          tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xf32>
   return %y : tensor<?x384xf32>
@@ -39,7 +39,7 @@ func.func @wide(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 func.func @deep(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
          tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xf16>
   return %y : tensor<?x384xf16>
@@ -47,7 +47,7 @@ func.func @deep(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 func.func @few(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [16, 64, 128]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [16, 64, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
          tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
@@ -55,7 +55,7 @@ func.func @few(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scal
 func.func @mxfp4(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
          tensor<384x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>

@@ -11,21 +11,21 @@
 func.func @halves(%a: tensor<4096x512xf4E2M1FN>, %la: tensor<4096x32xf8E4M3FN>, %b: tensor<4096x512xf4E2M1FN>, %lb: tensor<4096x32xf8E4M3FN>) -> tensor<4096x4096xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 128, 256], store = tma, epilogue_warps = 8>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 128, 256], store = tma, epilogue_warps = 8>}
       : (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 func.func @wide(%a: tensor<4096x512xf4E2M1FN>, %la: tensor<4096x32xf8E4M3FN>, %b: tensor<4096x512xf4E2M1FN>, %lb: tensor<4096x32xf8E4M3FN>) -> tensor<4096x4096xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256], store = tma, epilogue_warps = 8>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], store = tma, epilogue_warps = 8>}
       : (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 func.func @floats(%a: tensor<4096x512xf4E2M1FN>, %la: tensor<4096x32xf8E4M3FN>, %b: tensor<4096x512xf4E2M1FN>, %lb: tensor<4096x32xf8E4M3FN>) -> tensor<4096x4096xf32> {
   %sa = fp4.swizzle_scales %la : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<4096x32xf8E4M3FN> -> tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256], store = tma, epilogue_warps = 8>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], store = tma, epilogue_warps = 8>}
       : (tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x512xf4E2M1FN>, tensor<4096x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xf32>
   return %y : tensor<4096x4096xf32>
 }

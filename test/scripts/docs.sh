@@ -4,23 +4,23 @@
 # and tables beside the right ones.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-python3 "$root/utils/check_docs.py"
-python3 "$root/utils/check_sizes.py"
-python3 "$root/utils/check_prose.py"
-python3 "$root/utils/time_table.py" --check
-python3 "$root/utils/result_tables.py" --check
-python3 "$root/utils/reference_hazards.py" --check
-python3 "$root/utils/reference_recipes.py" --check
-python3 "$root/utils/draw_diagrams.py" --check --build "$1"
-python3 "$root/utils/write_reference.py" --check --build "$1"
+python3 "$root/lint/check_docs.py"
+python3 "$root/lint/check_sizes.py"
+python3 "$root/lint/check_prose.py"
+python3 "$root/docgen/time_table.py" --check
+python3 "$root/docgen/result_tables.py" --check
+python3 "$root/docgen/reference_hazards.py" --check
+python3 "$root/docgen/reference_recipes.py" --check
+python3 "$root/docgen/draw_diagrams.py" --check --build "$1"
+python3 "$root/docgen/write_reference.py" --check --build "$1"
 
 # The support matrix of README.md is current, and one of a compiler without kernels is not.
-python3 "$root/utils/support_matrix.py" --build "$1" --check
+python3 "$root/docgen/support_matrix.py" --build "$1" --check
 compiler=$(mktemp -d)
 mkdir "$compiler/bin"
 printf '#!/bin/sh\nexit 3\n' >"$compiler/bin/fp4-runner"
 chmod +x "$compiler/bin/fp4-runner"
-if python3 "$root/utils/support_matrix.py" --build "$compiler" --check 2>/dev/null; then
+if python3 "$root/docgen/support_matrix.py" --build "$compiler" --check 2>/dev/null; then
   echo "a stale support matrix is not found"
   exit 1
 fi
@@ -35,7 +35,7 @@ printf '// The sum is in Sum.cpp, the rest in lib/{Add,Rest}.\nint a;\nint b;\n'
 touch "$tree/lib/Add/Sum.cpp"
 cp "$root"/docs/images/*.svg "$tree"
 echo >>"$tree/floors.svg"
-if stale=$("$root/utils/draw_diagrams.py" --check --build "$1" --images "$tree"); then
+if stale=$("$root/docgen/draw_diagrams.py" --check --build "$1" --images "$tree"); then
   echo "a diagram that was changed is not found"
   exit 1
 fi
@@ -44,12 +44,12 @@ mkdir -p "$tree/include/fp4/Sim" "$tree/docs/reference"
 table=include/fp4/Sim/HazardRules.def
 sed 's/"lane-race"/"lane-races"/' "$root/$table" >"$tree/$table"
 cp "$root/docs/reference/hazards.md" "$tree/docs/reference"
-hazards() { python3 "$root/utils/reference_hazards.py" --root "$tree" "$@"; }
+hazards() { python3 "$root/docgen/reference_hazards.py" --root "$tree" "$@"; }
 if stale=$(hazards --check); then
   echo "a page of hazards that lacks a rule is not found"
   exit 1
 fi
-[[ "$stale" == *"run utils/reference_hazards.py" ]]
+[[ "$stale" == *"run docgen/reference_hazards.py" ]]
 hazards && hazards --check
 grep -q '^## lane-races$' "$tree/docs/reference/hazards.md"
 
@@ -58,12 +58,12 @@ mkdir "$tree/$numbers"
 cp "$root/$numbers/Formats.def" "$tree/$numbers"
 sed 's/^FP4_RECIPE(ocp_ceil,/FP4_RECIPE(ocp_upward,/' "$root/$numbers/Recipes.def" >"$tree/$numbers/Recipes.def"
 cp "$root/docs/reference/recipes.md" "$tree/docs/reference"
-recipes() { python3 "$root/utils/reference_recipes.py" --root "$tree" "$@"; }
+recipes() { python3 "$root/docgen/reference_recipes.py" --root "$tree" "$@"; }
 if stale=$(recipes --check); then
   echo "tables of recipes that lack one are not found"
   exit 1
 fi
-[[ "$stale" == *"run utils/reference_recipes.py" ]]
+[[ "$stale" == *"run docgen/reference_recipes.py" ]]
 recipes && recipes --check
 grep -q '^| ocp_upward | mxfp4 |' "$tree/docs/reference/recipes.md"
 rm -r "$tree/include" "$tree/docs/reference"
@@ -71,7 +71,7 @@ rm -r "$tree/include" "$tree/docs/reference"
 cp -r "$root/docs/reference" "$tree/reference"
 echo >>"$tree/reference/fp4-ops.md"
 rm "$tree/reference/targets.md"
-if stale=$(python3 "$root/utils/write_reference.py" --check --build "$1" --pages "$tree/reference"); then
+if stale=$(python3 "$root/docgen/write_reference.py" --check --build "$1" --pages "$tree/reference"); then
   echo "a generated page that was changed is not found"
   exit 1
 fi
@@ -81,7 +81,7 @@ page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```
 expect() { # findings, with the page that is given
   page "$2" "$3" >"$tree/docs/Page.md"
   git -C "$tree" add -A
-  found=$(python3 "$root/utils/check_docs.py" --root "$tree" || true)
+  found=$(python3 "$root/lint/check_docs.py" --root "$tree" || true)
   [ "$found" == "$1" ] || { printf 'expected: %s\nfound: %s\n' "$1" "$found"; exit 1; }
 }
 braces='lib/Add/Sum.h:1: names lib/{Add,Rest}, which does not exist'
@@ -113,7 +113,7 @@ printf '// a "\nconst char *s = R"({{)";\nint g() {\n%s\n}\n' "$(lines 39)" >"$t
 lines 601 >"$tree/lib/Add/A.def"
 lines 600 >"$tree/lib/Add/B.def"
 printf 'def f():\n%s' "$(lines 40 | sed 's/^/    /')" >"$tree/lib/Add/long.py"
-found=$(python3 "$root/utils/check_sizes.py" --root "$tree" || true)
+found=$(python3 "$root/lint/check_sizes.py" --root "$tree" || true)
 excuses=$(grep -c 'is excused, and need not be$' <<<"$found")
 found=$(grep -v excused <<<"$found")
 [ "$found" == 'error: lib/Add/A.def:1: the file has 601 lines, and must have at most 600
@@ -128,7 +128,7 @@ mkdir "$tree/notebook"
 prose() { # file, findings, lines
   printf '%s\n' "${@:3}" >"$tree/$1"
   git -C "$tree" add -A
-  found=$(python3 "$root/utils/check_prose.py" --root "$tree" "$1" |
+  found=$(python3 "$root/lint/check_prose.py" --root "$tree" "$1" |
     sed "s/^[^:]*:\([0-9]*\): a \([a-z]*\) opens with '\(.*\)': begin with .*/\1:\2:\3/" | paste -sd ' ' || true)
   [ "$found" == "$2" ] || { printf '%s, expected: %s\nfound: %s\n' "$1" "$2" "$found"; exit 1; }
 }
@@ -166,7 +166,7 @@ prose docs/Add.md '3:sentence:Which 5:sentence:What 7:sentence:Where 13:sentence
   '| What | Where |' '|------|-------|' '| What is added | Rows. It waits |' '```' 'It is code' '```' \
   'This page tells of rows. <!-- It is hidden --> This is all.'
 prose notebook/Add.md '' 'What was tried: it is slow.'
-found=$(python3 "$root/utils/check_prose.py" --root "$tree" lib/Add/CMakeLists.txt lib/Add/add.py || echo failed)
+found=$(python3 "$root/lint/check_prose.py" --root "$tree" lib/Add/CMakeLists.txt lib/Add/add.py || echo failed)
 [ "$found" == "lib/Add/CMakeLists.txt:2: a comment opens with 'Those': begin with the noun it stands for
 lib/Add/add.py:1: a comment opens with 'Who': begin with a noun or a verb
 lib/Add/add.py:3: a comment opens with 'What': begin with a noun or a verb
@@ -174,7 +174,7 @@ lib/Add/add.py:5: a sentence opens with 'Its': begin with the noun it stands for
 lib/Add/add.py:6: a comment opens with 'Of': begin with a noun or a verb
 lib/Add/add.py:7: a comment opens with 'Where': begin with a noun or a verb
 failed" ] || { echo "found: $found"; exit 1; }
-counts=$(python3 "$root/utils/check_prose.py" --root "$tree" --count lib/Add/add.sh docs || true)
+counts=$(python3 "$root/lint/check_prose.py" --root "$tree" --count lib/Add/add.sh docs || true)
 [ "$counts" == $'     6  docs\n     2  lib/Add\n     8  in all' ] || { echo "found: $counts"; exit 1; }
-python3 "$root/utils/check_prose.py" --root "$tree" notebook lib/Add/Sum.h
+python3 "$root/lint/check_prose.py" --root "$tree" notebook lib/Add/Sum.h
 echo "documents, comments and sizes are right, and wrong ones are found"

@@ -2,8 +2,8 @@
 # Formulas that one place may spell have no second spelling, and every error of the compiler has a
 # remedy; violations are found.
 set -euo pipefail
-python3 utils/check_laws.py
-python3 utils/check_remedies.py
+python3 lint/check_laws.py
+python3 lint/check_remedies.py
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -12,7 +12,7 @@ refuses() { # a line put into a file; words of the finding
   local file=$scratch/$2
   cp "$file" "$scratch/saved"
   printf '%s\n' "$1" >> "$file"
-  if python3 utils/check_laws.py "$scratch" > "$scratch/found"; then
+  if python3 lint/check_laws.py "$scratch" > "$scratch/found"; then
     echo "error: check_laws.py must refuse '$1' in $2" >&2
     exit 1
   fi
@@ -27,12 +27,12 @@ refuses '#ifndef FP4_ISA_SWIZZLE_H' include/fp4/ISA/Swizzle.h 'include guards'
 refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the compiler'
 # The passing twins: the same words in a comment, and with a reason.
 printf '%s\n' '// row % 32 * 16' 'int o = row % 32 * 16; // law: an example' >> "$scratch/lib/Numerics/ScaleMatrix.cpp"
-python3 utils/check_laws.py "$scratch" > /dev/null
+python3 lint/check_laws.py "$scratch" > /dev/null
 
 # An error without a note, beside those that have one or leave it to their callers.
 remedies() { # code of a file; the lines of the findings
   printf '%s\n' "$1" > "$scratch/lib/Target/Added.cpp"
-  { python3 utils/check_remedies.py "$scratch" || true; } | grep -o '^lib/.*error' | cut -d: -f2 | xargs
+  { python3 lint/check_remedies.py "$scratch" || true; } | grep -o '^lib/.*error' | cut -d: -f2 | xargs
 }
 [ "$(remedies 'LogicalResult a() {
   return op.emitOpError("must be A");

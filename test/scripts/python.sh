@@ -69,8 +69,7 @@ mkdir -p "$(dirname "$report")"
 check pytest python -m pytest -q -p no:cacheprovider --junitxml="$report" python/tests
 check mypy mypy --strict --cache-dir "$build/mypy" python/fp4
 check ruff ruff check --no-cache
-for example in quickstart builder linear; do # the tests run the tutorial
-for example in quickstart builder checkpoint; do # the tests run the tutorial
+for example in quickstart builder checkpoint linear; do # the tests run the tutorial
   check "$example" python "examples/python/$example.py"
 done
 exit $failed

@@ -3,7 +3,7 @@
 # measurements without a result is found, beside one that is right. docs.sh checks this tree.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-program="$root/utils/result_tables.py"
+program="$root/docgen/result_tables.py"
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 git -C "$tree" init -q
@@ -35,7 +35,7 @@ file="$tree/benchmarks/results/sum_h200_2026-11-26.json"
 result 2026-11-26 2.5 sum
 page '<!-- table: sum H200 -->
 <!-- end of table -->'
-expect 'error: docs/Page.md: a table is not current: run utils/result_tables.py'
+expect 'error: docs/Page.md: a table is not current: run docgen/result_tables.py'
 python3 "$program" --root "$tree" | grep -qx 'docs/Page.md is written'
 expect ''
 [ "$(sed -n '4,7p' "$tree/docs/Page.md")" == '| rows | time, us |
@@ -44,7 +44,7 @@ expect ''
 | 16 | 2.5 |' ]
 grep -qF '(../benchmarks/results/sum_h200_2026-11-26.json)' "$tree/docs/Page.md"
 sed -i 's/| 2.5 |/| 2.4 |/' "$tree/docs/Page.md"
-expect 'error: docs/Page.md: a table is not current: run utils/result_tables.py'
+expect 'error: docs/Page.md: a table is not current: run docgen/result_tables.py'
 python3 "$program" --root "$tree" >/dev/null
 
 # The newer one of two results has a row, and two of one date do not agree.
@@ -123,7 +123,7 @@ expect 'error: docs/Page.md:3: `not measured` needs a reason'
 page '<!-- not measured: an example -->
 No table.'
 expect 'error: docs/Page.md:3: no table follows `not measured`'
-page '<!-- utils/other.py writes this -->
+page '<!-- docgen/other.py writes this -->
 | kernel | time, us |
 |---|---|
 | a | 3 |
@@ -134,9 +134,4 @@ page '<!-- table: sum H100 -->
 expect 'error: docs/Page.md: no file of benchmarks/results has the area sum on H100'
 page '<!-- table: sum H200 -->'
 expect 'error: docs/Page.md: a table has no <!-- end of table -->'
-
-# A page that is excused and has no such table.
-excused=$(cd "$root/utils" && python3 -c 'import result_tables
-print(*result_tables.findings_of("docs/Page.md", "text", {}, {"docs/Page.md": "why"}))')
-[ "$excused" == 'docs/Page.md: is excused, and need not be' ]
 echo "tables of measurements are those of results, and others are found"

@@ -12,8 +12,8 @@ if ! [ -x "$env/bin/mkdocs" ]; then
     exit 77
   fi
 fi
-"$env/bin/python" "$root/utils/build_site.py" --build "$1"
-[ -f "$root/build/site/index.html" ] && [ -f "$root/build/site/docs/Spec.html" ]
+"$env/bin/python" "$root/docgen/build_site.py"
+[ -f "$root/build/site/index.html" ] && [ -f "$root/build/site/docs/reference/semantics.html" ]
 [ -f "$root/build/site/generated/Plots.html" ] && [ -f "$root/build/site/generated/plots/01.svg" ]
 
 # A copy of the tree, with a link that leads nowhere, and with one to a heading that is gone.
@@ -23,23 +23,23 @@ trap 'rm -rf "$copy"' EXIT
 # A plot has the numbers of its table, and documents without numbers are an error.
 mkdir -p "$copy/plots/docs/performance"
 touch "$copy"/plots/docs/{performance/quantizers,Models,Python,Simulator}.md
-if python3 "$root/utils/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" 2>"$copy/plot.log"; then
+if python3 "$root/docgen/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" 2>"$copy/plot.log"; then
   echo "documents without tables are plotted"
   exit 1
 fi
 grep -q "no document has a table of measurements" "$copy/plot.log"
 printf '%s\n' '# A' '| kernel | median us | of copy |' '|---|---|---|' '| `k` | 1,012.5 (x) | 3 |' '| l | - | 4 |' \
   >"$copy/plots/docs/performance/quantizers.md"
-python3 "$root/utils/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" | grep -qx "1 plots of 1 tables"
+python3 "$root/docgen/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" | grep -qx "1 plots of 1 tables"
 grep -q '<title>median us: 1012.5 us</title>' "$copy/plots/out/plots/01.svg"
 ! grep -q '>l</text>\|of copy' "$copy/plots/out/plots/01.svg"
 rm -rf "$copy/plots"
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$copy" -x
 git -C "$copy" init -q
-for broken in docs/Nowhere.md docs/Spec.md#no-such-part; do
+for broken in docs/Nowhere.md docs/reference/semantics.md#no-such-part; do
   { cat "$root/README.md" && echo "[x]($broken)"; } >"$copy/README.md"
   git -C "$copy" add -A
-  if "$env/bin/python" "$copy/utils/build_site.py" >"$copy/build.log" 2>&1; then
+  if "$env/bin/python" "$copy/docgen/build_site.py" >"$copy/build.log" 2>&1; then
     echo "$broken is not found"
     exit 1
   fi

@@ -3,4 +3,4 @@
 # the covering subset.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-exec "$root/utils/sweep.py" --build "$1"
+exec "$root/validation/sweep.py" --build "$1"

@@ -2,4 +2,4 @@
 # Quantizers of every recipe and kernel in the simulator, bit by bit: the covering subset.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-exec "$root/utils/sweep_quantize.py" --build "$1"
+exec "$root/validation/sweep_quantize.py" --build "$1"

@@ -154,7 +154,7 @@ Bytes makeOperands(const Case &c) {
 }
 
 /// Checks the first tile of all.
-void checkProduct(const Case &c, const Bytes &in, const Bytes &out) {
+void checkGemm(const Case &c, const Bytes &in, const Bytes &out) {
   const Matrix a = matrixOf(c, A), b = matrixOf(c, B), addend = matrixOf(c, C), d = matrixOf(c, D);
   const auto valueAt = [&](const Matrix &matrix, size_t at, unsigned row, unsigned column) {
     return matrix.element.valueOf(
@@ -188,7 +188,7 @@ TEST_P(CtsWmma, Product) {
   const Bytes d = out.read();
   for (const auto &[data, suffix] : kAllData)
     saveImage("wmma_" + c.name() + suffix, std::span(d).subspan(size_t(data) * part, part));
-  checkProduct(c, in, d);
+  checkGemm(c, in, d);
 }
 
 void addFloats(std::vector<Case> &all) {

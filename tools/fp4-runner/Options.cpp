@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of fp4-runner -----------------------===//
 
 #include "Options.h"
+#include "fp4/Support/FormerNames.h"
 #include "fp4/Support/Version.h"
 
 #include <CLI/CLI.hpp>
@@ -26,16 +27,24 @@ Exit codes:
   0 success    1 a wrong result    2 command line, file or input data    3 does not compile    4 device
   5 the simulated program is wrong    6 a hazard    7 orders that did not run    70 internal)";
 
-void addOverlapOptions(CLI::App &app, Options &options) {
-  auto *overlap = app.add_flag_callback(
-      "--overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::All; },
+/// Flags of former versions are errors that give their present names.
+void addFormerFlags(CLI::App &app) {
+  for (const char *flag : {"--overlap-launches", "--no-overlap-launches", "--multiprocessors"})
+    app.add_flag_function(
+           flag, [flag](int64_t) { throw CLI::ParseError(renamedNote(flag), 2); }, "")
+        ->group("");
+}
+
+void addPdlOptions(CLI::App &app, Options &options) {
+  auto *pdl = app.add_flag_callback(
+      "--pdl", [&options] { options.compiler.pdl = PdlLaunches::All; },
       "Let each kernel begin while the one before it ends (programmatic dependent launch), and not "
       "only a quantizer behind its amax and a GEMM of prepacked weights or with wgmma of FP8 "
       "with f32 scales");
   app.add_flag_callback(
-         "--no-overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::None; },
+         "--no-pdl", [&options] { options.compiler.pdl = PdlLaunches::None; },
          "Let each kernel begin when the one before it has ended")
-      ->excludes(overlap);
+      ->excludes(pdl);
 }
 
 void addCompilerOptions(CLI::App &app, Options &options) {
@@ -51,24 +60,27 @@ void addCompilerOptions(CLI::App &app, Options &options) {
       ->check([](const std::string &text) {
         return parsePhase(text) ? "" : "unknown phase '" + text + "', known: " + phaseNames();
       });
-  app.add_option("-o", options.output,
-                 "File that --emit or --tune writes; a directory receives one file per kernel module");
+  app.add_option(
+      "-o", options.output,
+      "File that --emit or --tune writes; a directory receives one file per kernel module");
   app.add_option("--explore", options.explore,
                  "Write a page that shows the program at every phase, and its simulation")
       ->excludes(app.get_option("--emit"));
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
-  app.add_option("--multiprocessors", options.compiler.multiprocessors,
+  app.add_option("--sms", options.compiler.sms,
                  "SMs that the grids of GEMMs and of transforms on the tensor core "
                  "fill (default: all of the target)")
       ->check(CLI::Range(uint64_t(1), uint64_t(UINT16_MAX)));
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
-  app.add_option("--plan", options.compiler.plans,
-                 "Plan for kernels of its family, such as 'tile_product, tile = [128, 64, 256]' "
-                 "(--emit=mlir --compile-to=planned shows all; may be repeated); @FILE: what --tune "
-                 "wrote")
+  app.add_option(
+         "--plan", options.compiler.plans,
+         "Plan for kernels of its family, such as 'tile_gemm, tile = [128, 64, 256]' "
+         "(--emit=mlir --compile-to=planned shows all; may be repeated); @FILE: what --tune "
+         "wrote")
       ->allow_extra_args(false);
-  addOverlapOptions(app, options);
+  addPdlOptions(app, options);
+  addFormerFlags(app);
   app.add_flag("--no-arithmetic", options.compiler.noArithmetic,
                "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");
@@ -76,9 +88,10 @@ void addCompilerOptions(CLI::App &app, Options &options) {
 }
 
 void addTuneOptions(CLI::App &app, Options &options) {
-  app.add_flag("--tune", options.tune,
-               "Search for faster plans by predicted time, verify the best, measure them on a GPU if "
-               "there is one, and write them: -o FILE.mlir, or a file for --plan @FILE")
+  app.add_flag(
+         "--tune", options.tune,
+         "Search for faster plans by predicted time, verify the best, measure them on a GPU if "
+         "there is one, and write them: -o FILE.mlir, or a file for --plan @FILE")
       ->excludes(app.get_option("--emit"))
       ->excludes(app.get_option("--explore"))
       ->excludes(app.get_option("--benchmark"))
@@ -111,30 +124,12 @@ void addLayoutCommand(CLI::App &app, Options &options) {
 
 /// Options for measurements and tests. --help leaves them out and fits a screen; --help-all has
 /// them.
-constexpr const char *kRareOptions[] = {"--ptxas",
-                                        "--kernel",
-                                        "--multiprocessors",
-                                        "--no-arithmetic",
-                                        "--time-phases",
-                                        "--explain",
-                                        "--threads",
-                                        "--unwritten",
-                                        "--stats",
-                                        "--limit",
-                                        "--no-verify",
-                                        "--compare",
-                                        "--sample-after",
-                                        "--tune-limit",
-                                        "--retune",
-                                        "--mix",
-                                        "--clock",
-                                        "--gpu",
-                                        "--time-only",
-                                        "--clusters",
-                                        "--max-orders",
-                                        "--replay",
-                                        "--overlap-launches",
-                                        "--no-overlap-launches"};
+constexpr const char *kRareOptions[] = {
+    "--ptxas",      "--kernel",  "--sms",          "--no-arithmetic", "--time-phases",
+    "--explain",    "--threads", "--unwritten",    "--stats",         "--limit",
+    "--no-verify",  "--compare", "--sample-after", "--tune-limit",    "--retune",
+    "--mix",        "--clock",   "--gpu",          "--time-only",     "--clusters",
+    "--max-orders", "--replay",  "--pdl",          "--no-pdl"};
 
 /// Adds help. Options without a group are not in the help, and CLI11 does not name them in an error
 /// either.
@@ -161,9 +156,10 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   harness::addQuantizeCommands(app, options.quantize);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that fp4.dims names M, N and K");
-  app.get_option("--compare")->description(
-      "FILE.json that --benchmark --json or --time --json wrote; with --time also FILE.mlir, a plan, "
-      "or @FILE of plans: say what is faster and slower now, and with --time why");
+  app.get_option("--compare")
+      ->description("FILE.json that --benchmark --json or --time --json wrote; with --time also "
+                    "FILE.mlir, a plan, "
+                    "or @FILE of plans: say what is faster and slower now, and with --time why");
   addHelp(app, argc, argv);
   try {
     app.parse(argc, argv);

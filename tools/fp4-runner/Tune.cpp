@@ -319,8 +319,8 @@ std::string Tuner::question() const {
   std::ostringstream text;
   text << "tune 2\n"
        << stampOf(llvm::sys::fs::getMainExecutable(nullptr, nullptr)) << '\n'
-       << options.compiler.target << ' ' << options.compiler.multiprocessors << ' '
-       << int(options.compiler.overlap) << ' ' << options.compiler.noArithmetic << ' '
+       << options.compiler.target << ' ' << options.compiler.sms << ' '
+       << int(options.compiler.pdl) << ' ' << options.compiler.noArithmetic << ' '
        << options.tuneLimit << ' ' << run.function << '\n'
        << run.distribution << ' ' << run.seed << ' ' << run.policy << ' ' << run.check << ' '
        << run.mix << ' ' << run.clock << ' ' << run.gpu << ' ' << run.sampleAfter << '\n';

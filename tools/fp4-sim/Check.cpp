@@ -22,9 +22,9 @@ static std::string describe(const sim::KernelInfo &kernel) {
   std::string text =
       fmt::format("  {}: {} instructions, {} bytes of parameters, {} bytes of static shared memory",
                   kernel.name, kernel.instructions, kernel.paramBytes, kernel.staticSharedBytes);
-  if (kernel.requiredBlock[0])
-    text += fmt::format(", CTAs of {}x{}x{}", kernel.requiredBlock[0], kernel.requiredBlock[1],
-                        kernel.requiredBlock[2]);
+  if (kernel.requiredCta[0])
+    text += fmt::format(", CTAs of {}x{}x{}", kernel.requiredCta[0], kernel.requiredCta[1],
+                        kernel.requiredCta[2]);
   if (kernel.requiredCluster[0])
     text += fmt::format(", clusters of {}x{}x{}", kernel.requiredCluster[0],
                         kernel.requiredCluster[1], kernel.requiredCluster[2]);

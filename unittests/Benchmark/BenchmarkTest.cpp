@@ -31,7 +31,7 @@ public:
   std::string name() const override { return "fake"; }
   std::string selector() const override { return "fake"; }
   std::string target() const override { return inner_->target(); }
-  int32_t multiprocessorCount() const override { return 1; }
+  int32_t smCount() const override { return 1; }
   bool isHardware() const override { return true; }
   uint64_t l2Bytes() const override { return cache; }
   std::optional<rt::Condition> condition() override {
@@ -420,17 +420,17 @@ BenchmarkReport::Entry entryOf(const char *name, double median, double error, Tr
   return entry;
 }
 
-TEST(Roof, IsOfMemoryOrOfProducts) {
+TEST(Roof, IsOfMemoryOrOfGemms) {
   BenchmarkReport report;
   EXPECT_EQ(report.ofRoof(entryOf("k", 1, 0, {1000, 0})).memory, 0);
   EXPECT_FALSE(roofOf("simulator"));
   report.roof = roofOf("NVIDIA B200");
   ASSERT_TRUE(report.roof);
-  report.multiprocessors = 148;
+  report.sms = 148;
   const auto of = report.ofRoof(entryOf("k", 1, 0, {767000000, 4000000000000}));
   EXPECT_NEAR(of.memory, 0.1, 1e-9);
   EXPECT_NEAR(of.products, 4e15 / (148 * 32768 * 1.965e9), 1e-9);
-  EXPECT_NEAR(of.productsAtClock, 4e15 / (148 * 32768 * 1.5e9), 1e-9);
+  EXPECT_NEAR(of.mmasAtClock, 4e15 / (148 * 32768 * 1.5e9), 1e-9);
   report.roof = roofOf("NVIDIA H200");
   EXPECT_EQ(report.ofRoof(entryOf("k", 1, 0, {1000, 4000})).products, 0); // has no FP4 product
 }

@@ -110,9 +110,9 @@ static void misuseCompiler(void) {
   show("an unknown target", fp4_compiler_load_text(compiler, kProgram, "program.mlir"));
   fp4_compiler_destroy(compiler);
   options.target = NULL;
-  options.overlap = "some";
-  show("an unknown overlap", fp4_compiler_create(&options, &compiler));
-  options.overlap = NULL;
+  options.pdl = "some";
+  show("an unknown choice of PDL", fp4_compiler_create(&options, &compiler));
+  options.pdl = NULL;
   require("create", fp4_compiler_create(&options, &compiler));
   show("an unknown phase", fp4_compiler_compile_to(compiler, "lowered"));
   show("heard elsewhere", fp4_compiler_load_text(compiler, "func.func @f(", "bad.mlir"));
@@ -122,7 +122,7 @@ static void misuseCompiler(void) {
 }
 
 /* Kernels of an amax and its quantizer that wait for the one before them. */
-static int countWaits(const char *overlap) {
+static int countWaits(const char *pdl) {
   static const char text[] =
       "func.func @f(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {\n"
       "  %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>\n"
@@ -132,7 +132,7 @@ static int countWaits(const char *overlap) {
       "tensor<64x4xf8E4M3FN>)\n"
       "  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>\n"
       "}\n";
-  fp4_compiler_options options = {.size = sizeof(options), .overlap = overlap};
+  fp4_compiler_options options = {.size = sizeof(options), .pdl = pdl};
   fp4_compiler *compiler = NULL;
   fp4_kernel_code code;
   int waits = 0;

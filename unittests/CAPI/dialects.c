@@ -122,12 +122,12 @@ static void parts(MlirLocation location) {
   MlirAttribute target = fp4TargetAttrGetChecked(location, str("sm_100a"), 66);
   require(fp4AttributeIsATarget(target), "target");
   require(mlirTypeIDEqual(mlirAttributeGetTypeID(target), fp4TargetAttrGetTypeID()), "target id");
-  printf("%d of ", (int)fp4TargetAttrGetMultiprocessors(target));
+  printf("%d of ", (int)fp4TargetAttrGetSms(target));
   showWord("target", fp4TargetAttrGetName(target));
   showAttribute("an unknown target", fp4TargetAttrGetChecked(location, str("sm_42"), 0));
 
   MlirAttribute plan =
-      mlirAttributeParseGet(context, str("#fp4.plan<tile_product, tile = [128, 64, 256]>"));
+      mlirAttributeParseGet(context, str("#fp4.plan<tile_gemm, tile = [128, 64, 256]>"));
   require(fp4AttributeIsAPlan(plan) && !fp4AttributeIsAPlan(target), "plan");
   require(mlirTypeIDEqual(mlirAttributeGetTypeID(plan), fp4PlanAttrGetTypeID()), "plan id");
 }
@@ -169,7 +169,7 @@ static void pipe(MlirLocation location) {
   MlirType channel = fp4PipeChannelTypeGetChecked(location, 2, payload);
   require(fp4TypeIsAPipeGlobal(global) && !fp4TypeIsAPipeGlobal(map), "global");
   require(fp4TypeIsAPipeTensorMap(map) && fp4TypeIsAPipeShared(shared), "tensor map, shared");
-  require(fp4PipeTensorMapTypeGetTail(map), "tail");
+  require(fp4PipeTensorMapTypeGetResidue(map), "residue");
   require(fp4TypeIsAPipeTmem(tmem) && !fp4PipeTmemTypeGetPair(tmem), "tmem");
   require(fp4TypeIsAPipeFragment(fragment) && fp4TypeIsAPipeChannel(channel), "channel");
   showType("global", global);

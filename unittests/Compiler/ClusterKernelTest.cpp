@@ -198,7 +198,7 @@ std::string difference(const std::vector<uint16_t> &result, const std::vector<fl
 }
 
 /// `rows` of A; the kernel's grid has fewer clusters than there are tiles.
-void expectProduct(const Kernel &kernel, uint64_t rows, const std::string &clusters = "mixed") {
+void expectGemm(const Kernel &kernel, uint64_t rows, const std::string &clusters = "mixed") {
   SCOPED_TRACE(kernel.name);
   const Matrix a(rows, 1), b(kRows, 2);
   numerics::GemmProblem problem;
@@ -221,43 +221,43 @@ void expectProduct(const Kernel &kernel, uint64_t rows, const std::string &clust
 }
 
 TEST(ClusterKernel, PairOfBlocks) {
-  expectProduct({.name = "pair", .grid = {2, 1, 1}}, 600);
-  expectProduct({.name = "pair", .grid = {4, 1, 1}}, 129);
+  expectGemm({.name = "pair", .grid = {2, 1, 1}}, 600);
+  expectGemm({.name = "pair", .grid = {4, 1, 1}}, 129);
 }
 
 TEST(ClusterKernel, AccumulatorsThatOverlap) {
-  expectProduct({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-product.mlir"}, 600);
+  expectGemm({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-product.mlir"}, 600);
 }
 
 TEST(ClusterKernel, TwoRolesUseEachStage) {
-  expectProduct({.name = "two_consumers",
-                 .grid = {2, 1, 1},
-                 .file = "two-consumers.mlir",
-                 .scaleMaps = false},
-                300);
+  expectGemm({.name = "two_consumers",
+              .grid = {2, 1, 1},
+              .file = "two-consumers.mlir",
+              .scaleMaps = false},
+             300);
 }
 
 TEST(ClusterKernel, PairsThatShareAnOperand) {
-  expectProduct({.name = "pair_2x2", .grid = {2, 2, 1}, .boxA = 64, .boxB = 64}, 400);
+  expectGemm({.name = "pair_2x2", .grid = {2, 2, 1}, .boxA = 64, .boxB = 64}, 400);
 }
 
 /// Pairs that share an operand are in one cluster, in clusters of their own, and some of them in
 /// either.
 TEST(ClusterKernel, PairsThatShareWhereTheyFindRoom) {
   for (const char *clusters : {"mixed", "preferred", "fallback"})
-    expectProduct({.name = "two_sizes",
-                   .grid = {4, 2, 1},
-                   .file = "preferred-product.mlir",
-                   .boxA = 64,
-                   .boxB = 64,
-                   .cluster = {2, 1, 1},
-                   .preferredCluster = {2, 2, 1}},
-                  600, clusters);
+    expectGemm({.name = "two_sizes",
+                .grid = {4, 2, 1},
+                .file = "preferred-product.mlir",
+                .boxA = 64,
+                .boxB = 64,
+                .cluster = {2, 1, 1},
+                .preferredCluster = {2, 2, 1}},
+               600, clusters);
 }
 
 TEST(ClusterKernel, BlocksThatShareOperands) {
-  expectProduct(
-      {.name = "shared_2x2", .grid = {2, 2, 1}, .boxA = 64, .boxB = 64, .scaleMaps = false}, 400);
+  expectGemm({.name = "shared_2x2", .grid = {2, 2, 1}, .boxA = 64, .boxB = 64, .scaleMaps = false},
+             400);
 }
 
 } // namespace

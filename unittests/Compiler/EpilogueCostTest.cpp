@@ -14,8 +14,8 @@ MatmulSize sizeOf(int64_t k, EpilogueWork work = {}) {
   return size;
 }
 
-ProductTile tileOf(int64_t n, int64_t groups = 1) {
-  ProductTile tile{/*pair=*/true, n, 2, 1};
+GemmTile tileOf(int64_t n, int64_t groups = 1) {
+  GemmTile tile{/*pair=*/true, n, 2, 1};
   tile.epilogueGroups = groups;
   return tile;
 }
@@ -34,12 +34,12 @@ double epilogueOf(const EpilogueWork &work, int64_t groups, int64_t n = 128) {
 }
 
 double timeOf(const EpilogueWork &work, int64_t k, int64_t n, int64_t groups = 1) {
-  return productCost(sizeOf(k, work), tileOf(n, groups), b200()).cycles;
+  return gemmCost(sizeOf(k, work), tileOf(n, groups), b200()).cycles;
 }
 
 } // namespace
 
-TEST(EpilogueCost, OfAPlainProductIsTheFittedRate) {
+TEST(EpilogueCost, OfAPlainGemmIsTheFittedRate) {
   EXPECT_DOUBLE_EQ(epilogueOf({}, 1), 15 * 128);
   EXPECT_DOUBLE_EQ(epilogueOf({}, 1, 256), 15 * 256);
 }
@@ -91,13 +91,13 @@ TEST(EpilogueCost, EveryWarpRaisesTheAmaxInMemory) {
   EXPECT_GT(epilogueOf(amax, 2), epilogueOf(amax, 1));
 }
 
-TEST(EpilogueCost, LiesUnderTheProductsOfTheNextTile) {
+TEST(EpilogueCost, LiesUnderTheGemmsOfTheNextTile) {
   EpilogueWork work = bodyOf(30, 15);
   double deep = timeOf(work, 8192, 128) - timeOf({}, 8192, 128);
   double once = epilogueOf(work, 1) - epilogueOf({}, 1);
   EXPECT_NEAR(deep, once, 1); // of the last tile
-  EXPECT_EQ(productCost(sizeOf(8192, work), tileOf(128), b200()).bound, ProductBound::L2Feed);
-  EXPECT_EQ(productCost(sizeOf(512, work), tileOf(128), b200()).bound, ProductBound::Epilogue);
+  EXPECT_EQ(gemmCost(sizeOf(8192, work), tileOf(128), b200()).bound, GemmBound::L2Feed);
+  EXPECT_EQ(gemmCost(sizeOf(512, work), tileOf(128), b200()).bound, GemmBound::Epilogue);
 }
 
 TEST(EpilogueCost, HoldsTheOnlyAccumulator) {
@@ -107,7 +107,7 @@ TEST(EpilogueCost, HoldsTheOnlyAccumulator) {
 }
 
 TEST(EpilogueCost, TwoWarpgroupsAreTakenForAGain) {
-  ProductTile candidates[] = {tileOf(128), tileOf(128, 2)};
+  GemmTile candidates[] = {tileOf(128), tileOf(128, 2)};
   EXPECT_EQ(cheapestTile(candidates, sizeOf(1024, bodyOf(40, 20)), b200()).epilogueGroups, 2);
   EXPECT_EQ(cheapestTile(candidates, sizeOf(1024), b200()).epilogueGroups, 1);
 }

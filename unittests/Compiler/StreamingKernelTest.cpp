@@ -237,7 +237,7 @@ TEST(Quantize, GoldenVectorsMXFP4) {
 
 TEST(Quantize, EveryRecipe) {
   for (const numerics::Recipe &recipe : numerics::recipes()) {
-    if (numerics::hasF32Scales(recipe.format)) // test/Runner/fp8-quantize.mlir
+    if (numerics::hasF32Scales(recipe.format)) // test/Runner/Quantize/fp8-quantize.mlir
       continue;
     for (const char *target : {"sm_90a", "sm_100a"}) {
       QuantizeCase c{std::string(recipe.name), FloatType::BF16, 96, false, target};

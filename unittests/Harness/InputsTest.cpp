@@ -246,7 +246,7 @@ Function linear(int64_t n, int64_t k, Type output) {
 }
 
 // Exact inputs: quantization changes nothing, so y is x w^T up to the rounding of alpha.
-TEST(Reference, ExactInputsGiveTheirProduct) {
+TEST(Reference, ExactInputsGiveTheirGemm) {
   Function f = linear(24, 64, {{-1, 24}, ElementType::F32, Layout::Linear});
   std::vector<Tensor> arguments = {input(bf16(5, 64), "exact", 1, 0),
                                    input(bf16(24, 64), "exact", 1, 1)};
@@ -265,7 +265,7 @@ TEST(Reference, ExactInputsGiveTheirProduct) {
     }
 }
 
-TEST(Reference, ProductsAreJudgedByModelAndBound) {
+TEST(Reference, GemmsAreJudgedByModelAndBound) {
   Function f = linear(16, 64, {{-1, 16}, ElementType::BF16, Layout::Linear});
   std::vector<Tensor> arguments = {input(bf16(3, 64), "gaussian", 1, 0),
                                    input(bf16(16, 64), "gaussian", 1, 1)};

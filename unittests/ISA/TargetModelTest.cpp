@@ -11,7 +11,7 @@ TEST(TargetModel, defaultIsB200) {
   EXPECT_EQ(t.name, "sm_100a");
   EXPECT_EQ(lookupTarget("sm_100a"), &t);
   EXPECT_EQ(t.ptxFeature, "+ptx88");
-  EXPECT_EQ(t.multiprocessors, 148u);
+  EXPECT_EQ(t.sms, 148u);
   EXPECT_EQ(t.sharedBytesPerCta, 227u * 1024);
   EXPECT_EQ(t.sharedBytesPerCta + t.sharedReservedPerCta, t.sharedBytesPerSM);
   EXPECT_EQ(t.tmemColumns, 512u);
@@ -23,7 +23,7 @@ TEST(TargetModel, defaultIsB200) {
 TEST(TargetModel, capacities) {
   const struct {
     const char *name;
-    unsigned sharedPerCta, sharedPerSM, threadsPerSM, ctasPerSM, multiprocessors, l2MB, tmemColumns;
+    unsigned sharedPerCta, sharedPerSM, threadsPerSM, ctasPerSM, sms, l2MB, tmemColumns;
   } rows[] = {{"sm_100a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
               {"sm_103a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
               {"sm_90a", 227 * 1024, 228 * 1024, 2048, 32, 132, 50, 0},
@@ -44,7 +44,7 @@ TEST(TargetModel, capacities) {
     EXPECT_EQ(t->registersPerSM, 65536u);
     EXPECT_EQ(t->maxRegistersPerThread, 255u);
     EXPECT_EQ(t->maxClusterSize, 8u);
-    EXPECT_EQ(t->multiprocessors, row.multiprocessors);
+    EXPECT_EQ(t->sms, row.sms);
     EXPECT_EQ(t->l2Bytes, uint64_t(row.l2MB) << 20);
     EXPECT_EQ(t->tmemColumns, row.tmemColumns);
   }
@@ -69,7 +69,7 @@ TEST(TargetModel, ratesHaveSources) {
   for (const TargetModel &t : targets()) {
     if (!t.product)
       continue;
-    const ProductRates &r = *t.product;
+    const MmaRates &r = *t.product;
     for (const Rate &rate : {r.flopsPerCycle, r.sharedBytesPerCycle, r.l2BytesPerCycle, r.fillCycles,
                              r.epilogueCyclesPerColumn, r.serialShare, r.tailCycles}) {
       EXPECT_GT(rate.value, 0) << t.name;

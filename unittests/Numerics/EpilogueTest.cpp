@@ -117,7 +117,7 @@ TEST(Epilogue, TextGoesAndReturns) {
   EXPECT_FALSE(parseEpilogue("scale")); // follows from alpha; nobody writes it
 }
 
-TEST(Epilogue, AProductAppliesIt) {
+TEST(Epilogue, AGemmAppliesIt) {
   // One row of A against two columns of B: sums of 16 and of -16.
   std::vector<uint8_t> a(8, 0x22), scales = {0x38, 0x38}; // ones, scales of 1
   std::vector<uint8_t> b(16, 0x22);

@@ -4,7 +4,7 @@
 // Sources: (1) the value tables of the OCP specifications, restated here with ldexp; nearest-even
 // is found by searching them. For E2M1 also the comparison form of CUDA's documentation. (2) CUDA's
 // own host implementations (cuda_fp4.hpp, cuda_fp8.hpp of toolkit 13.0), as hashes over a sweep of
-// the fp32 bit patterns; utils/cuda_format_hashes.cpp prints them. With its argument "all" and
+// the fp32 bit patterns; oracles/cuda_format_hashes.cpp prints them. With its argument "all" and
 // FP4_SWEEP_ALL set here, all 2^32 patterns were compared once, and agreed.
 #include "TestData.h"
 #include "fp4/Numerics/E2M1.h"
@@ -229,7 +229,7 @@ TEST(Formats, equalCudaOverASweep) {
     test::fnv(hashes[3], encodeUE8M0Up(x));
     test::fnv(hashes[4], encodeUE8M0TowardZero(x));
   }
-  if (all) { // compared by eye with the output of utils/cuda_format_hashes.cpp all
+  if (all) { // compared by eye with the output of oracles/cuda_format_hashes.cpp all
     for (uint64_t hash : hashes)
       printf("%016llx\n", static_cast<unsigned long long>(hash));
     return;

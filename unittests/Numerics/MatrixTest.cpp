@@ -1,4 +1,4 @@
-// Whole-matrix quantization against data/matrix_golden.json (utils/matrix_golden.py: numpy models
+// Whole-matrix quantization against data/matrix_golden.json (oracles/matrix_golden.py: numpy models
 // of every orientation, block shape, transform, rounding and layout; a case there is a test here).
 #include "TestData.h"
 #include "fp4/Numerics/QuantizeMatrix.h"
@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The tensor of utils/matrix_golden.py.
+/// The tensor of oracles/matrix_golden.py.
 std::vector<float> goldenTensor(uint64_t seed, uint64_t count) {
   std::vector<float> out;
   for (uint64_t i = 0; i < count; ++i) {

@@ -2,7 +2,7 @@
 //
 // Sources: MMA-Sim (arXiv 2511.10909; the model and its hardware-checked constants G = 16, F = 35),
 // and PTX ISA's description of the block-scaled MMA for the exact cases. data/mma_golden.json is
-// written by utils/mma_oracle.py, which computes the formula in exact rationals and shares no code
+// written by oracles/mma_oracle.py, which computes the formula in exact rationals and shares no code
 // with the library.
 #include "Numerics/StepKernels.h"
 #include "TestData.h"

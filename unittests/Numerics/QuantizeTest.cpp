@@ -1,6 +1,6 @@
 // Whole-matrix quantizing, dequantizing and scale layout.
 //
-// Sources: data/quantize_golden.json (utils/quantize_golden.py: the numpy models over bf16 tensors
+// Sources: data/quantize_golden.json (oracles/quantize_golden.py: the numpy models over bf16 tensors
 // with amaxes that are no powers of two, where the recipes differ), and the structural vectors of
 // torchao's to_blocked.
 #include "fp4/Numerics/Quantize.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t rows = 16, columns = 512;
 
-/// The tensor of utils/quantize_golden.py.
+/// The tensor of oracles/quantize_golden.py.
 std::vector<float> goldenTensor(uint32_t seed) {
   std::vector<float> out;
   for (uint64_t i = 0; i < rows * columns; ++i) {

@@ -1,6 +1,6 @@
 // Every recipe against the golden vectors (data/numerics_vectors.json, and vectors_golden.json for
 // models that came later). Sources of the expectations, per vector:
-//   "model"     utils/numerics_oracle.py, an independent numpy model;
+//   "model"     oracles/numerics_oracle.py, an independent numpy model;
 //   "observed"  what TransformerEngine's Python reference, torchao and a plain PyTorch quantizer
 //               printed when they were run.
 #include "TestData.h"
@@ -87,7 +87,7 @@ TEST(RecipeVectors, everyRecipeEqualsEveryMxfp4Vector) {
   }
 }
 
-/// The models that came later: data/vectors_golden.json, made by utils/quantize_golden.py.
+/// The models that came later: data/vectors_golden.json, made by oracles/quantize_golden.py.
 TEST(RecipeVectors, laterRecipesEqualTheirModels) {
   const json data = test::readJson("numerics_vectors.json");
   const json golden = test::readJson("vectors_golden.json");

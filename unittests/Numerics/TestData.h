@@ -18,7 +18,7 @@ inline nlohmann::json readJson(const std::string &name) {
   return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
-/// Models of utils/numerics_oracle.py that are not named after the recipe that they describe.
+/// Models of oracles/numerics_oracle.py that are not named after the recipe that they describe.
 inline const std::map<std::string, std::string> recipeOfModel = {
     {"te213", "transformer_engine_2_13"},
     {"te214", "transformer_engine"},
@@ -60,7 +60,7 @@ inline const numerics::Recipe &recipeOf(const std::string &model) {
   return *numerics::lookupRecipe(named == recipeOfModel.end() ? model : named->second);
 }
 
-/// FNV-1a, as the golden scripts in utils/ compute it.
+/// FNV-1a, as the golden scripts in oracles/ compute it.
 inline constexpr uint64_t fnvBasis = 0xCBF29CE484222325;
 inline void fnv(uint64_t &hash, uint8_t byte) { hash = (hash ^ byte) * 0x100000001B3; }
 

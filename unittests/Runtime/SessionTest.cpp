@@ -36,7 +36,7 @@ TEST(Session, OwnsWhatWasAllocated) {
     void *other = fp4rt_alloc(8);
     fp4rt_free(other);
     EXPECT_EQ(session.allocatedBytes(), 1024u);
-    EXPECT_EQ(fp4rt_multiprocessor_count(), device->multiprocessorCount());
+    EXPECT_EQ(fp4rt_multiprocessor_count(), device->smCount());
     EXPECT_TRUE(session.finish());
   }
   EXPECT_FALSE(device->memset(address, 0, 1)) << "freed with the session";
@@ -296,7 +296,7 @@ public:
   std::string name() const override { return "late"; }
   std::string selector() const override { return "late"; }
   std::string target() const override { return "sm_90a"; }
-  int32_t multiprocessorCount() const override { return 1; }
+  int32_t smCount() const override { return 1; }
   bool isHardware() const override { return true; }
   Expected<DevicePtr> allocate(uint64_t) override { return DevicePtr(64); }
   Expected<DevicePtr> allocateOn(StreamHandle stream, uint64_t) override {

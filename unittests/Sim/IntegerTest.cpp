@@ -286,7 +286,7 @@ TEST(Integer, RefusesWhatPtxHasNot) {
   EXPECT_NE(refused("add.b32 %r1, %r2, %r3;").find("does not work on .b32"), std::string::npos);
 }
 
-TEST(Integer, ProductsOfHalvesAndBytes) {
+TEST(Integer, MmasOfHalvesAndBytes) {
   auto a = integers<uint32_t>(0), b = integers<uint32_t>(1), c = integers<uint32_t>(2);
   for (bool high : {false, true})
     for (bool as : {false, true})

@@ -402,7 +402,7 @@ std::string multiply(const std::string &a, const std::string &b, const std::stri
               a + "}, {" + b + "}, {" + c + "};\n" + use);
 }
 
-TEST(Poison, RowsAndColumnsOfProducts) {
+TEST(Poison, RowsAndColumnsOfMmas) {
   const std::string clean = "%f1, %f1, %f1, %f1";
   // The second register of A: row 9, which the upper two registers of lanes 4 to 7 have.
   const std::string row = "%r1, %r3, %r1, %r1";

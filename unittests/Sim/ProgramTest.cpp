@@ -27,7 +27,7 @@ TEST(Program, ListsKernelsAndTheirParameters) {
   EXPECT_EQ(info.params[1].size, 128u);
   EXPECT_EQ(info.params[2].offset, 192u);
   EXPECT_EQ(info.paramBytes, 200u);
-  EXPECT_EQ(info.requiredBlock[0], 192u);
+  EXPECT_EQ(info.requiredCta[0], 192u);
   // The alignment behind .ptr is the pointee's.
   EXPECT_EQ((*program)->findKernel("one")->params[1].offset, 8u);
   EXPECT_EQ((*program)->target(), "sm_100a");

@@ -412,7 +412,7 @@ setp.lt.u32 %pr3, %r5, )" +
 
 /// A CTA was executed for a million instructions before another had its turn.
 TEST(Spin, BlocksThatPollTogetherAreParked) {
-  constexpr uint32_t blocksOfGrid = 40, rounds = 4;
+  constexpr uint32_t ctasOfGrid = 40, rounds = 4;
   for (const Poll &poll : kPolls)
     for (CompletionPolicy policy :
          {CompletionPolicy::Eager, CompletionPolicy::Lazy, CompletionPolicy::Random})
@@ -421,13 +421,13 @@ TEST(Spin, BlocksThatPollTogetherAreParked) {
         options.hostThreads = threads;
         Simulator simulator(options);
         const uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
-        auto stats = run(simulator, kernel(meetings(poll.text, rounds), 1), {out},
-                         blocks(128, blocksOfGrid));
+        auto stats =
+            run(simulator, kernel(meetings(poll.text, rounds), 1), {out}, blocks(128, ctasOfGrid));
         ASSERT_TRUE(stats) << poll.name << ": " << messageOf(stats);
         EXPECT_EQ(download<uint32_t>(simulator, out, rounds),
-                  std::vector<uint32_t>(rounds, blocksOfGrid));
+                  std::vector<uint32_t>(rounds, ctasOfGrid));
         if (threads == 1)
-          EXPECT_LT(stats->warpInstructions, blocksOfGrid * rounds * 6000)
+          EXPECT_LT(stats->warpInstructions, ctasOfGrid * rounds * 6000)
               << poll.name << ", policy " << int(policy);
       }
 }

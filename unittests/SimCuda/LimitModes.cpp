@@ -40,7 +40,7 @@ static void activeClusters() {
   }
 }
 
-/// CTAs of threads that are no whole warps, and more memory than there is.
+/// CTAs whose threads fill no whole warps, and more memory than there is.
 int limits() {
   launches();
   activeClusters();

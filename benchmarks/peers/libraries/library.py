@@ -47,7 +47,7 @@ class Library(abc.ABC):
         """Raises Missing where `run` could not run."""
 
     def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
-        """Compiles ahead of the runs what can be compiled only where there is a GPU."""
+        """Compiles before the runs what can be compiled only where there is a GPU."""
 
     @abc.abstractmethod
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:

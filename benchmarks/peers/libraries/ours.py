@@ -146,7 +146,7 @@ def program(problem: Problem, ranges: str, form: str = "") -> str:
             text += " offsets %4"
     split = split_of(ranges)
     if form == FAST:
-        split += ", arithmetic = #fp4.product_arithmetic<fast_accumulation>"
+        split += ", arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
     if problem.used:  # as DeepGEMM's heuristics are told, and other rows are left as they are, as it does
         split += f", expected_rows = {problem.rows // problem.groups} : i64, unspecified_rows"
     arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))

@@ -70,7 +70,7 @@ class ThunderKittens(Library):
         numbers = kernel.number, problem.m, problem.n, problem.k
         launches = [launch_of(library, numbers, _tensors(case, s, r)) for s, r in zip(sets, results)]
         if case == E4M3:
-            return Prepared(launches, results, _small_product, E4M3_ROUNDING)
+            return Prepared(launches, results, _small_gemm, E4M3_ROUNDING)
         return Prepared(launches, results, without_scales if problem.kind == "fp8" else reference)
 
 
@@ -99,6 +99,6 @@ def _divided(matrix: Any) -> Any:
     return (values * 2.0 ** -round(math.log2(2 * float(values.std())))).to(torch.float8_e4m3fn)
 
 
-def _small_product(operands: Operands) -> Any:
+def _small_gemm(operands: Operands) -> Any:
     x, weights = _small(operands)
     return x.float() @ weights.float().t()

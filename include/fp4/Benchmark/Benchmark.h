@@ -58,11 +58,11 @@ struct BenchmarkReport {
   /// Share of the roof that an entry reaches: the roof of memory, and the roof of GEMMs at the
   /// clock of the specification and at the largest measured clock. 0 where the share is unknown.
   struct OfRoof {
-    double memory = 0, products = 0, productsAtClock = 0;
+    double memory = 0, products = 0, mmasAtClock = 0;
   };
   OfRoof ofRoof(const Entry &entry) const;
   std::string driver, time; ///< driver version, and UTC
-  int32_t multiprocessors = 0;
+  int32_t sms = 0;
   uint64_t l2Bytes = 0, setBytes = 0;
   size_t sets = 0;
   std::optional<Roof> roof;

@@ -23,8 +23,8 @@ struct Timing {
   bool graph = false;
   size_t runsPerSample = 1;
   uint32_t clockMin = 0, clockMax = 0; ///< MHz by NVML; 0: not sampled
-  double trueClock = 0; ///< MHz that the SMs had, the mean of all samples; 0: not known
-  double watts = 0;     ///< largest sample; 0: not known
+  double trueClock = 0;         ///< MHz that the SMs had, the mean of all samples; 0: not known
+  double watts = 0;             ///< largest sample; 0: not known
   uint64_t throttleReasons = 0; ///< NVML's bits, of all samples
 };
 

@@ -1,7 +1,7 @@
 //===- Ingress.h - Block-scaled GEMMs of other dialects -------------------===//
 //
 // The common part of the conversions from tosa, linalg and stablehlo. Each conversion recognizes a
-// GEMM of its dialect and describes it as a ScaledProduct; convertProduct builds the fp4
+// GEMM of its dialect and describes it as a ScaledMatmul; convertMatmul builds the fp4
 // operations:
 //
 //   2 x fp4.swizzle_scales, fp4.blockscaled_matmul, and reshapes that move no data
@@ -26,7 +26,7 @@ struct ScaledOperand {
 };
 
 /// result[b, m, n] = alpha * sum over k of lhs[b, m, k] * rhs[b, n, k], with their scales.
-struct ScaledProduct {
+struct ScaledMatmul {
   ScaledOperand lhs, rhs; ///< a right side of batch 1 holds for every batch of the left side
   mlir::Value alpha;      ///< tensor<f32>, or null
   mlir::RankedTensorType result; ///< [M, N] or [B, M, N] of f32, bf16 or f16
@@ -47,8 +47,8 @@ mlir::Value reshapeTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix
                       mlir::RankedTensorType type);
 
 /// Builds the GEMM at the place of `op`, or reports at `op` why fp4 has none like it.
-mlir::FailureOr<mlir::Value> convertProduct(mlir::OpBuilder &b, mlir::Operation *op,
-                                            const ScaledProduct &product);
+mlir::FailureOr<mlir::Value> convertMatmul(mlir::OpBuilder &b, mlir::Operation *op,
+                                           const ScaledMatmul &product);
 
 /// Builds the values, of type `element`, of a matrix and its scales, or reports at `op` why fp4 has
 /// none.

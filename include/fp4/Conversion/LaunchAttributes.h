@@ -9,12 +9,12 @@ namespace fp4 {
 inline constexpr llvm::StringLiteral kCooperativeAttr = "fp4.cooperative";
 
 /// On a launch of an amax, and on that of a quantizer that reads one: where the second comes next,
-/// it begins while the first ends (fp4-overlap-launches).
+/// it begins while the first ends (fp4-pdl-launches).
 inline constexpr llvm::StringLiteral kLeadsAttr = "fp4.leads", kFollowsAttr = "fp4.follows";
 
 /// On a launch: its kernel gains by beginning while whatever is before it ends, and lets the next
-/// one do so too (fp4-overlap-launches).
-inline constexpr llvm::StringLiteral kOverlapsAttr = "fp4.overlaps";
+/// one do so too (fp4-pdl-launches).
+inline constexpr llvm::StringLiteral kPdlAttr = "fp4.pdl";
 
 /// On a launch: its kernel begins in the same way, but the next one begins when it has ended.
 inline constexpr llvm::StringLiteral kWaitsAttr = "fp4.waits";

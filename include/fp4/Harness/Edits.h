@@ -1,6 +1,6 @@
 //===- Edits.h - Judging many versions of a library's PTX -----------------===//
 //
-// For utils/mutate.py, which makes the synchronization of kernels wrong one place at a time, and
+// For validation/mutate.py, which makes the synchronization of kernels wrong one place at a time, and
 // for whoever has several versions of one kernel. The inputs are made once and the reference is
 // computed once; each version then runs in a process of its own, a copy of this one, so that none
 // harms the others.

@@ -2,7 +2,7 @@
 //
 // The common part of fp4-run and fp4-runner: from a manifest and the address of an entry function
 // to a verified result and a report. The caller brings the code (dlopen of an emitted library, or a
-// JIT); this file has inputs, device, session, reference, verdict and files. Neither part needs
+// JIT); this file has inputs, device, session, reference, verdict and files. The file needs no
 // LLVM.
 //
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,7 @@ inline Status requirePreferredClusters(const TargetModel &target) {
 enum class ClusterDirection : uint8_t { M, N, Pairs };
 
 /// The most CTAs that the 16 bits of a mask can name.
-inline constexpr uint32_t maxClusterBlocks = 16;
+inline constexpr uint32_t maxClusterCtas = 16;
 
 /// Mask of the CTAs with even ranks, which lead pairs.
 inline constexpr uint32_t evenBlocks = 0x5555;

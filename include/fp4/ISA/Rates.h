@@ -29,7 +29,7 @@ struct Rate {
 };
 
 /// Cost of the tiles of a block-scaled GEMM on tcgen05.
-struct ProductRates {
+struct MmaRates {
   Rate flopsPerCycle;           ///< rate of dense fp4 on one SM
   Rate sharedBytesPerCycle;     ///< operands that the tensor core reads from shared memory
   Rate l2BytesPerCycle;         ///< rate at which L2 delivers to one SM

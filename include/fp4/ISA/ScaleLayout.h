@@ -131,7 +131,7 @@ enum class ScaleOperand : uint8_t {
 ScaleCell scaleCell(unsigned row, unsigned block, unsigned id, unsigned quadrant,
                     ScaleOperand operand = ScaleOperand::Rows, unsigned n = 0);
 
-/// The quadrant whose copy the MMA reads for an TMEM lane. [uncertain] Not documented; all
+/// The quadrant whose copy the MMA reads for a TMEM lane. [uncertain] Not documented; all
 /// quadrants must hold the same data.
 constexpr unsigned scaleReadQuadrant(unsigned accumulatorLane) { return accumulatorLane / 32; }
 

@@ -23,7 +23,7 @@ struct TargetModel {
   unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
   std::string_view ptxFeature; ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
 
-  unsigned multiprocessors;      ///< SMs of the product named in `architecture`
+  unsigned sms;                  ///< SMs of the product named in `architecture`
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
   uint32_t sharedBytesPerSM;     ///< shared memory of one SM, reserved bytes included
   uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours
@@ -54,7 +54,7 @@ struct TargetModel {
   /// CTAs of plain tile quantizers (lib/Conversion/Fp4ToGPU/TileQuantize) that an SM is to hold: as
   /// many as their registers allow without spills.
   unsigned tileQuantizeBlocks;
-  const ProductRates *product; ///< null without tcgen05
+  const MmaRates *product; ///< null without tcgen05
 };
 
 /// All targets known, the default (sm_100a) first (Targets.cpp).
@@ -75,7 +75,7 @@ Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::st
 
 /// Fails as requireFeature does unless block-scaled GEMMs have kernels on `target`: tcgen05
 /// multiplies fp4, wgmma what fp4 is converted to.
-Status requireProducts(const TargetModel &target);
+Status requireGemms(const TargetModel &target);
 /// Fails unless `target` multiplies block-scaled operands as they are: elements of 8 bits, or of 4
 /// and 8.
 Status requireBlockScaled(const TargetModel &target);

@@ -15,7 +15,7 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
     **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays
     dynamic: its size is what the caller passes.
 
-    **What holds afterwards.** Every named static dimension has the size asked for, and results
+    **Postcondition.** Every named static dimension has the size asked for, and results
     follow; the verifiers of the operations judge whether the program is still legal.
 
     ```mlir
@@ -44,7 +44,7 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
     wrong order. Later passes would drop nested modules and `ub.poison`, or would have no place to
     report them.
 
-    **What holds afterwards.** Operations outside of the fp4 dialect pass tiled scales on unchanged;
+    **Postcondition.** Operations outside of the fp4 dialect pass tiled scales on unchanged;
     there is one module and no poisoned tensor. The program is unchanged.
 
     ```mlir
@@ -67,7 +67,7 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
     reads the target from the module, so that no two of them can disagree and the order of passes is
     free.
 
-    **What holds afterwards.** The module has the attribute `fp4.target`. A module that has one
+    **Postcondition.** The module has the attribute `fp4.target`. A module that has one
     keeps it; asking for another is an error.
 
     ```mlir
@@ -82,7 +82,7 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"",
            "Name of the target table; the module's own where it has one, else sm_100a">,
-    Option<"multiprocessors", "multiprocessors", "unsigned", "0",
+    Option<"sms", "sms", "unsigned", "0",
            "SMs that grids of tensor core kernels fill; 0: all of the target's">,
   ];
   let dependentDialects = ["::fp4::Fp4Dialect"];
@@ -94,7 +94,7 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     **Why.** Before any lowering starts, a user should learn which operation the target does not
     support and which targets support it.
 
-    **What holds afterwards.** The module's target has tcgen05, wgmma or block-scaled mma.sync if
+    **Postcondition.** The module's target has tcgen05, wgmma or block-scaled mma.sync if
     there is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32
     scales. The program is unchanged.
 

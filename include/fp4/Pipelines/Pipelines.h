@@ -39,10 +39,10 @@ std::string phaseNames();
 /// Kernels that begin while the kernel before them ends (PDL): none, the kernels that gain by it
 /// (quantizers behind their amax, GEMMs of prepacked weights, and with wgmma those of FP8 with f32
 /// scales), or all.
-enum class LaunchOverlap : uint8_t { None, Chosen, All };
+enum class PdlLaunches : uint8_t { None, Chosen, All };
 
 /// Parses "none", "chosen" or "all".
-std::optional<LaunchOverlap> parseLaunchOverlap(std::string_view text);
+std::optional<PdlLaunches> parsePdlLaunches(std::string_view text);
 
 /// Options of all phases. Drivers pass the struct whole: a new option is a member here and its use
 /// in Pipelines.cpp.
@@ -51,8 +51,8 @@ struct PhaseOptions {
   std::string ptxas;              ///< the ptxas to run; empty: search for one
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
-  LaunchOverlap overlap = LaunchOverlap::Chosen;
-  unsigned multiprocessors = 0; ///< SMs that grids of GEMM kernels fill; 0: all of the target
+  PdlLaunches pdl = PdlLaunches::Chosen;
+  unsigned sms = 0; ///< SMs that grids of GEMM kernels fill; 0: all of the target
 };
 
 /// Adds the passes from the end of the previous phase to the end of `phase`. `Host` follows `Ptx`

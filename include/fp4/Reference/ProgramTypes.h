@@ -33,7 +33,7 @@ std::string operandAt(const ProgramOp &op, size_t place);
 /// floats the second is rhs.
 bool hasLhsScales(const ProgramOp &op);
 /// a grouped GEMM, whose tiled scales are lists of tiles.
-bool isGroupedProduct(const ProgramOp &op);
+bool isGroupedGemm(const ProgramOp &op);
 
 /// The operand of `op` that says the rows of its groups where only the device knows them; empty
 /// where it has none.

@@ -97,7 +97,7 @@ struct TensorMapRequest {
 
   /// Bytes that a miss of the L2 cache fetches. With lines as wide as the widest swizzle, a kernel
   /// asks for the next 128 bytes of each row one k tile later, so a miss fetches 256
-  /// (notebook/Fp8Products.md has the gain).
+  /// (notebook/gemm-fp8.md has the gain).
   hw::TensorMapL2Promotion promotion() const {
     bool isWidest = swizzle == int32_t(hw::SwizzleMode::B128);
     return isWidest ? hw::TensorMapL2Promotion::B256 : hw::TensorMapL2Promotion::B128;
@@ -169,7 +169,7 @@ public:
   virtual std::string selector() const = 0;
   /// The target that it executes best, "sm_90a". A simulator takes the target it was opened for.
   virtual std::string target() const = 0;
-  virtual int32_t multiprocessorCount() const = 0;
+  virtual int32_t smCount() const = 0;
   /// Results and times come from an actual GPU.
   virtual bool isHardware() const = 0;
 

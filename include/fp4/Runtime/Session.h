@@ -125,7 +125,7 @@ public:
   void memset(void *address, uint8_t value, uint64_t bytes);
   void copy2D(Copy2D copy);
   void encodeTensorMap(void *out128, const TensorMapRequest &request);
-  int32_t multiprocessorCount();
+  int32_t smCount();
   void launch(const fp4rt_module &module, const char *kernel, LaunchShape shape,
               std::span<void *const> params);
   void call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,

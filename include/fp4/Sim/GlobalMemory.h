@@ -29,7 +29,8 @@ struct StorageDeleter {
   }
 };
 
-/// One named block of device memory. `bytes.get()` is the host storage of [address, address+size).
+/// A named allocation of device memory. `bytes.get()` is the host storage of [address,
+/// address+size).
 struct Allocation {
   std::string name;
   uint64_t address = 0; ///< 512-byte aligned fake device pointer, or that of the host's memory

@@ -81,8 +81,8 @@ public:
   /// room for one. A launch is clean if it leaves the number as it was.
   uint64_t found() const;
   void clear();
-  /// Pages of 4096 bytes of which it keeps what launches did that nobody waited for: at most those
-  /// that they used, however many launches these are.
+  /// Number of pages of 4096 bytes whose unawaited accesses the checker keeps: at most the pages
+  /// that launches used, however many launches there are.
   size_t keptPages() const;
 
   void onLaunch(const LaunchEvent &event) override;

@@ -59,14 +59,14 @@ struct KernelTime {
   double flops = 0;       ///< flops of GEMMs
   double memoryBytes = 0; ///< to and from device memory
   double l2Bytes = 0;
-  uint32_t blocksPerMultiprocessor = 0, registers = 0; ///< registers are estimated
+  uint32_t ctasPerSm = 0, registers = 0; ///< registers are estimated
   /// SMs that were simulated, of how many: fewer where the grid was sampled.
-  uint32_t simulated = 0, multiprocessors = 0;
+  uint32_t simulated = 0, sms = 0;
   std::string whole; ///< why a launch that is large enough for a sample was simulated whole
   std::vector<ResourceTime> resources; ///< the busiest first
   std::vector<RoleTime> roles;
 
-  bool sampled() const { return simulated < multiprocessors; }
+  bool sampled() const { return simulated < sms; }
   /// The busiest resource if it is busy most of the time, else "latency".
   std::string bound() const;
 };

@@ -30,12 +30,12 @@ struct KernelInfo {
   std::string name;
   std::vector<ParamInfo> params;
   uint32_t paramBytes = 0;
-  std::array<uint32_t, 3> requiredBlock{};   ///< .reqntid, zeros when absent
-  std::array<uint32_t, 3> maximumBlock{};    ///< .maxntid, zeros when absent
+  std::array<uint32_t, 3> requiredCta{};     ///< .reqntid, zeros when absent
+  std::array<uint32_t, 3> maximumCta{};      ///< .maxntid, zeros when absent
   std::array<uint32_t, 3> requiredCluster{}; ///< .reqnctapercluster, zeros when absent
   uint32_t maximumCluster = 0;               ///< .maxclusterrank, in CTAs; 0 when absent
   uint32_t maximumRegisters = 0;             ///< .maxnreg, per thread; 0 when absent
-  uint32_t minimumBlocks = 0;                ///< .minnctapersm, 0 when absent
+  uint32_t minimumCtasPerSm = 0;             ///< .minnctapersm, 0 when absent
   uint32_t largestIncrease = 0;              ///< largest setmaxnreg.inc, per thread; or 0
   uint32_t staticSharedBytes = 0;
   uint32_t localBytes = 0; ///< per thread

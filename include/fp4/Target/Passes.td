@@ -13,10 +13,10 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
     **Precondition.** Every `gpu.module` holds only the `llvm` and `nvvm` dialects (the result of
     `convert-pipe-to-nvvm`).
 
-    **What holds afterwards.** Each `gpu.module @m` is a `gpu.binary @m` with one object of format
+    **Postcondition.** Each `gpu.module @m` is a `gpu.binary @m` with one object of format
     `assembly` (the PTX) and, with `emit=cubin`, a second one of format `bin`. The two objects carry
     the same kernel table, one entry per kernel, whose metadata dictionary holds
-    - `block_size` (array of 3 x i32): the block the kernel requires, from nvvm.reqntid;
+    - `block_size` (array of 3 x i32): the required threads of a CTA, from nvvm.reqntid;
     - `dynamic_shared_bytes` (i64): what the launch must ask for;
     - `ptx_version` (string) in the object's `properties`, together with `target`;
     and, with `emit=cubin`, what ptxas reported: `registers`, `spill_bytes`, `stack_bytes`,

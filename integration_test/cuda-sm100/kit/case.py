@@ -1,4 +1,4 @@
-"""What a case of the kit is: a kernel `k(in, out)`, what it reads, and how much it writes."""
+"""A case of the kit: a kernel `k(in, out)`, its input, and the size of its output."""
 from __future__ import annotations
 
 import random
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 # Targets by what they have.
 TCGEN05 = ("sm_100a", "sm_103a")
 BLACKWELL = (*TCGEN05, "sm_120a", "sm_121a")
-CLUSTERS = ("sm_90a", *TCGEN05)  # of two blocks and more; sm_120 launches clusters of one
+CLUSTERS = ("sm_90a", *TCGEN05)  # of two CTAs and more; sm_120 launches clusters of one
 EVERY = ("sm_90a", *BLACKWELL)
 
 HEADER = ".version @VERSION@\n.target @TARGET@\n.address_size 64\n"
@@ -40,7 +40,7 @@ class Case:
     shared: int = 0
     before: int = 0xEE
     map: TensorMap | None = None
-    compared: int | None = None  # bytes of the image that must agree, where others depend on the order of blocks
+    compared: int | None = None  # bytes of the image that must agree, where others depend on the order of CTAs
 
     def contents(self) -> bytes:
         return self.data if isinstance(self.data, bytes) else self.data()
@@ -64,7 +64,7 @@ class Probe:
     assumes: str = ""  # where the simulator refuses the case: what it takes for granted
 
     def answer(self, image: bytes) -> str:
-        """What the image says: the answer that holds, else its first words."""
+        """Returns the answer that holds for the image, else its first words."""
         found = [answer.text for answer in self.answers if answer.holds(image)]
         if found or not self.answers:
             return " and ".join(found) or self.words(image)

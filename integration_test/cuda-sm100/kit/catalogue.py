@@ -14,7 +14,7 @@ from case import Case, Probe
 
 
 def conformance() -> Iterator[Case]:
-    """What the simulator is sure of."""
+    """Returns the cases whose results the simulator is sure of."""
     yield from faults.cases()
     yield from layouts.cases()
     yield from products.cases()
@@ -23,13 +23,13 @@ def conformance() -> Iterator[Case]:
 
 
 def probes() -> Iterator[Probe]:
-    """What it infers."""
+    """Returns the cases whose results the simulator infers."""
     yield from uncertain.cases()
     yield from uncertain_threads.cases()
 
 
 def of_target(target: str, simulated: bool = False) -> Iterator[Case]:
-    """Of both kinds; `simulated`: without those that the simulator refuses."""
+    """Returns the cases of both kinds for `target`; with `simulated`, only those that the simulator runs."""
     for case in conformance():
         if target in case.targets:
             yield case

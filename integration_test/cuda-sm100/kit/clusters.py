@@ -10,7 +10,7 @@ BLOCKS = 600  # more than any of the devices starts at once
 
 
 def launch_control() -> Case:
-    """Every block adds one to the counter of its own index and of every index that it takes over. Blocks
+    """Every CTA adds one to the counter of its own index and of every index that it takes over. CTAs
     are held up, so that there is something to take."""
     ptx = f"""{HEADER}.visible .entry k(.param .u64 p_in, .param .u64 p_out) .reqntid 128, 1, 1 {{
   .shared .align 8 .b64 bar; .shared .align 16 .b8 response[16];
@@ -86,7 +86,7 @@ DUMP:
 
 
 def remote_store() -> Case:
-    """Each block of a pair stores its threads' numbers into the other's shared memory."""
+    """Each CTA of a pair stores its threads' numbers into the other's shared memory."""
     ptx = f"""{HEADER}.visible .entry k(.param .u64 p_in, .param .u64 p_out) .reqntid 128, 1, 1 .reqnctapercluster 2, 1, 1 {{
   .shared .align 16 .b8 mine[512];
   .reg .b32 %t, %rank, %peer, %at, %v; .reg .b64 %out;

@@ -3,8 +3,8 @@
 
   first_light.py [--only SECTION ...] [--match WORD] [--again] [--report]
 
-Every case is a process of its own with a time limit. A case that hangs is ended, reported and left behind. What
-is done stays in report.jsonl: a second start goes on where the first one stopped (--again: from the beginning).
+Every case is a process of its own with a time limit. A case that hangs is ended, reported and left behind.
+Results stay in report.jsonl: a second start goes on where the first one stopped (--again: from the beginning).
 
 Exit codes: 0 all agree, 1 something differs, fails or hangs (the report says what), 2 wrong arguments or folder,
 3 no device that the kit is for, 4 the device was lost on the way (the report has what came before).
@@ -48,7 +48,7 @@ def device_facts() -> dict[str, object] | None:
 
 
 def alive() -> bool:
-    """Whether a small kernel still runs; a driver may take a while to reset a channel."""
+    """Returns true when a small kernel still runs; a driver may take a while to reset a channel."""
     for pause in (0, 10, 30):
         time.sleep(pause)
         if run([sys.executable, "run_case.py", "--ping"], 60, HERE).code == 0:

@@ -81,7 +81,7 @@ class Product:
 
     @property
     def columns(self) -> int:
-        """Of D in tensor memory."""
+        """The columns of D in tensor memory."""
         if self.stationary:
             return self.n * self.m // 128
         return self.n // 2 if self.group == 2 and self.m == 128 and not self.sparse else self.n
@@ -204,7 +204,7 @@ def steps_of(p: Product) -> str:
     return text
 
 
-def product_case(p: Product) -> Case:
+def gemm_case(p: Product) -> Case:
     def contents() -> bytes:
         return b"".join(image_of(p, rank) for rank in range(p.group))
 
@@ -214,7 +214,7 @@ def product_case(p: Product) -> Case:
 
 
 def shapes(p: Product) -> Iterator[Product]:
-    """Every M of one block and of a pair, A in shared and in tensor memory."""
+    """Every M of one CTA and of a pair, A in shared and in tensor memory."""
     smallest = 128 if p.block else 64
     for group in (1, 2):
         for m in sorted({smallest * group if not (p.block and group == 2) else 128, 128 * group}):
@@ -226,12 +226,12 @@ def cases() -> Iterator[Case]:
     for e in PLAIN:
         for data in ("exact", "random"):
             for p in shapes(Product(e, e, data=data)):
-                yield product_case(p)
+                yield gemm_case(p)
     for a in (E4M3, E2M3, E2M1):  # mixed
         for b in (E5M2, E3M2, E2M1):
-            yield product_case(Product(a, b, n=32))
-    yield product_case(Product(F16, F16, half=True, data="exact"))
-    yield product_case(Product(F16, F16, half=True))
+            yield gemm_case(Product(a, b, n=32))
+    yield gemm_case(Product(F16, F16, half=True, data="exact"))
+    yield gemm_case(Product(F16, F16, half=True))
     scaled = [Product(e, e, block=32) for e in MX8] + [Product(MX8[0], MX8[4], block=32)]
     scaled += [Product(MXF4, MXF4, block=32), Product(NVF4, NVF4, block=32), Product(NVF4, NVF4, block=16),
                Product(NVF4, NVF4, block=16, ue4m3=True)]
@@ -239,7 +239,7 @@ def cases() -> Iterator[Case]:
         for data in ("exact", "random"):
             for shaped in shapes(replace(p, data=data)):
                 if not (shaped.group == 2 and shaped.m == 128):  # its scales lie elsewhere
-                    yield product_case(shaped)
+                    yield gemm_case(shaped)
     for n in (8, 96, 192, 256):
-        yield product_case(Product(NVF4, NVF4, block=16, ue4m3=True, n=n, data="exact"))
-        yield product_case(Product(NVF4, NVF4, block=16, ue4m3=True, n=max(n, 16), m=256, group=2))
+        yield gemm_case(Product(NVF4, NVF4, block=16, ue4m3=True, n=n, data="exact"))
+        yield gemm_case(Product(NVF4, NVF4, block=16, ue4m3=True, n=max(n, 16), m=256, group=2))

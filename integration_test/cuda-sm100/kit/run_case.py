@@ -60,7 +60,7 @@ def run_all(device: Device, folder: pathlib.Path, cases: list[Case]) -> int:
 
 def facts(device: Device) -> dict[str, object]:
     """For the report; what nvidia-smi adds is there where it is installed."""
-    found: dict[str, object] = {"name": device.name(), "target": device.target(), "multiprocessors": device.multiprocessors(),
+    found: dict[str, object] = {"name": device.name(), "target": device.target(), "sms": device.sms(),
                                 "driver": device.driver(), "clock_mhz": device.attribute(13) // 1000,
                                 "l2_bytes": device.attribute(38), "memory_mhz": device.attribute(36) // 1000}
     query = "driver_version,clocks.sm,clocks.max.sm,power.limit,temperature.gpu,persistence_mode,ecc.mode.current"

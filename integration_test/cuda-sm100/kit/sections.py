@@ -67,7 +67,7 @@ def images(folder: pathlib.Path, target: str, limit: float) -> Work:
 
 
 def probes(folder: pathlib.Path, target: str, limit: float) -> Work:
-    """What the simulator infers: what the device says is an answer, right or wrong."""
+    """Runs the cases that the simulator infers; the result of the device is an answer, neither right nor wrong."""
     def execute(probe: Probe) -> Entry:
         outcome, image = take_image(folder, probe.case, limit)
         if bad := ended("probes", probe.case.name, outcome):

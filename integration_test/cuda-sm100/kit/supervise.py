@@ -16,7 +16,7 @@ STATUSES = ("pass", "answered", "differs", "failed", "hung", "skipped")
 
 @dataclass
 class Entry:
-    """What came of one case. `status`: pass; answered (a probe: the device agrees with the simulator or not,
+    """The result of one case. `status`: pass; answered (a probe: the device agrees with the simulator or not,
     `detail` says which); differs (bytes or a verification); failed (an error or a crash); hung (ended by the
     time limit); skipped."""
     section: str

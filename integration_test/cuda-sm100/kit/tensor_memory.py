@@ -1,12 +1,12 @@
 """Kernels around tensor memory: images in, a few tcgen05 instructions of one thread, images out.
 
-A block of 128 threads (each of one or two, a pair) copies an image of shared memory and one of tensor
-memory from `in`, thread 0 of the first block issues `steps` and commits them, and all columns asked for
+A CTA of 128 threads (or each CTA of a pair) copies an image of shared memory and one of tensor
+memory from `in`, thread 0 of the first CTA issues `steps` and commits them, and all columns asked for
 go to `out`, lane by lane. In `steps`
   %tmem  address of the allocated tensor memory, all 512 columns (32 bits)
   %base  address of the shared image / 16, to be added to the constant part of a descriptor (64 bits)
   %r0-7, %d0-7   registers of 32 and 64 bits to use
-A wait ends after a second or so with a trap, so that a kernel whose products never complete ends too.
+A wait ends after a second or so with a trap, so that a kernel whose MMAs never complete ends too.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ALLOCATED:
 
 
 def barrier(pair: bool) -> str:
-    """All threads of the block or the pair, with what tensor memory needs on either side."""
+    """Synchronizes all threads of the CTA or the pair, with what tensor memory needs on either side."""
     meet = ("  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n" if pair
             else "  bar.sync 0;\n")
     return f"  tcgen05.fence::before_thread_sync;\n{meet}  tcgen05.fence::after_thread_sync;\n"
@@ -108,7 +108,7 @@ def commit(group: int) -> str:
 
 
 def kernel(steps: str, shared: int, before: int, after: int, *, group: int = 1, drain: str = "") -> str:
-    """`shared` bytes and `before` columns come from `in` (of each block, one after the other), `after`
+    """`shared` bytes and `before` columns come from `in` (of each CTA, one after the other), `after`
     columns go to `out`. `drain` replaces the loads of the columns: code of all threads."""
     pair = group == 2
     stride, result = shared + 4 * LANES * before, 4 * LANES * after

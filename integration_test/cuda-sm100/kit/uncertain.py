@@ -1,7 +1,7 @@
 """Probes: facts that the simulator infers, each with a kernel that shows what a device does.
 
-The list is that of docs/reference/simulator.md, "What is uncertain". What a probe prints is an observation and not a
-verdict: where the device says otherwise, the simulator is what has to change.
+The list is that of docs/reference/simulator.md, "What is uncertain". The output of a probe is an observation and not
+a verdict: where the device says otherwise, the simulator is what has to change.
 """
 from __future__ import annotations
 
@@ -270,9 +270,9 @@ def sign_of_zero() -> Probe:
 
 def pair_arithmetic() -> Probe:
     p = products.Product(products.NVF4, products.NVF4, m=256, n=64, group=2, block=16, ue4m3=True)
-    found = products.product_case(p)
+    found = products.gemm_case(p)
     case = Case("probe_pair-arithmetic", found.ptx, found.data, found.size, grid=2, shared=found.shared)
-    return Probe(case, "NVFP4 products of a pair on random data: the sums of one block?", "numerics.md, cta_group::2",
+    return Probe(case, "NVFP4 MMAs of a pair on random data: the sums of one CTA?", "numerics.md, cta_group::2",
                  (), lambda image: f"bytes {image[:16].hex()}...")
 
 

@@ -1,6 +1,6 @@
 """Probes that need no tensor memory: conversions with random bits, matrix moves, tensor maps, reciprocals.
 
-They have no list of answers: the device's bytes are those of the simulator or others, and the report has both.
+The probes have no list of answers: the report has the bytes of the device and those of the simulator.
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 #   run.sh BUILD LEARN_CUDA DEEPGEMM CUTLASS WORK
 #
 # Most are right and clean. Versions 1 to 3 of learn-cuda have a hazard: three warps wait on an mbarrier whose next phase does not
-# wait for them. DeepGEMM with 192 columns reads scale factors of shared memory that nobody wrote, which the product does not use.
+# wait for them. DeepGEMM with 192 columns reads scale factors of shared memory that nobody wrote, which the GEMM does not use.
 # Both must be reported. CHECK, POLICY change how they run.
 set -euo pipefail
 [ $# = 5 ] || { sed -n '2,10p' "$0" | cut -c3- >&2; exit 2; }

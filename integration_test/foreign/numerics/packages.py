@@ -48,7 +48,7 @@ class TorchaoMX:
 
 
 class TorchaoWide(TorchaoMX):
-    """The same of elements of 6 and 8 bits, a byte each."""
+    """TorchaoMX for elements of 6 and 8 bits, a byte each."""
     TYPES = {"mxfp6_e2m3": "fp6_e2m3", "mxfp6_e3m2": "fp6_e3m2",
              "mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2}
 
@@ -143,7 +143,7 @@ class ModelOptMX:
 
 
 class CompressedTensors:
-    """What llm-compressor's minmax observers and the packed compressors do, step by step."""
+    """The steps of llm-compressor's minmax observers and of the packed compressors."""
 
     def __init__(self, kind, dtype):
         from compressed_tensors.compressors.mx_utils import compress_mx_scale

@@ -10,7 +10,7 @@ if [ ! -x "$venv/bin/python" ]; then
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q -r "$here/requirements.txt"
 fi
-# Its cache of compiled kernels does not know which device they are for.
+# QuACK's cache of compiled kernels does not know which device they are for.
 export PYTHONPATH="$here/../../../python" FP4_SIM="$build/bin/fp4-sim" TORCHDYNAMO_DISABLE=1 QUACK_CACHE_ENABLED=0
 [ $# -gt 0 ] || set -- $("$venv/bin/python" "$here/cases.py" --list)
 passed=0 total=0

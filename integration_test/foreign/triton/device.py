@@ -50,7 +50,7 @@ def zeros(shape, dtype):
 
 
 class Scratch:
-    """What triton.set_allocator hands to kernels that make tensor maps on the device."""
+    """Memory that triton.set_allocator hands to kernels that make tensor maps on the device."""
 
     def __init__(self, bytes):
         self.array = zeros(bytes, numpy.int8)

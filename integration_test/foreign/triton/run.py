@@ -20,7 +20,7 @@ def options():
     parser.add_argument("--build", default=HERE.parents[2] / "build", type=Path, help="tree with bin/fp4-sim")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has triton, numpy, ml_dtypes")
     parser.add_argument("--cache", default=Path(tempfile.gettempdir()) / "fp4-triton-cache", type=Path,
-                        help="where Triton keeps what it compiled")
+                        help="folder of the kernels that Triton compiled")
     parser.add_argument("--devices", default="b200,h200,rtx5090")
     parser.add_argument("--policies", default="eager,lazy,random")
     parser.add_argument("--seed", default="1", help="of the policy random")

@@ -50,11 +50,11 @@ fp4_error *fp4_compiler_create(const fp4_compiler_options *options, fp4_compiler
     cpp.target = stringOf(c.target, "sm_100a");
     cpp.ptxas = stringOf(c.ptxas);
     cpp.remarks = c.remarks != 0;
-    std::optional<LaunchOverlap> overlap = parseLaunchOverlap(stringOf(c.overlap, "chosen"));
-    if (!overlap)
-      return usage("unknown overlap '" + stringOf(c.overlap) + "'",
+    std::optional<PdlLaunches> pdl = parsePdlLaunches(stringOf(c.pdl, "chosen"));
+    if (!pdl)
+      return usage("unknown pdl '" + stringOf(c.pdl) + "'",
                    "PDL is none, chosen or all");
-    cpp.overlap = *overlap;
+    cpp.pdl = *pdl;
     *compiler = new fp4_compiler(std::move(cpp), c);
     return static_cast<fp4_error *>(nullptr);
   });

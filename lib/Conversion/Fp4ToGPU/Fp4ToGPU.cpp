@@ -61,7 +61,7 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
                                          : fp4::lowerUnprepack(op, context);
       })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
-      .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerDots(op, context); })
+      .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerGemv(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })
       .Default([](Operation *) { return failure(); });
 }

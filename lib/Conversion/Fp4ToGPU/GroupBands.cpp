@@ -29,7 +29,7 @@ GroupBands::GroupBands(Operation *op, TypedValue<RankedTensorType> offsets, int6
   bands = rows / kRows + groups; // every group may end within a band
   LoweringContext ofTable = context;
   ofTable.plan.threads = GroupTiles::kThreads;
-  ofTable.plan.resident.reset();
+  ofTable.plan.ctasPerSm.reset();
   KernelBuilder kernel(op, "groups", ofTable);
   kernel.standAlone();
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();

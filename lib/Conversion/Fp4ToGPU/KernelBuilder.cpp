@@ -44,7 +44,7 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
 
 /// Returns the PDL attribute that relates the launch of `op` to the launch before or after it;
 /// empty: none.
-static StringRef overlapOf(Operation *op) {
+static StringRef pdlOf(Operation *op) {
   if (isa<AmaxOp, HadamardAmaxOp>(op))
     return kLeadsAttr;
   auto quantize = dyn_cast<QuantizeOp>(op);
@@ -52,7 +52,7 @@ static StringRef overlapOf(Operation *op) {
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : op(op), plan(context.plan), overlap(overlapOf(op)), hostBuilder(op->getLoc(), op),
+    : op(op), plan(context.plan), overlap(pdlOf(op)), hostBuilder(op->getLoc(), op),
       bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
@@ -60,9 +60,9 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContex
   function.setKnownBlockSizeAttr(
       bodyBuilder.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads()), 1, 1}));
   // Registers are to be so few that these CTAs fit on an SM.
-  if (plan.resident)
+  if (plan.ctasPerSm)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                      bodyBuilder.getI32IntegerAttr(static_cast<int32_t>(*plan.resident)));
+                      bodyBuilder.getI32IntegerAttr(static_cast<int32_t>(*plan.ctasPerSm)));
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
 }
 
@@ -212,12 +212,12 @@ void KernelBuilder::launch(Value blocks, bool cooperative) {
 }
 
 void KernelBuilder::launchItems(Value items) {
-  launch(arith::CeilDivUIOp::create(hostBuilder, items, constIndex(hostBuilder, itemsPerBlock())));
+  launch(arith::CeilDivUIOp::create(hostBuilder, items, constIndex(hostBuilder, itemsPerCta())));
 }
 
-Value KernelBuilder::blockIndex() {
+Value KernelBuilder::ctaIndex() {
   Value index = NVVM::BlockIdXOp::create(bodyBuilder, bodyBuilder.getI32Type());
-  if (plan.order != BlockOrder::Descending)
+  if (plan.order != CtaOrder::Descending)
     return index;
   Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
   Value last = arith::SubIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, 1));

@@ -51,16 +51,16 @@ public:
   /// how many threads and CTAs per SM it has.
   KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
 
-  /// The launch neither leads nor follows another one (fp4-overlap-launches): the kernel is one
+  /// The launch neither leads nor follows another one (fp4-pdl-launches): the kernel is one
   /// that `op` needs beside its own.
   void standAlone() { overlap = {}; }
 
   /// Threads of a CTA.
   int64_t numThreads() const { return *plan.threads; }
   /// CTAs that a reduction launches for each SM at most.
-  int64_t blocksPerMultiprocessor() const { return *plan.grid; }
+  int64_t ctasPerSm() const { return *plan.grid; }
   /// Work items of the threads of a CTA.
-  int64_t itemsPerBlock() const { return *plan.threads * *plan.itemsPerThread; }
+  int64_t itemsPerCta() const { return *plan.threads * *plan.itemsPerThread; }
 
   mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
   mlir::ImplicitLocOpBuilder &body() { return bodyBuilder; }
@@ -106,7 +106,7 @@ public:
   void launchItems(mlir::Value items);
 
   /// Number of the CTA, i32, in the order that the plan asks for.
-  mlir::Value blockIndex();
+  mlir::Value ctaIndex();
   /// Thread number within the grid, and threads in the grid; i32.
   mlir::Value globalThread();
   mlir::Value gridThreads();

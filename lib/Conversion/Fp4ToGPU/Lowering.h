@@ -56,7 +56,7 @@ mlir::LogicalResult lowerStackScales(StackScalesOp op, LoweringContext &context)
 mlir::LogicalResult lowerInterleaveShards(InterleaveShardsOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
-mlir::LogicalResult lowerDots(BlockScaledMatmulOp op, LoweringContext &context);
+mlir::LogicalResult lowerGemv(BlockScaledMatmulOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 
 } // namespace fp4

@@ -29,8 +29,8 @@ static Value elementsOfRow(OpBuilder &b, Location loc, Value tensor, Value buffe
   return arith::MulIOp::create(b, loc, bytes, arith::ConstantIndexOp::create(b, loc, 2));
 }
 
-ProductSizes fp4::sizesOfProduct(OpBuilder &b, BlockScaledMatmulOp op, Value lhs, Value rhs) {
-  ProductSizes sizes;
+GemmSizes fp4::sizesOfGemm(OpBuilder &b, BlockScaledMatmulOp op, Value lhs, Value rhs) {
+  GemmSizes sizes;
   if (hasDynamicColumns(op))
     sizes.columns = memref::DimOp::create(b, op.getLoc(), rhs, 0);
   if (hasDynamicDepth(op))
@@ -165,9 +165,8 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
   checkScales("rhs2_scales", adaptor.getRhs2Scales());
 }
 
-void fp4::checkProductSizes(OpBuilder &b, BlockScaledMatmulOp op,
-                            BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
-                            const MatmulShape &shape) {
+void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, BlockScaledMatmulOp::Adaptor adaptor,
+                         const GemmSizes &sizes, const MatmulShape &shape) {
   SizeChecks checks(b, op);
   if (sizes.depth)
     checkDepth(checks, b, op, adaptor, sizes.depth, shape);

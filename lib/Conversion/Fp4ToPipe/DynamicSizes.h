@@ -11,17 +11,16 @@ namespace fp4 {
 std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
 
 /// N and K of a matmul, each an index, or null where it is static. `lhs` and `rhs` are buffers.
-struct ProductSizes {
+struct GemmSizes {
   mlir::Value columns, depth;
 };
-ProductSizes sizesOfProduct(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs,
-                            mlir::Value rhs);
+GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs, mlir::Value rhs);
 
 /// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
 /// of the operands.
-void checkProductSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
-                       BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
-                       const MatmulShape &shape);
+void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
+                    BlockScaledMatmulOp::Adaptor adaptor, const GemmSizes &sizes,
+                    const MatmulShape &shape);
 
 /// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
 /// where it holds for all.

@@ -8,18 +8,18 @@
 
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
-#include "ConvertAhead.h"
 #include "DynamicSizes.h"
+#include "GemmArguments.h"
 #include "GroupTable.h"
 #include "HalveScales.h"
 #include "ItemLaunch.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
 #include "PackSix.h"
-#include "ProductArguments.h"
+#include "PreDequantize.h"
+#include "PreDequantizedWeights.h"
 #include "StreamTable.h"
-#include "WarpProductKernel.h"
-#include "WeightsAhead.h"
+#include "WarpGemmKernel.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
@@ -114,8 +114,8 @@ static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
 
 /// Returns true when loads leave out missing rows. If only the last of several boxes had a residue,
 /// CTAs would wait for zeros before a whole box. With tcgen05 that costs more than missing rows.
-static bool loadsTails(const MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
-                       const hw::TargetModel &target) {
+static bool loadsResidues(const MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
+                          const hw::TargetModel &target) {
   if (!target.hasTcgen05)
     return target.hasSlowPartialBoxes;
   int64_t most = mostRowsOf(op, plan), box = shape.swap ? shape.blockN() : shape.blockM();
@@ -149,12 +149,12 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
   swapOperands(shape, plan, target);
-  shape.loadsTails = loadsTails(shape, op, plan, target);
+  shape.loadsResidues = loadsResidues(shape, op, plan, target);
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
-  shape.ranges = plan.ranges.value_or(1);
-  bool joins = plan.join == RangeJoin::Cluster;
-  shape.joinsInCluster = joins || (shape.hasFragments() && plan.cluster[0] > 1);
+  shape.ranges = plan.kSlices.value_or(1);
+  bool joins = plan.reduction == ReductionPlace::Cluster;
+  shape.reducesInCluster = joins || (shape.hasFragments() && plan.cluster[0] > 1);
   if (plan.cluster[0] && !shape.hasFragments()) {
     shape.clusterM = plan.cluster[0] / (joins ? shape.splits : 1);
     shape.clusterN = plan.cluster[1];
@@ -163,20 +163,20 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);
   shape.accumulatesFast = op.accumulatesFast();
-  shape.weightsAhead = plan.swap && shape.prepackedB;
-  if (shape.weightsAhead) {
+  shape.preDequantizedWeights = plan.swap && shape.prepackedB;
+  if (shape.preDequantizedWeights) {
     shape.prepackedB = false;
     shape.dataTypeB = Float8E4M3FNType::get(shape.scaleType.getContext());
   }
-  if (!target.hasTcgen05 && target.hasWgmma && !shape.weightsAhead && convertsAhead(plan))
-    setConvertedAhead(shape);
+  if (!target.hasTcgen05 && target.hasWgmma && !shape.preDequantizedWeights && preDequantizes(plan))
+    setPreDequantized(shape);
 }
 
 /// CTAs of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
-static int64_t residentBlocks(const MatmulShape &shape, const KernelPlan &plan,
-                              const hw::TargetModel &target) {
-  int64_t blocks = plan.fallback[0] ? 1 : shape.clusterBlocksM() * shape.clusterN;
-  return *plan.resident * hw::multiprocessorsOfClusters(target, blocks);
+static int64_t residentCtasPerSm(const MatmulShape &shape, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  int64_t blocks = plan.fallback[0] ? 1 : shape.clusterCtasM() * shape.clusterN;
+  return *plan.ctasPerSm * hw::smsOfClusters(target, blocks);
 }
 
 /// A CTA has several tiles, as far as is known. A kernel of one tile for each CTA would have fewer
@@ -184,8 +184,8 @@ static int64_t residentBlocks(const MatmulShape &shape, const KernelPlan &plan,
 static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
                        const hw::TargetModel &target) {
   return shape.dynamicRows() || shape.dynamicWidth() ||
-         shape.works() * shape.clusterBlocksM() * shape.clusterN >
-             residentBlocks(shape, plan, target);
+         shape.works() * shape.clusterCtasM() * shape.clusterN >
+             residentCtasPerSm(shape, plan, target);
 }
 
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
@@ -206,7 +206,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
   if (shape.prepackedB && !shape.floatA)
-    setConvertedAhead(shape);
+    setPreDequantized(shape);
   shape.k96 = op.usesK96();
   shape.spreadsCodes = target.hasTcgen05;
   shape.warpsMultiply = target.hasMmaBlockScale;
@@ -232,13 +232,13 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
 /// Returns the builder of the kernel of a matmul, by the places of conversions and of sums.
 static decltype(&buildMatmulKernel) builderOf(const MatmulShape &shape,
                                               const hw::TargetModel &target) {
-  return shape.laneGroups          ? buildLaneProductKernel
-         : shape.hasF32Scales()    ? buildPromotedProductKernel
+  return shape.laneGroups          ? buildLaneGemmKernel
+         : shape.hasF32Scales()    ? buildPromotedGemmKernel
          : shape.floatB            ? buildWeightLaneKernel
-         : shape.transposed        ? buildWeightProductKernel
+         : shape.transposed        ? buildWeightGemmKernel
          : target.hasTcgen05       ? buildMatmulKernel
-         : target.hasMmaBlockScale ? buildWarpProductKernel
-                                   : buildConvertedProductKernel;
+         : target.hasMmaBlockScale ? buildWarpGemmKernel
+                                   : buildConvertedGemmKernel;
 }
 
 namespace {
@@ -257,8 +257,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
     if (shape.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
-    ProductSizes sizes = sizesOfProduct(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
-    checkProductSizes(rewriter, op, adaptor, sizes, shape);
+    GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
+    checkGemmSizes(rewriter, op, adaptor, sizes, shape);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows, sizes.columns);
 
     SmallVector<Value> operands(adaptor.getOperands());
@@ -280,7 +280,7 @@ private:
     OpAdaptor adaptor;
     SmallVector<Value> operands; ///< operands of `op`, packed
     Value rows;
-    ProductSizes sizes;
+    GemmSizes sizes;
     SmallVector<Value> results;
   };
 
@@ -361,13 +361,14 @@ private:
       halveScalesOfA(rewriter, op, operands, shape);
     if (shape.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, shape);
-    if (shape.convertsAhead)
-      operands.front() = convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape,
-                                      rows, sizes.depth, target, overlapBefore(plan));
-    Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
+    if (shape.preDequantizes)
+      operands.front() = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(),
+                                       shape, rows, sizes.depth, target, pdlBefore(plan));
+    Value powers =
+        shape.preDequantizedWeights ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
-        productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
-                         {rows, sizes.columns, sizes.depth}, results);
+        gemmArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
+                      {rows, sizes.columns, sizes.depth}, results);
     if (shape.groups)
       arguments.append(groupArguments(rewriter, op, adaptor.getOffsets(), rows, shape));
     launch(rewriter, loc, kernel, shape, plan, arguments, product);
@@ -390,7 +391,7 @@ private:
         return;
       operands[operand.getOperandNumber()] = stridedBuffer(b, op.getLoc(), tensor);
     };
-    if (!shape.convertsAhead)
+    if (!shape.preDequantizes)
       take(op.getLhsMutable(), !shape.swap);
     if (!op.hasPrepackedRhs())
       take(op.getRhsMutable(), shape.swap);
@@ -400,8 +401,7 @@ private:
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
   static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                           SmallVectorImpl<Value> &operands, Value rows,
-                           const ProductSizes &sizes) {
+                           SmallVectorImpl<Value> &operands, Value rows, const GemmSizes &sizes) {
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       if (auto type = cast<RankedTensorType>(operand.getType());
           isSixBitElementType(type.getElementType()))
@@ -413,7 +413,7 @@ private:
   static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
                               SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
     Value &rhs = operands[op.getRhsMutable().getOperandNumber()];
-    ConvertedWeights weights = convertWeightsAhead(rewriter, op, rhs, shape);
+    ConvertedWeights weights = preDequantizeWeights(rewriter, op, rhs, shape);
     rhs = weights.elements;
     return weights.powers;
   }
@@ -532,8 +532,8 @@ private:
 
   /// Tiles, of a CTA or a cluster each, that run at a time.
   int64_t mostWorks(const MatmulShape &shape, const KernelPlan &plan) const {
-    return std::max<int64_t>(1, residentBlocks(shape, plan, target) /
-                                    (shape.clusterBlocksM() * shape.clusterN));
+    return std::max<int64_t>(1, residentCtasPerSm(shape, plan, target) /
+                                    (shape.clusterCtasM() * shape.clusterN));
   }
 
   /// Launches one CTA, or cluster, per output tile; without tiles nothing is launched. The grid has
@@ -543,8 +543,7 @@ private:
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
     int64_t most = mostWorks(shape, plan);
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
-      most = std::numeric_limits<int32_t>::max() /
-             shape.clusterBlocksM(); // limit of a grid along x
+      most = std::numeric_limits<int32_t>::max() / shape.clusterCtasM(); // limit of a grid along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
@@ -555,13 +554,13 @@ private:
     } else {
       works = constant(std::clamp<int64_t>(shape.works(), 1, most));
     }
-    if (shape.clusterBlocksM() > 1)
-      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterBlocksM()));
+    if (shape.clusterCtasM() > 1)
+      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterCtasM()));
     auto launch = gpu::LaunchFuncOp::create(b, loc, kernel,
                                             gpu::KernelDim3{works, constant(shape.clusterN), one},
                                             gpu::KernelDim3{constant(threads), one, one},
                                             /*dynamicSharedMemorySize=*/Value(), arguments);
-    if (StringRef overlap = overlapOf(plan); !overlap.empty())
+    if (StringRef overlap = pdlOf(plan); !overlap.empty())
       launch->setAttr(overlap, b.getUnitAttr());
   }
 

@@ -17,8 +17,8 @@ static constexpr int64_t kFewestColumns = 8;
 
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
-  bool joinsLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
-  if (shape.alpha == MatmulShape::Alpha::One && !joinsLate && !shape.dual)
+  bool reducesLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
+  if (shape.alpha == MatmulShape::Alpha::One && !reducesLate && !shape.dual)
     alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   if (shape.quantizer && !shape.dual)
     results.emplace(b, loc, shape, derived);
@@ -80,7 +80,7 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 int FragmentEpilogue::restoringExponent() const {
   if (shape.takesBytes()) // weights are e4m3 and have powers of their own
     return 0;
-  bool hasFloats = shape.floatA && (!shape.convertsAhead || shape.prepackedB);
+  bool hasFloats = shape.floatA && (!shape.preDequantizes || shape.prepackedB);
   int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block));
   return hasFloats
              ? -ofB
@@ -271,8 +271,8 @@ IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {
   return b.getI64IntegerAttr((int64_t(part) * fragmentSize[1] + first) / 2 * threads);
 }
 
-void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
-                                llvm::function_ref<void(size_t, SumsFrom)> finish) {
+void FragmentEpilogue::reduceSums(ValueRange accs, Value index, Value part,
+                                  llvm::function_ref<void(size_t, SumsFrom)> finish) {
   Value tiles = mul(numM, shape.tilesN());
   auto rowOf = [&](Value range) { return add(arith::MulIOp::create(b, loc, range, tiles), index); };
   for (auto [number, acc] : llvm::enumerate(accs)) {
@@ -286,7 +286,7 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
                               placeOfSums(partOfTile, first));
     });
   }
-  Value last = JoinOp::create(b, loc, counters, index, shape.joinedBlocks());
+  Value last = CountPartialOp::create(b, loc, counters, index, shape.reducedCtas());
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -306,7 +306,7 @@ SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value 
                                                 llvm::function_ref<Value(Value)> rowOf) {
   if (shape.splits == 2) // in either order
     return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
-  int64_t together = kMostJoined / (fragmentSize[1] / 2) - 1;
+  int64_t together = kMostReduced / (fragmentSize[1] / 2) - 1;
   SmallVector<Value> sums;
   for (int64_t first = 0; first < shape.splits; first += together) {
     SmallVector<SmallVector<Value>> next;
@@ -414,8 +414,8 @@ SmallVector<Value> FragmentEpilogue::chooseSums(Value condition,
   return SmallVector<Value>(branch.getResults());
 }
 
-void FragmentEpilogue::joinShares(ValueRange accs, const Share &share,
-                                  llvm::function_ref<void(size_t, SumsFrom)> finish) {
+void FragmentEpilogue::reductionShares(ValueRange accs, const Share &share,
+                                       llvm::function_ref<void(size_t, SumsFrom)> finish) {
   auto when = [&](Value condition, llvm::function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -440,7 +440,7 @@ void FragmentEpilogue::joinShares(ValueRange accs, const Share &share,
         LeaveFragmentOp::create(b, loc, read(acc, type, first), workspace, own,
                                 placeOfSums(number, first));
       });
-    when(JoinOp::create(b, loc, counters, share.counter, share.parts, IntegerAttr()), [&] {
+    when(CountPartialOp::create(b, loc, counters, share.counter, share.parts, IntegerAttr()), [&] {
       for (auto [number, acc] : llvm::enumerate(accs)) {
         SmallVector<Value> sums = sumOfShared(acc, number, share);
         finish(number,
@@ -464,15 +464,15 @@ Value FragmentEpilogue::placeOfRange() {
   return arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
 }
 
-void FragmentEpilogue::joinInCluster(ValueRange accs, Value part, Value row, Value column,
-                                     Restoring restoring) {
+void FragmentEpilogue::reduceInCluster(ValueRange accs, Value part, Value row, Value column,
+                                       Restoring restoring) {
   int64_t width = fragmentSize[1];
   while (partColumns > kFewestColumns &&
-         (partColumns * shape.joinedBlocks() > width || width % partColumns != 0))
+         (partColumns * shape.reducedCtas() > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
-  JoinFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
+  ReduceFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
   storeSums(accs.front(), row, column, restoring, {}, [&](int64_t first) -> Value {
-    Value block = constant(first / partColumns % shape.joinedBlocks());
+    Value block = constant(first / partColumns % shape.reducedCtas());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
   });
 }

@@ -1,19 +1,19 @@
 //===- FragmentEpilogue.h - GEMMs whose sums are in registers -------------===//
 #pragma once
 
-#include "ProductBuilder.h"
+#include "GemmBuilder.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 namespace fp4 {
 
-class FragmentEpilogue : protected ProductBuilder {
+class FragmentEpilogue : protected GemmBuilder {
 protected:
   /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64
   /// columns.
   FragmentEpilogue(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                    mlir::Location loc)
-      : ProductBuilder(func, shape, plan, loc),
+      : GemmBuilder(func, shape, plan, loc),
         fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN},
         threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
                     .getDriver(pipe::Engine::Threads)
@@ -87,16 +87,16 @@ protected:
   /// Leaves the sums of CTA `part` of tile `index` of a split-K GEMM in the workspace; each part of
   /// the tile has an accumulator in `accs`. The last CTA of the tile to do so calls `finish` with
   /// the sums over all of K, from the first CTA to the last, of each part.
-  void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
-                llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
+  void reduceSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
+                  llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
   /// A work of a GEMM whose workers share tiles, as its table says (StreamTable.cpp).
   struct Share {
     mlir::Value firstSums, part, parts, counter;
   };
   /// Calls `finish` with the sums of each part of a tile, which has an accumulator of `accs`: those
   /// of whoever has all of the tile, or those of all workers, with the last one to come.
-  void joinShares(mlir::ValueRange accs, const Share &share,
-                  llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
+  void reductionShares(mlir::ValueRange accs, const Share &share,
+                       llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
   /// The sums over the k slices of a CTA that has all of them.
   mlir::Value sumOfRanges(mlir::ValueRange accs, mlir::VectorType type, int64_t first);
 
@@ -105,8 +105,8 @@ protected:
   /// Adds the sums `accs` of the CTAs of the cluster of a split-K GEMM, in which this CTA has place
   /// `part`, and stores them from (row, column) of the result on. Every CTA adds and stores some
   /// columns of the fragment, equally many if there are enough.
-  void joinInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
-                     Restoring restoring);
+  void reduceInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
+                       Restoring restoring);
 
   /// Returns the place in a row of the workspace of the sums of part `part` of a tile, from column
   /// `first` on.
@@ -122,13 +122,13 @@ protected:
   mlir::Value complement(mlir::Value part);
   /// Sums of a thread that are in its registers when split-K parts are added: with more, ptxas
   /// spills some, or the loop in front takes up to 1.5 times as long
-  /// (notebook/WeightLimits.md).
-  static constexpr int64_t kMostJoined = 128;
+  /// (notebook/weight-limits.md).
+  static constexpr int64_t kMostReduced = 128;
   /// Returns true when a CTA adds its own sums from its registers. With more than two split-K parts
   /// it needs room for all of them, for all `parts` of a tile.
   bool keepsOwnSums(int64_t parts) const {
     int64_t elements = parts * fragmentSize[1] / 2;
-    return shape.ranges == 1 && (shape.splits == 2 || shape.splits * elements <= kMostJoined);
+    return shape.ranges == 1 && (shape.splits == 2 || shape.splits * elements <= kMostReduced);
   }
   llvm::SmallVector<mlir::Value> sumWithOwn(mlir::Value acc, size_t number, mlir::Value part,
                                             llvm::function_ref<mlir::Value(mlir::Value)> rowOf);

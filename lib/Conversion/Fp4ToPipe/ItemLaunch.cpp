@@ -61,18 +61,18 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
   return result;
 }
 
-StringRef fp4::overlapOf(const KernelPlan &plan) {
-  switch (plan.overlap.value_or(KernelOverlap::None)) {
-  case KernelOverlap::Both:
-    return kOverlapsAttr;
-  case KernelOverlap::Waits:
+StringRef fp4::pdlOf(const KernelPlan &plan) {
+  switch (plan.pdl.value_or(PdlMode::None)) {
+  case PdlMode::Both:
+    return kPdlAttr;
+  case PdlMode::Waits:
     return kWaitsAttr;
-  case KernelOverlap::None:
+  case PdlMode::None:
     return {};
   }
   llvm_unreachable("all kinds have returned");
 }
 
-StringRef fp4::overlapBefore(const KernelPlan &plan) {
-  return overlapOf(plan).empty() ? StringRef() : StringRef(kOverlapsAttr);
+StringRef fp4::pdlBefore(const KernelPlan &plan) {
+  return pdlOf(plan).empty() ? StringRef() : StringRef(kPdlAttr);
 }

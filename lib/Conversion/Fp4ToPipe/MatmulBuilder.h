@@ -1,16 +1,16 @@
 //===- MatmulBuilder.h - The sequential kernel of a GEMM ------------------===//
 #pragma once
 
-#include "ProductBuilder.h"
+#include "GemmBuilder.h"
 
 namespace fp4 {
 
 /// Emits the body of the kernel; one method per part, in the order of the code.
-class MatmulBuilder : protected ProductBuilder {
+class MatmulBuilder : protected GemmBuilder {
 public:
   MatmulBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                 mlir::Location loc)
-      : ProductBuilder(func, shape, plan, loc) {}
+      : GemmBuilder(func, shape, plan, loc) {}
   virtual ~MatmulBuilder() = default;
   void build();
 
@@ -20,14 +20,14 @@ protected:
 
   /// The part of a tile that this CTA has.
   struct Tile {
-    Value row, column;          ///< first row and first column of Y
-    Value rowLimit;             ///< end of the rows of a group in the result; else null
-    Value rowA, rowB;           ///< first row of A and of B
-    Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
-    Value blockA, blockB;       ///< the scale tiles of 128 rows where these are
-    Value bScaleRow;            ///< row of `column` within its scale tile; null when always 0
-    Range k;                    ///< k tiles
-    Value part;                 ///< the part of K with split-K, or of a shared tile
+    Value row, column;               ///< first row and first column of Y
+    Value rowLimit;                  ///< end of the rows of a group in the result; else null
+    Value rowA, rowB;                ///< first row of A and of B
+    Value scaleRowA, scaleRowB;      ///< first row of the scales of A and of B
+    Value blockA, blockB;            ///< the scale tiles of 128 rows where these are
+    Value bScaleRow;                 ///< row of `column` within its scale tile; null when always 0
+    Range k;                         ///< k tiles
+    Value part;                      ///< the part of K with split-K, or of a shared tile
     Value parts, firstSums, counter; ///< shared tile: its parts, and the place of sums
     Value alpha, alpha2;             ///< in every lane; null where there is none for the whole tile
     Value group;                     ///< null where there is one GEMM
@@ -68,7 +68,7 @@ private:
   };
   void multiplyParts(const Product &product, const Tile &tile, Value kBlock);
   void buildAccumulation(ValueRange accs, const Tile &tile);
-  void buildJoin(ValueRange accs, const Tile &tile);
+  void buildReduction(ValueRange accs, const Tile &tile);
   void when(Value condition, llvm::function_ref<void()> body,
             llvm::function_ref<void()> otherwise = {});
   Value rowOfSums(const Tile &tile, Value part);
@@ -99,7 +99,7 @@ private:
   RowsOfSums rowsOfSums(const Tile &tile);
   Value columnOfSums(const Tile &tile, Value column);
   Value sumOfParts(const Tile &tile, Value column);
-  void joinInCluster(Value acc, const Tile &tile);
+  void reduceInCluster(Value acc, const Tile &tile);
   Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit,
                 bool ofGroup);
   Value factors(const Tile &tile, Value alphas, Value column);

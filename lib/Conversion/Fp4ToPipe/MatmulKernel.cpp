@@ -73,9 +73,9 @@ Value MatmulBuilder::broadcast(Value scalar) {
 /// Finds the places of this CTA. For a reduction in the cluster, CTAs that share loads, or are a
 /// pair, are neighbours, one split-K part behind the other.
 void MatmulBuilder::findPlaces() {
-  placeM = place(gpu::Dimension::x, shape.clusterBlocksM());
+  placeM = place(gpu::Dimension::x, shape.clusterCtasM());
   placeN = place(gpu::Dimension::y, shape.clusterN);
-  if (!shape.joinsInCluster)
+  if (!shape.reducesInCluster)
     return;
   Value together = constant(shape.clusterM), place = placeM;
   placeOfRange = arith::DivUIOp::create(b, loc, place, together);
@@ -128,7 +128,7 @@ void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
 /// The k tiles of a tile, or those of this CTA's split-K part.
 void MatmulBuilder::findRange(Tile &tile, Value &n) {
   tile.k = {constant(0), countTilesK()};
-  if (shape.joinsInCluster) {
+  if (shape.reducesInCluster) {
     tile.part = placeOfRange;
     tile.k = rangeOf(tile.part);
   } else if (shape.splits > 1) {
@@ -460,10 +460,10 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   }
   if (shape.stream)
     return buildShare(accs, tile);
-  if (shape.joinsInCluster)
-    return joinInCluster(accs.front(), tile);
+  if (shape.reducesInCluster)
+    return reduceInCluster(accs.front(), tile);
   if (shape.splits > 1)
-    return buildJoin(accs, tile);
+    return buildReduction(accs, tile);
   if (results) {
     Value first = ofThread(tile, tile.column);
     ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : rows, Value()};
@@ -486,10 +486,11 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  // Without it ptxas spills registers of derived results, so that more CTAs would fit than the
-  // shared memory allows. With it, plain results have too many loads on their way.
-  if (shape.dual || shape.withAmax || shape.quantizer || shape.joinsInCluster || shape.body)
-    declareResident(func, 1);
+  // Without a declared number of CTAs per SM, ptxas spills registers of derived results, so that
+  // more CTAs would fit than the shared memory allows. With the declaration, plain results have too
+  // many loads on their way.
+  if (shape.dual || shape.withAmax || shape.quantizer || shape.reducesInCluster || shape.body)
+    declareCtasPerSm(func, 1);
   if (shape.scaleParts() > 1)
     func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));
   MatmulBuilder(func, shape, plan, loc).build();

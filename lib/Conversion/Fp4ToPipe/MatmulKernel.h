@@ -35,8 +35,8 @@ struct MatmulShape {
   int64_t clusterM = 1, clusterN = 1; ///< CTAs of a cluster
   bool fallsBack = false;             ///< smaller clusters may run the kernel
   bool pair = false;                  ///< two CTAs along m have one tile, of 256 or 128 rows
-  int64_t depthUnit; ///< known divisor of K: K where it is static
-  int64_t block;     ///< elements of K that share a scale: 16, 32 or 128
+  int64_t depthUnit;                  ///< known divisor of K: K where it is static
+  int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
   mlir::Type scaleType;  ///< f8E4M3FN, f8E8M0FNU or f32
@@ -62,14 +62,14 @@ struct MatmulShape {
   int64_t ranges = 1;        ///< k slices of a CTA; all have one length
   /// The split-K parts of a tile are those of the CTAs of a cluster, which reduce in shared memory.
   /// Otherwise they are works of their own, which reduce through a workspace.
-  bool joinsInCluster = false;
+  bool reducesInCluster = false;
   /// Workers that share tiles, where some tile is of several; with the works of all, the tiles that
   /// have several, and the sums that these leave.
   std::optional<numerics::StreamK> stream;
   /// Columns that a thread leaves side by side, and rows of them that a CTA leaves of a tile.
   static constexpr int64_t kShareColumns = 4;
   int64_t rowsOfShare() const { return blockM() * tileN / kShareColumns; }
-  int64_t streamWorks = 0, streamJoins = 0, streamParts = 0;
+  int64_t streamWorks = 0, streamReductions = 0, streamParts = 0;
   int64_t groups = 0; ///< groups whose rows are stacked; 0 where there is one
   /// For groups: places in the table of their tiles of rows, and the rows of scales of the lhs, of
   /// which each group has whole scale tiles.
@@ -91,7 +91,7 @@ struct MatmulShape {
   bool storesTiles = false;   ///< the result leaves through shared memory and TMA stores
   bool stridedResult = false; ///< the caller says where the rows are
   /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
-  bool loadsTails = false;
+  bool loadsResidues = false;
   bool dual = false;                        ///< two GEMMs of A, for the epilogue region
   std::optional<ResultQuantizer> quantizer; ///< quantizer of the elements
   bool withAmax = false;                    ///< with the amax of the elements
@@ -109,12 +109,13 @@ struct MatmulShape {
   /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
   /// registers. A is floats, or so few rows that they fill no instruction otherwise.
   bool transposed = false;
-  /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
-  bool convertsAhead = false;
+  /// A was converted by a kernel of its own and is `floatA` (PreDequantize.h).
+  bool preDequantizes = false;
   /// An operand is tiles of fp4.prepack, which contain its scales: A where weights are TMEM lanes.
   bool prepackedA = false, prepackedB = false;
-  /// B was such tiles and is e4m3 now, and its scales are powers of its rows (WeightsAhead.h).
-  bool weightsAhead = false;
+  /// B was such tiles and is e4m3 now, and its scales are powers of its rows
+  /// (PreDequantizedWeights.h).
+  bool preDequantizedWeights = false;
   /// Sums of e4m3 and prepacked weights stay in the tensor core for a split-K part, and rows of
   /// weights have one power of two.
   bool accumulatesFast = false;
@@ -137,8 +138,8 @@ struct MatmulShape {
   /// are twice as many. Beside columns that it holds, these and the next are to fit in its
   /// registers too.
   int64_t chunk() const {
-    if (joinsInCluster && !hasFragments())
-      return joinedChunk();
+    if (reducesInCluster && !hasFragments())
+      return reducedChunk();
     if (epilogueGroups > 1) // columns not kept in registers are stored as they are converted
       return std::min(narrowChunk(), storedColumns());
     return hasOneAccumulator() ? narrowChunk() : storedColumns();
@@ -184,11 +185,11 @@ struct MatmulShape {
     return std::gcd<int64_t>(floatB && body && dynamicWidth() ? 16 : 32, laneColumns());
   }
   /// Registers in which a thread keeps what it will store, see heldColumns().
-  static constexpr int64_t kHeldRegisters = 128;
+  static constexpr int64_t kResidentRegisters = 128;
 
   /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 6 or 8 bits on one side or on both.
   bool isMXF8F6F4() const {
-    return !hasF32Scales() && !floatB && (!floatA || convertsAhead) &&
+    return !hasF32Scales() && !floatB && (!floatA || preDequantizes) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
   bool k96 = false;           ///< instructions have K = 96
@@ -221,10 +222,10 @@ struct MatmulShape {
     return dynamicWidth() ? n : std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
   }
   /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.
-  mlir::Type f32Scales(int64_t boxRows, int64_t rows, bool tail) const {
+  mlir::Type f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
     if (stagesScales())
       return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear,
-                                      tail);
+                                      residue);
     return pipe::GlobalType::get({rows, dynamicDepth() ? k : tilesK()}, scaleType);
   }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
@@ -232,8 +233,8 @@ struct MatmulShape {
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA && !unitScalesA && !prepackedA; }
   /// Some box of `box` rows of the result reaches beyond them, and its map has a residue.
-  bool hasTail(int64_t box) const {
-    return loadsTails && !groups && (dynamicRows() || resultRows() % box != 0);
+  bool hasResidue(int64_t box) const {
+    return loadsResidues && !groups && (dynamicRows() || resultRows() % box != 0);
   }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(resultRows()); }
   /// The kernel gets the columns of the result, or K, as a number.
@@ -275,9 +276,9 @@ struct MatmulShape {
     if (dual && hasOneTile) // nothing waits, and ptxas takes long for all columns at once
       return 0;
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
-    int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // others for the region
+    int64_t registers = body ? kResidentRegisters / 2 : kResidentRegisters; // others for the region
     if (alpha == Alpha::Groups && !storesTiles) // the limits of rows and the factor do, too
-      registers = std::min(registers, 3 * kHeldRegisters / 4);
+      registers = std::min(registers, 3 * kResidentRegisters / 4);
     registers /= epilogueGroups; // each thread has fewer columns
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
@@ -300,21 +301,21 @@ struct MatmulShape {
   /// Works along n of all split-K parts that have works of their own.
   int64_t worksN() const { return worksOfTile() * tilesN(); }
   /// Split-K parts that have works of their own.
-  int64_t worksOfTile() const { return joinsInCluster ? 1 : joinedBlocks(); }
+  int64_t worksOfTile() const { return reducesInCluster ? 1 : reducedCtas(); }
   /// CTAs that have the split-K parts of a tile.
-  int64_t joinedBlocks() const { return splits / ranges; }
-  bool hasWorkspace() const { return (joinedBlocks() > 1 && !joinsInCluster) || stream; }
+  int64_t reducedCtas() const { return splits / ranges; }
+  bool hasWorkspace() const { return (reducedCtas() > 1 && !reducesInCluster) || stream; }
   /// Works of the whole kernel, where the rows are static.
   int64_t works() const { return stream ? streamWorks : tilesM() * worksN(); }
   /// Returns true when its works are rows of a table.
   bool hasTable() const { return groups || stream; }
   /// CTAs of a work.
-  int64_t clusterBlocksM() const { return (joinsInCluster ? joinedBlocks() : 1) * clusterM; }
+  int64_t clusterCtasM() const { return (reducesInCluster ? reducedCtas() : 1) * clusterM; }
   /// Columns of a tile that a thread adds for a reduction in a cluster; and those of them that it
   /// converts at a time.
-  int64_t joinedColumns() const { return fp4::joinedColumns(laneColumns(), joinedBlocks()); }
-  int64_t joinedChunk() const {
-    return std::gcd(std::gcd(joinedColumns(), laneColumns()), narrowChunk());
+  int64_t reducedColumns() const { return fp4::reducedColumns(laneColumns(), reducedCtas()); }
+  int64_t reducedChunk() const {
+    return std::gcd(std::gcd(reducedColumns(), laneColumns()), narrowChunk());
   }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
   /// Scales of a row, or ShapedType::kDynamic.
@@ -388,15 +389,15 @@ struct MatmulShape {
   }
   /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
   /// rows, or accumulators of 256 and sums of 128.
-  int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
+  int64_t partRows() const { return preDequantizedWeights && tileM == 256 ? 128 : tileM; }
   /// Threads exchange the elements of a transposed tile before they store them, if it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. Each warp reduces through
   /// a workspace by itself, so that other warps of its warpgroup may have nothing to store. Results
   /// derived from the elements take the room, or the registers.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
-    bool haveRoom =
-        weightsAhead || convertsAhead || (prepackedB && (!takesBytes() || accumulatesFast));
+    bool haveRoom = preDequantizedWeights || preDequantizes ||
+                    (prepackedB && (!takesBytes() || accumulatesFast));
     return haveRoom && !derivesResults() && !hasWorkspace() && tileM >= fewestRows &&
            n % chunk == 0 && resultType.getIntOrFloatBitWidth() == 16;
   }
@@ -445,8 +446,8 @@ struct MatmulShape {
   /// Places beyond the whole tiles of all rows, for groups whose rows are dynamic.
   int64_t morePlaces() const { return groups; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }
-  /// The partial sums of split-K, each part with whole tiles; and what pipe.join counts with, a row
-  /// for each tile of a CTA.
+  /// The partial sums of split-K, each part with whole tiles; and what pipe.count_partial counts
+  /// with, a row for each tile of a CTA.
   pipe::GlobalType workspace() const;
   pipe::GlobalType counters() const;
   /// The workspace and counters of accumulators in registers: a row for each tile of each split-K
@@ -465,30 +466,29 @@ mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const Matm
                                        const KernelPlan &plan, mlir::Location loc);
 
 /// Builds the kernel for targets without fp4 tensor cores: operands are converted, and accumulators
-/// are in registers (ConvertedProductKernel.cpp).
-mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
-                                                 const MatmulShape &shape, const KernelPlan &plan,
-                                                 mlir::Location loc);
+/// are in registers (ConvertedGemmKernel.cpp).
+mlir::gpu::GPUFuncOp buildConvertedGemmKernel(mlir::gpu::GPUModuleOp module,
+                                              const MatmulShape &shape, const KernelPlan &plan,
+                                              mlir::Location loc);
 
 /// Builds the kernel of floats and weights whose A is converted in tensor memory
 /// (WeightLaneKernel.cpp).
 mlir::gpu::GPUFuncOp buildWeightLaneKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
                                            const KernelPlan &plan, mlir::Location loc);
 
-/// Builds the kernel of operands of FP8 with f32 scales (PromotedProductKernel.cpp).
-mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
-                                                const MatmulShape &shape, const KernelPlan &plan,
-                                                mlir::Location loc);
+/// Builds the kernel of operands of FP8 with f32 scales (PromotedGemmKernel.cpp).
+mlir::gpu::GPUFuncOp buildPromotedGemmKernel(mlir::gpu::GPUModuleOp module,
+                                             const MatmulShape &shape, const KernelPlan &plan,
+                                             mlir::Location loc);
 
 /// Builds the kernel of FP8 with f32 scales whose sums are in tensor memory
-/// (LaneProductKernel.cpp).
-mlir::gpu::GPUFuncOp buildLaneProductKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
-                                            const KernelPlan &plan, mlir::Location loc);
+/// (LaneGemmKernel.cpp).
+mlir::gpu::GPUFuncOp buildLaneGemmKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
+                                         const KernelPlan &plan, mlir::Location loc);
 
 /// Builds the kernel of transposed fragments: the tensor core takes converted B from registers
-/// (WeightProductKernel.cpp).
-mlir::gpu::GPUFuncOp buildWeightProductKernel(mlir::gpu::GPUModuleOp module,
-                                              const MatmulShape &shape, const KernelPlan &plan,
-                                              mlir::Location loc);
+/// (WeightGemmKernel.cpp).
+mlir::gpu::GPUFuncOp buildWeightGemmKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
+                                           const KernelPlan &plan, mlir::Location loc);
 
 } // namespace fp4

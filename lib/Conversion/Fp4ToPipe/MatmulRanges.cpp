@@ -61,7 +61,7 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
 }
 
 /// Every CTA leaves the sums of its part; the last one of a tile finishes it.
-void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
+void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
   RowsOfSums rows = rowsOfSums(tile);
   Value row = add(rows.first, arith::MulIOp::create(b, loc, tile.part, rows.ofPart));
   drain(
@@ -70,7 +70,7 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
         Value place = columnOfSums(tile, ofThread(tile, column));
         StoreOp::create(b, loc, sums, workspace, row, place, rows.end);
       });
-  Value last = JoinOp::create(b, loc, counters, counterIndex(tile), shape.splits);
+  Value last = CountPartialOp::create(b, loc, counters, counterIndex(tile), shape.splits);
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -82,10 +82,10 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
 }
 
 /// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
-void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
-  int64_t width = shape.joinedColumns(), chunk = shape.chunk();
+void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
+  int64_t width = shape.reducedColumns(), chunk = shape.chunk();
   auto type = VectorType::get({width}, b.getF32Type());
-  Value sums = JoinLanesOp::create(b, loc, type, acc, IntegerAttr());
+  Value sums = ReduceTmemOp::create(b, loc, type, acc, IntegerAttr());
   Value first = mul(tile.part, width), all = constant(shape.laneColumns());
   if (shape.hasRaggedColumns()) {
     Value existing = endOfColumns(tile);
@@ -93,7 +93,7 @@ void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
     all = min(arith::SubIOp::create(b, loc, existing, before), shape.laneColumns());
   }
   bool isWhole = !shape.hasRaggedColumns() && shape.laneColumns() % width == 0 &&
-                 shape.laneColumns() / width == shape.joinedBlocks();
+                 shape.laneColumns() / width == shape.reducedCtas();
   for (int64_t column = 0; column < width; column += chunk) {
     Value inTile = add(first, constant(column)), place = add(tile.column, inTile);
     auto finish = [&] {
@@ -208,7 +208,7 @@ void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
       });
   when(isShared, [&] {
     Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;
-    Value last = JoinOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
+    Value last = CountPartialOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
     when(last, [&] { finishShared(tile); });
   });
 }

@@ -55,7 +55,7 @@ int64_t MatmulShape::partsScalesA() const { return partsOfScales(*this, blockM()
 int64_t MatmulShape::partsScalesB() const {
   if (splitsColumns())
     return clusterM == 2 ? 2 : 1;
-  if (joinsInCluster) // the other pairs along m have other split-K parts
+  if (reducesInCluster) // the other pairs along m have other split-K parts
     return 1;
   return partsOfScales(*this, rowsScalesB(), clusterM);
 }
@@ -67,7 +67,7 @@ TensorMapType MatmulShape::mapOfScales(int64_t rows, int64_t parts) const {
 
 /// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4
 /// and 6 bits that are spread take 8 in shared memory.
-static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows, bool tail) {
+static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows, bool residue) {
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(element);
   bool isSpread = shape.spreadsCodes && shape.isMXF8F6F4() && !isFloat8;
   int64_t bits = isSpread || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
@@ -76,24 +76,24 @@ static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows,
   Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
   if (isSpread)
     layout = isSixBitElementType(element) ? Layout::Swizzle128BPadded6 : Layout::Swizzle128BPadded;
-  return TensorMapType::get({rows, panel}, element, layout, tail);
+  return TensorMapType::get({rows, panel}, element, layout, residue);
 }
 TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
     return TensorMapType::get({partRows(), kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()},
-                              floatA, Layout::Swizzle128B, hasTail(partRows()));
-  // A tall tile of converted operands has a box for each scale tile of rows.
+                              floatA, Layout::Swizzle128B, hasResidue(partRows()));
+  // A tall tile of converted operands has a box for each 128 rows, those of a scale tile.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
-  return mapOf(*this, dataTypeA, rows / partsA(), !swap && partsA() == 1 && hasTail(rows));
+  return mapOf(*this, dataTypeA, rows / partsA(), !swap && partsA() == 1 && hasResidue(rows));
 }
 TensorMapType MatmulShape::mapB() const {
-  bool tail = swap && partsB() == 1 && hasTail(blockN());
+  bool residue = swap && partsB() == 1 && hasResidue(blockN());
   if (floatB)
     return TensorMapType::get({blockN(), kPanelBytes * 8 / floatB.getIntOrFloatBitWidth()}, floatB,
-                              Layout::Swizzle128B, tail);
+                              Layout::Swizzle128B, residue);
   // Transposed, a wide tile has a box for each of its accumulators.
   int64_t rows = transposed ? std::min(blockN(), hw::weightTileRows) : blockN();
-  return mapOf(*this, dataTypeB, rows / partsB(), tail);
+  return mapOf(*this, dataTypeB, rows / partsB(), residue);
 }
 int MatmulShape::restoringExponent() const {
   using enum numerics::BlockFormat;
@@ -105,7 +105,7 @@ GlobalType MatmulShape::scalesOfOne() const {
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
-    return f32Scales(blockM(), m, hasTail(blockM()));
+    return f32Scales(blockM(), m, hasResidue(blockM()));
   if (inCluster())
     return mapOfScales(blockM(), partsScalesA());
   if (hasUnitScalesOfA())
@@ -114,8 +114,8 @@ Type MatmulShape::scalesA() const {
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
-    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB(), /*tail=*/false);
-  if (weightsAhead)
+    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB(), /*residue=*/false);
+  if (preDequantizedWeights)
     return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows},
                            Float32Type::get(scaleType.getContext()));
   if (splitsColumns())
@@ -211,7 +211,7 @@ GlobalType MatmulShape::workspace() const {
 
 GlobalType MatmulShape::counters() const {
   if (stream)
-    return GlobalType::get({streamJoins * clusterM * clusterN, 4}, i32(*this));
+    return GlobalType::get({streamReductions * clusterM * clusterN, 4}, i32(*this));
   int64_t rows = dynamicRows() ? ShapedType::kDynamic : tilesM() * clusterM * tilesN() * clusterN;
   return GlobalType::get({rows, 4}, i32(*this));
 }
@@ -223,7 +223,7 @@ GlobalType MatmulShape::fragmentWorkspace() const {
 
 GlobalType MatmulShape::fragmentCounters() const {
   constexpr int64_t warps = 8;
-  int64_t rows = stream ? streamJoins : dynamicRows() ? m : tilesM() * tilesN();
+  int64_t rows = stream ? streamReductions : dynamicRows() ? m : tilesM() * tilesN();
   return GlobalType::get({rows, warps}, i32(*this));
 }
 

@@ -27,8 +27,8 @@ Value ResultStores::divide(Value x, int64_t y) {
   return arith::DivUIOp::create(b, loc, x, constant(y));
 }
 
-/// Columns are counted by a loop, unless all are read before any is stored, or the maxima of all go
-/// into one.
+/// Emits a loop over the columns. There is no loop if all columns are read before any is stored, or
+/// if one amax takes the maxima of all.
 void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
   int64_t step = shape.resultGroup();
   running = {};
@@ -48,7 +48,7 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
   storeKept();
 }
 
-/// `column` of the tile and what follows, as many columns as go together.
+/// Emits the stores of a group of columns, of which `column` is the first.
 void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements elements) {
   SmallVector<Value> pieces;
   for (int64_t first = 0; first < shape.resultGroup(); first += shape.chunk()) {
@@ -116,7 +116,7 @@ void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces,
   keepScales(place, scales, divide(column, shape.quantizer->block()));
 }
 
-/// The tiles of each group begin where those of the group before end.
+/// Keeps scales to store. Tiled scales of a group begin behind those of the group before.
 void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column) {
   bool isList = place.scaleShift && cast<GlobalType>(to.scales.getType()).isScales();
   Value row = isList ? add(place.row, place.scaleShift) : place.row;
@@ -124,8 +124,8 @@ void ResultStores::keepScales(const ResultPlace &place, Value scales, Value colu
   kept.push_back({scales, to.scales, row, column, rows, false});
 }
 
-/// The rows of a warp of `column` and the next ones; columns of the result are rows of these codes.
-/// The first row may be negative, where the upper lanes begin at the first row too.
+/// Quantizes the rows that a warp has of `column` and the next columns, which become rows of codes.
+/// The first row may be negative if the upper lanes begin at the first row too.
 void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
   Value turned = TransposeOp::create(b, loc, elements);
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
@@ -135,7 +135,7 @@ void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Valu
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
-/// Tiled scales of a row, of whose word other threads have others.
+/// Returns true for tiled scales that share their word with scales of other threads.
 static bool isPartOfWord(Value scales, Value dest) {
   return cast<GlobalType>(dest.getType()).isScales() &&
          cast<VectorType>(scales.getType()).getNumElements() < kScaleBlockColumns;

@@ -84,7 +84,7 @@ void fp4::setStream(MatmulShape &shape, const numerics::StreamK &stream) {
   shape.streamWorks = int64_t(worksOf(shares).size());
   for (uint64_t tile = 0; tile < shares.shared; ++tile)
     if (uint64_t parts = shares.parts(tile); parts > 1) {
-      ++shape.streamJoins;
+      ++shape.streamReductions;
       shape.streamParts += int64_t(parts);
     }
 }

@@ -99,13 +99,13 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
                   builder.getI64IntegerAttr(*plan.accumulators));
   // CTAs of the next launch would take places of this one's, unevenly.
-  if (plan.resident == 1 && plan.overlap.value_or(KernelOverlap::None) != KernelOverlap::None)
+  if (plan.ctasPerSm == 1 && plan.pdl.value_or(PdlMode::None) != PdlMode::None)
     func->setAttr(pipe::PipeDialect::kAloneAttr, builder.getUnitAttr());
   return func;
 }
 
 /// Registers are to be so few, and as many, that `blocks` CTAs fit on an SM.
-inline void declareResident(mlir::gpu::GPUFuncOp kernel, int64_t blocks) {
+inline void declareCtasPerSm(mlir::gpu::GPUFuncOp kernel, int64_t blocks) {
   kernel->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
                   mlir::Builder(kernel.getContext()).getI32IntegerAttr(int32_t(blocks)));
 }

@@ -142,7 +142,7 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
                                          const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  declareResident(func, shape.resident);
+  declareCtasPerSm(func, shape.resident);
   TransformBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -32,7 +32,7 @@ static TransformShape transformShape(QuantizeOp op, const KernelPlan &plan) {
   shape.tileM = plan.tile[0];
   shape.tileK = plan.tile[1];
   shape.stripTiles = *plan.strip;
-  shape.resident = *plan.resident;
+  shape.resident = *plan.ctasPerSm;
   return shape;
 }
 
@@ -63,8 +63,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     SmallVector<Value> arguments =
         kernelArguments(rewriter, op.getLoc(), shape, adaptor, rows, codes, scales);
     Value one = constant(1);
-    Value blocks =
-        constant(std::min<int64_t>(shape.strips(), shape.resident * target.multiprocessors));
+    Value blocks = constant(std::min<int64_t>(shape.strips(), shape.resident * target.sms));
     gpu::LaunchFuncOp::create(rewriter, op.getLoc(), kernel, gpu::KernelDim3{blocks, one, one},
                               gpu::KernelDim3{constant(roles.getNumThreads()), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);

@@ -63,15 +63,15 @@ void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
     weights.push_back(unpack(b2, tile, k));
   Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), shape.directionB());
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
-  for (auto [acc, ofProduct] : llvm::zip_equal(accs, weights))
-    MmaLanesOp::create(b, loc, acc, ofProduct.floats, floats, more, ofProduct.tiles);
+  for (auto [acc, ofGemm] : llvm::zip_equal(accs, weights))
+    MmaLanesOp::create(b, loc, acc, ofGemm.floats, floats, more, ofGemm.tiles);
 }
 
 gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                           const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   // ptxas would spill sums so that more CTAs fit than have tensor memory.
-  declareResident(func, *plan.resident);
+  declareCtasPerSm(func, *plan.ctasPerSm);
   WeightLaneBuilder(func, shape, plan, loc).build();
   return func;
 }

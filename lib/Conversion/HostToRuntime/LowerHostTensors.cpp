@@ -87,7 +87,7 @@ LogicalResult view(Operation *op, Value source, int64_t offset, function_ref<Val
 // Reshapes
 //===----------------------------------------------------------------------===//
 
-int64_t staticProduct(ArrayRef<int64_t> sizes) {
+int64_t staticGemm(ArrayRef<int64_t> sizes) {
   int64_t product = 1;
   for (int64_t size : sizes)
     product *= ShapedType::isDynamic(size) ? 1 : size;
@@ -127,8 +127,8 @@ LogicalResult reshape(Operation *op, Value source) {
     OpBuilder b(op);
     b.setInsertionPointAfterValue(buffer);
     Value rows = memref::DimOp::create(b, op->getLoc(), buffer, 0);
-    int64_t others = staticProduct(from.getShape().drop_front());
-    int64_t kept = staticProduct(to.getShape().drop_front());
+    int64_t others = staticGemm(from.getShape().drop_front());
+    int64_t kept = staticGemm(to.getShape().drop_front());
     int64_t common = std::gcd(others, kept);
     return scaled(b, op->getLoc(), rows, others / common, kept / common);
   });

@@ -23,7 +23,7 @@ void populatePipeHostPatterns(mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 
 /// Attribute of a launch: the kernel may begin before the one before it has ended
-/// (fp4-overlap-launches).
+/// (fp4-pdl-launches).
 inline constexpr llvm::StringLiteral kDependentAttr = "fp4.dependent";
 
 /// True for kernel operands whose converted value is the address of the kernel's parameter.

@@ -142,7 +142,7 @@ struct MapForm {
 };
 
 /// Rows behind the last whole box; if there are none, the rows of a box, as nobody asks for them.
-Value rowsOfTail(OpBuilder &b, Location loc, Value rows, int64_t box) {
+Value rowsOfResidue(OpBuilder &b, Location loc, Value rows, int64_t box) {
   Value left = LLVM::URemOp::create(b, loc, rows, constantInt(b, loc, 64, box));
   Value none =
       LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, left, constantInt(b, loc, 64, 0));
@@ -184,8 +184,8 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
     return integerArray(b, loc, 32, {i32(map.getColumns() / elementsOfUnit(map)), boxRows});
   };
   SmallVector<Value> boxes = {box(i32(map.getRows()))};
-  if (map.getTail())
-    boxes.push_back(box(rowsOfTail(b, loc, rows, map.getRows())));
+  if (map.getResidue())
+    boxes.push_back(box(rowsOfResidue(b, loc, rows, map.getRows())));
   Value dims = integerArray(b, loc, 64, {columns, rows});
   Value strides = integerArray(b, loc, 64, pitch);
   return {mapTypeOf(map), fp4::pipe::swizzleMode(map.getLayout()), /*rank=*/2, dims, strides,

@@ -53,7 +53,7 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_memcpy_2d", {ptr, i64, ptr, i64, i64, i64}, {}};
   case fp4::RuntimeFunction::TensorMap: // out, base, type, swizzle, rank, dims, strides, box
     return {"fp4rt_tensor_map", {ptr, ptr, i32, i32, i32, ptr, ptr, ptr}, {}};
-  case fp4::RuntimeFunction::MultiprocessorCount:
+  case fp4::RuntimeFunction::SmCount:
     return {"fp4rt_multiprocessor_count", {}, i32};
   case fp4::RuntimeFunction::ExpectSize: // what, found, min, max, note
     return {"fp4rt_expect_size", {ptr, i64, i64, i64, ptr}, {}};

@@ -22,7 +22,7 @@ enum class RuntimeFunction {
   Memset,
   Memcpy2D,
   TensorMap,
-  MultiprocessorCount,
+  SmCount,
   ExpectSize,
   Launch,
   LaunchDependent,

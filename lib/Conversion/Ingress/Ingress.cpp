@@ -27,7 +27,7 @@ SmallVector<ReassociationIndices> rowsAndLast(int64_t rank) {
 
 /// Checks that a matmul has tensors of one rank, 2 or 3, of which only the first dimension may be
 /// dynamic.
-LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
+LogicalResult checkShapes(Operation *op, const ScaledMatmul &product) {
   const std::pair<StringRef, Value> operands[] = {{"left side", product.lhs.data},
                                                   {"scales of the left side", product.lhs.scales},
                                                   {"right side", product.rhs.data},
@@ -106,7 +106,7 @@ constexpr const char *kScaleTypes =
 constexpr const char *kScaleRemedy = "quantize with the block and the scales of one of these formats";
 
 /// Checks rows of 16-bit floats beside quantized weights.
-FailureOr<Formats> checkFloats(Operation *op, const ScaledProduct &product) {
+FailureOr<Formats> checkFloats(Operation *op, const ScaledMatmul &product) {
   RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
   RankedTensorType scales = typeOf(product.rhs.scales);
   if (!isa<BFloat16Type, Float16Type>(lhs.getElementType()))
@@ -135,7 +135,7 @@ FailureOr<Formats> checkFloats(Operation *op, const ScaledProduct &product) {
 }
 
 /// Checks that data and scales agree: the same rows, and the same scale block in both operands.
-FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
+FailureOr<Formats> checkFormats(Operation *op, const ScaledMatmul &product) {
   if (!product.lhs.scales)
     return checkFloats(op, product);
   RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
@@ -158,7 +158,7 @@ FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
 }
 
 /// Checks that rows and columns are those of the sides, and that a matmul can write the elements.
-LogicalResult checkResult(Operation *op, const ScaledProduct &product) {
+LogicalResult checkResult(Operation *op, const ScaledMatmul &product) {
   ArrayRef<int64_t> lhs = typeOf(product.lhs.data).getShape();
   ArrayRef<int64_t> rhs = typeOf(product.rhs.data).getShape();
   ArrayRef<int64_t> result = product.result.getShape();
@@ -197,7 +197,7 @@ Value batchOf(OpBuilder &b, Location loc, Value tensor, int64_t index) {
       sizes, strides);
 }
 
-Value build(OpBuilder &b, Location loc, const ScaledProduct &product, const Formats &formats) {
+Value build(OpBuilder &b, Location loc, const ScaledMatmul &product, const Formats &formats) {
   Value lhsScales = product.lhs.scales ? swizzled(b, loc, product.lhs.scales) : Value();
   Value rhsScales = swizzled(b, loc, product.rhs.scales);
   auto matmul = BlockScaledMatmulOp::create(
@@ -245,7 +245,7 @@ Value reshapeTo(OpBuilder &b, Location loc, Value matrix, RankedTensorType type)
   return tensor::ExpandShapeOp::create(b, loc, type, matrix, rowsAndLast(type.getRank()));
 }
 
-FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct &product) {
+FailureOr<Value> convertMatmul(OpBuilder &b, Operation *op, const ScaledMatmul &product) {
   if (failed(checkShapes(op, product)))
     return failure();
   FailureOr<Formats> formats = checkFormats(op, product);

@@ -24,11 +24,11 @@ struct BlockElements {
   size_t rows = 1;                       ///< rows of a square block, one after the other
   mlir::Type stored;                     ///< type before they were widened
   std::function<mlir::Value(bool keepNaN)> amax;
-  /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
-  /// Unless that overflows or either is subnormal it makes no difference.
+  /// A power of two by which the elements are still to be multiplied, rounded to `stored`. The
+  /// rounding changes nothing unless the product overflows, or a factor or it is subnormal.
   float scale = 1;
-  /// Emits the elements as they are, for blocks where the scale makes a difference, or `values` are
-  /// those of finite words.
+  /// Emits the elements as they are, for blocks where the rounding makes a difference, or `values`
+  /// hold for finite words only.
   std::function<BlockElements()> exact = {};
 
   /// Packed elements of type `type` (bf16, f16 or f32) in i32 words.
@@ -56,8 +56,8 @@ public:
     mlir::Value scale;                    ///< i8, or the bits of an f32 in an i32
   };
 
-  /// Combines the errors (f32) of a candidate scale, one of each of the thread's rows, also over
-  /// the threads that share the scale: in every one of them the result must be the same.
+  /// Combines the errors (f32) of a candidate scale, one for each of the thread's rows, also over
+  /// the threads that share the scale. All these threads must get the same result.
   using FoldErrors = llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)>;
 
   /// Quantizes `elements` (a multiple of 8). `blockAmax` (f32) replaces their own amax where
@@ -74,14 +74,14 @@ public:
   /// Returns true when quantizeTogether serves blocks of elements of type `stored` of this recipe,
   /// whose tensor has one amax; useTable comes before it.
   bool isQuick(mlir::Type stored, bool stochastic) const;
-  /// Quantizes blocks of a thread, which may share words, with factors from `table`; only if
-  /// isQuick. `random` has the words of all blocks, or none.
+  /// Quantizes blocks of a thread, which may share words, with factors from `table`. isQuick must
+  /// be true. `random` has the words of all blocks, or none.
   llvm::SmallVector<Block> quantizeTogether(llvm::ArrayRef<BlockElements> blocks, ScaleTable &table,
                                             llvm::ArrayRef<mlir::Value> random);
   /// Emits entry `byte` (i32) of `table`, of a tensor with this amax.
   void fillTable(ScaleTable &table, mlir::Value tensorAmax, mlir::Value byte, mlir::Type stored,
                  bool stochastic);
-  /// After a barrier.
+  /// Loads the values of the tensor from `table`, after a barrier behind fillTable.
   void useTable(ScaleTable &table) { table.loadTensorValues(recipe); }
 
   /// The amax (f32) of packed elements, as the recipe treats NaN; what threads that share a scale

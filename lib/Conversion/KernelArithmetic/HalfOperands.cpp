@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Factor of elements of MXFP4 beside their scale.
+/// The factor that elements of MXFP4 have besides their scale.
 static constexpr double kPowerMXFP4 = 0x1p-4;
 static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 

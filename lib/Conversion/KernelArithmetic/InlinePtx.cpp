@@ -246,7 +246,7 @@ static std::string operandList(size_t first, size_t count) {
 }
 
 /// d is the descriptor of `product` plus `offset`.
-static std::string moveDescriptor(const fp4::WarpgroupProduct &product, size_t descriptor,
+static std::string moveDescriptor(const fp4::WarpgroupMma &product, size_t descriptor,
                                   int64_t offset) {
   if (product.isUniform)
     return llvm::formatv("add.s32 low, base, {0};\nmov.b64 d, {{low, high};\n", offset).str();
@@ -254,7 +254,7 @@ static std::string moveDescriptor(const fp4::WarpgroupProduct &product, size_t d
 }
 
 /// Takes the descriptor apart once, before the first instruction.
-static std::string takeDescriptor(const fp4::WarpgroupProduct &product, size_t descriptor) {
+static std::string takeDescriptor(const fp4::WarpgroupMma &product, size_t descriptor) {
   if (!product.isUniform)
     return "";
   return llvm::formatv(".reg .b32 base, low, high;\nmov.b64 {{base, high}, ${0};\n", descriptor).str();
@@ -263,7 +263,7 @@ static std::string takeDescriptor(const fp4::WarpgroupProduct &product, size_t d
 /// Operands: the accumulator as results, the accumulator tied to them, A, the descriptor, the
 /// predicate. An instruction has the registers of its columns.
 SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange accumulator,
-                                          const WarpgroupProduct &product) {
+                                          const WarpgroupMma &product) {
   size_t count = accumulator.size(), firstA = 2 * count, descriptor = firstA + product.a.size();
   size_t registers = product.columns / 2;
   bool isBytes = isa<Float8E4M3FNType>(product.element);
@@ -301,13 +301,13 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
   return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
 }
 
-SmallVector<Value> fp4::waitForProducts(ImplicitLocOpBuilder &b, ValueRange sums) {
+SmallVector<Value> fp4::waitForGemms(ImplicitLocOpBuilder &b, ValueRange sums) {
   return emitThrough(b, b.getLoc(), sums, "wgmma.wait_group.sync.aligned 0;", /*hasSideEffects=*/true);
 }
 
 /// The instructions of one k tile: sums from operand `sums` on, descriptors from operand
 /// `descriptors` on. Predicate p is false, and q is true.
-static std::string instructionsOf(const fp4::SharedProduct &product, size_t sums, size_t descriptors) {
+static std::string instructionsOf(const fp4::SharedMma &product, size_t sums, size_t descriptors) {
   std::string text;
   for (auto [i, offset] : llvm::enumerate(product.offsets))
     text += llvm::formatv("add.s64 x, ${0}, {2};\nadd.s64 y, ${1}, {2};\n"
@@ -330,7 +330,7 @@ static std::string sumConstraints(size_t count) {
 /// Operands: the sums as results, the two descriptors, and the sums whose registers they take.
 /// ptxas must not know that p is false, because it gives new registers to an accumulator that is
 /// not read: no grid is empty.
-SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
+SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedMma &product) {
   size_t count = size_t(product.columns) / 2;
   std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b32 n;\n.reg .b64 x, y;\n{1}"
                                    "setp.eq.b64 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
@@ -355,8 +355,8 @@ SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProd
   return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
 }
 
-std::array<SmallVector<Value>, 2> fp4::multiplyTwo(ImplicitLocOpBuilder &b, const SharedProduct &first,
-                                                   const SharedProduct &second) {
+std::array<SmallVector<Value>, 2> fp4::multiplyTwo(ImplicitLocOpBuilder &b, const SharedMma &first,
+                                                   const SharedMma &second) {
   size_t count = size_t(first.columns) / 2;
   std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\n"
                                    "setp.ne.b64 p, ${0}, ${0};\nsetp.eq.b64 q, ${0}, ${0};\n"
@@ -375,7 +375,7 @@ std::array<SmallVector<Value>, 2> fp4::multiplyTwo(ImplicitLocOpBuilder &b, cons
           SmallVector<Value>(ArrayRef(sums).drop_front(count))};
 }
 
-SmallVector<Value> fp4::startBytes(ImplicitLocOpBuilder &b, const ByteProduct &product) {
+SmallVector<Value> fp4::startBytes(ImplicitLocOpBuilder &b, const ByteMma &product) {
   size_t count = size_t(product.columns) / 2, descriptor = count + product.a.size();
   std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 d;\n.reg .b32 base, low, high;\n"
                                    "mov.b64 {{base, high}, ${0};\nsetp.ne.b32 p, base, base;\n"

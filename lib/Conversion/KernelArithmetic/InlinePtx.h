@@ -101,7 +101,7 @@ mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, m
                          mlir::IntegerType word);
 
 /// A part of an MMA of a warpgroup with A in registers: instructions of 32 bytes of K each.
-struct WarpgroupProduct {
+struct WarpgroupMma {
   mlir::Type element;               ///< f16, bf16 or f8E4M3FN
   int64_t columns;                  ///< columns of an instruction
   llvm::SmallVector<mlir::Value> a; ///< i32, four for each instruction
@@ -114,7 +114,7 @@ struct WarpgroupProduct {
   bool isUniform = false;
 };
 /// One k tile of a GEMM of e4m3 with both operands in shared memory.
-struct SharedProduct {
+struct SharedMma {
   int64_t columns;                                       ///< columns of B
   mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
   llvm::SmallVector<int64_t> offsets;                    ///< one per instruction, in their units
@@ -127,19 +127,18 @@ struct SharedProduct {
 };
 /// The sums of a thread, f32 each, when they are complete.
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
-                                              const SharedProduct &product);
+                                              const SharedMma &product);
 /// The sums of `first`, when they are complete, and those of `second`, which has as many columns
 /// and runs on: they are what awaitSums returns.
-std::array<llvm::SmallVector<mlir::Value>, 2> multiplyTwo(mlir::ImplicitLocOpBuilder &b,
-                                                          const SharedProduct &first,
-                                                          const SharedProduct &second);
+std::array<llvm::SmallVector<mlir::Value>, 2>
+multiplyTwo(mlir::ImplicitLocOpBuilder &b, const SharedMma &first, const SharedMma &second);
 
 /// `count` arrivals at the barrier at `pointer` where `condition`, an i1, holds: without a branch.
 void arriveWhen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition, mlir::Value pointer,
                 mlir::Value count);
 
 /// One k tile of a GEMM of e4m3 with A in registers.
-struct ByteProduct {
+struct ByteMma {
   int64_t columns;                     ///< columns of B
   llvm::SmallVector<mlir::Value> a;    ///< i32, four for each instruction
   mlir::Value b;                       ///< i64, descriptor of the tile, the same in all lanes
@@ -147,15 +146,14 @@ struct ByteProduct {
 };
 /// The sums of a thread, f32 each, which are complete behind awaitSums. The MMA begins without
 /// sums.
-llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b,
-                                          const ByteProduct &product);
+llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b, const ByteMma &product);
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
 /// `accumulator`, f32 each, plus the MMA. The sums of all MMAs that the warpgroup has issued, once
 /// they are complete.
-llvm::SmallVector<mlir::Value> waitForProducts(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
+llvm::SmallVector<mlir::Value> waitForGemms(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,
-                                                 const WarpgroupProduct &product);
+                                                 const WarpgroupMma &product);
 
 } // namespace fp4

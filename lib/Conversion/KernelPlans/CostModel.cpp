@@ -16,15 +16,15 @@ using namespace fp4;
 
 static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-std::string_view fp4::spell(ProductBound bound) {
+std::string_view fp4::spell(GemmBound bound) {
   switch (bound) {
-  case ProductBound::TensorCore:
+  case GemmBound::TensorCore:
     return "the tensor core";
-  case ProductBound::L2Feed:
+  case GemmBound::L2Feed:
     return "what the L2 cache delivers";
-  case ProductBound::Epilogue:
+  case GemmBound::Epilogue:
     return "the epilogue";
-  case ProductBound::Memory:
+  case GemmBound::Memory:
     return "device memory";
   }
   llvm_unreachable("every bound has its words");
@@ -35,18 +35,18 @@ double fp4::rateOf(hw::TimingRate which, const hw::TargetModel &target) {
   return *(rate ? rate : hw::timingRate("sm_100a", which));
 }
 
-/// Constants fitted with the rates of lib/ISA/Targets.cpp (utils/fit_products.py): bytes that could
+/// Constants fitted with the rates of lib/ISA/Targets.cpp (benchmarks/analysis/fit_gemms.py): bytes that could
 /// have been loaded while one byte of a result is stored, and TB/s that device memory takes of
 /// results.
 static constexpr double kStoreShare = 2.324, kWriteTerabytes = 4.281;
 
-double fp4::feedBytesPerCycle(int64_t multiprocessors, const hw::TargetModel &target) {
+double fp4::feedBytesPerCycle(int64_t sms, const hw::TargetModel &target) {
   constexpr double ofB200 = 148; // that share the bandwidth of L2
   bool isKnown = hw::timingRate(target.name, hw::TimingRate::L2SharedTerabytes);
-  double share = isKnown ? 1 : target.multiprocessors / ofB200;
+  double share = isKnown ? 1 : target.sms / ofB200;
   double all =
       rateOf(hw::TimingRate::L2SharedTerabytes, target) * share * 1000 / target.product->gigahertz;
-  return std::min<double>(target.product->l2BytesPerCycle, all / double(multiprocessors));
+  return std::min<double>(target.product->l2BytesPerCycle, all / double(sms));
 }
 
 double fp4::memoryCycles(double read, double written, const hw::TargetModel &target) {
@@ -59,14 +59,14 @@ double fp4::multiplyCycles(double operations, double operandBytes, const hw::Tar
                   operandBytes / target.product->sharedBytesPerCycle);
 }
 
-int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &target) {
-  int64_t blocks = hw::multiprocessorsOfClusters(target, tile.blocks());
+int64_t fp4::gemmWorkers(const GemmTile &tile, const hw::TargetModel &target) {
+  int64_t blocks = hw::smsOfClusters(target, tile.blocks());
   int64_t clusters = std::max<int64_t>(1, blocks / tile.blocks());
   return clusters * tile.blocks() / (tile.pair ? 2 : 1);
 }
 
 /// Scale tiles of 128 rows that the columns of a tile lie in, wherever the tile begins.
-static int64_t scaleBlocksOfB(const ProductTile &tile) {
+static int64_t scaleBlocksOfB(const GemmTile &tile) {
   constexpr int64_t block = 128;
   if (tile.narrow)
     return 2; // one for each half of the columns
@@ -79,18 +79,18 @@ struct StepCost {
   double issue;  ///< cycles of the tensor core
   double cycles; ///< cycles with operands from the L2 cache
   double bytes;  ///< bytes that a CTA loads for an instruction
-  ProductBound bound;
+  GemmBound bound;
 };
 /// The cost of one tile.
 struct TileCost {
   double first;  ///< without the epilogue of another tile beside it
   double cycles; ///< behind other tiles
-  ProductBound bound;
+  GemmBound bound;
 };
 } // namespace
 
 /// The cost of an instruction with `active` SMs at work.
-static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_t active,
+static StepCost stepCost(const MatmulSize &size, const GemmTile &tile, int64_t active,
                          const hw::TargetModel &target) {
   constexpr double kStep = 64;
   const double stepBytes = double(size.stepBytes());
@@ -98,13 +98,13 @@ static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_
   double columns = double(tile.n * size.products);
   double issue =
       multiplyCycles(2.0 * double(tile.rowsOfA()) * columns * kStep, rows * stepBytes, target);
-  double scaleRows = kProductTileM + double(scaleBlocksOfB(tile) * 128 * size.products);
+  double scaleRows = kGemmTileM + double(scaleBlocksOfB(tile) * 128 * size.products);
   double delivered =
       double(std::min(size.m, tile.rowsOfA()) + std::min(size.n, tile.rowsOfB()) * size.products);
   double bytes = delivered * stepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / feedBytesPerCycle(active, target);
   return {issue, std::max(issue, feed), bytes,
-          issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
+          issue >= feed ? GemmBound::TensorCore : GemmBound::L2Feed};
 }
 
 /// Bytes of an element in all results.
@@ -121,7 +121,7 @@ static double operandBytes(const MatmulSize &size) {
   return (double(size.m) + rowsOfB) * perRow +
          double(size.m) * double(size.n) * size.epilogue.inputBytes;
 }
-static double writtenBytes(const MatmulSize &size, const ProductTile &tile) {
+static double writtenBytes(const MatmulSize &size, const GemmTile &tile) {
   double sums = size.splits > 1 && !tile.joins ? 2.0 * 4 * double(size.splits) : 0;
   return double(size.m) * double(size.n) * (bytesOfElement(size) + sums);
 }
@@ -134,16 +134,16 @@ int64_t fp4::countTiles(const MatmulSize &size, int64_t rows, int64_t columns) {
 }
 
 /// Tiles of the result that whole clusters take.
-static int64_t countWholeTiles(const MatmulSize &size, const ProductTile &tile) {
+static int64_t countWholeTiles(const MatmulSize &size, const GemmTile &tile) {
   int64_t together = tile.joins ? 1 : tile.clusterM / (tile.pair ? 2 : 1);
   return countTiles(size, tile.rows() * together, tile.n * tile.clusterN) * together *
          tile.clusterN * size.splits;
 }
 
 /// Tiles that a worker takes one after the other.
-static int64_t wavesOf(const MatmulSize &size, const ProductTile &tile,
+static int64_t wavesOf(const MatmulSize &size, const GemmTile &tile,
                        const hw::TargetModel &target) {
-  return ceilDiv(countWholeTiles(size, tile), productWorkers(tile, target));
+  return ceilDiv(countWholeTiles(size, tile), gemmWorkers(tile, target));
 }
 
 /// The GEMM that the tensor core computes when operands are swapped.
@@ -151,25 +151,25 @@ static MatmulSize transposed(MatmulSize size) {
   std::swap(size.m, size.n);
   return size;
 }
-static ProductTile unswapped(ProductTile tile) {
+static GemmTile unswapped(GemmTile tile) {
   tile.swap = false;
   return tile;
 }
 
 /// Returns true when CTAs leave sums in a workspace.
-static bool leavesSums(const MatmulSize &size, const ProductTile &tile) {
+static bool leavesSums(const MatmulSize &size, const GemmTile &tile) {
   return (size.splits > 1 && !tile.joins) || size.sharers > 0;
 }
 
 static constexpr int64_t kWidestTileN = 256;
 
 /// Returns true when tensor memory has two accumulators beside the scales.
-static bool hasTwoAccumulators(const MatmulSize &size, const ProductTile &tile) {
+static bool hasTwoAccumulators(const MatmulSize &size, const GemmTile &tile) {
   return tile.laneColumns() * size.products <= (size.stepK == 96 ? 128 : 192);
 }
 
 /// Columns of a thread that are code without a loop: all of them if they stay in registers.
-static int64_t writtenColumns(const MatmulSize &size, const ProductTile &tile,
+static int64_t writtenColumns(const MatmulSize &size, const GemmTile &tile,
                               const hw::TargetModel &target) {
   const EpilogueWork &work = size.epilogue;
   bool holds = !hasTwoAccumulators(size, tile) &&
@@ -180,7 +180,7 @@ static int64_t writtenColumns(const MatmulSize &size, const ProductTile &tile,
 /// Cycles of a column of 32 rows. A warp alone waits for results that its next instructions need,
 /// and for instructions that do not fit the nearest cache; two warps of a scheduler wait at other
 /// times.
-static double columnCycles(const MatmulSize &size, const ProductTile &tile,
+static double columnCycles(const MatmulSize &size, const GemmTile &tile,
                            const hw::TargetModel &target) {
   const SchedulerCycles &work = size.epilogue.column;
   double alone = work.alone;
@@ -193,7 +193,7 @@ static double columnCycles(const MatmulSize &size, const ProductTile &tile,
 /// Cycles that the threads of an epilogue compute and wait for a tile, beyond the conversion that
 /// every epilogue has: a chunk of columns loads its inputs when it has its sums. Matrices come from
 /// device memory.
-static double workCycles(const MatmulSize &size, const ProductTile &tile,
+static double workCycles(const MatmulSize &size, const GemmTile &tile,
                          const hw::TargetModel &target) {
   const EpilogueWork &work = size.epilogue;
   auto columns = double(tile.laneColumns());
@@ -212,7 +212,7 @@ static double workCycles(const MatmulSize &size, const ProductTile &tile,
 /// columns, as many as registers have room for, before they store any of these: each such column is
 /// then only read, scaled and converted. If accumulators overlap, the next tile waits until their
 /// common columns are read.
-static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool isLast,
+static double serialCycles(const MatmulSize &size, const GemmTile &tile, bool isLast,
                            const hw::TargetModel &target) {
   constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
   const double common = size.stepK == 96 ? 128 : 96;
@@ -238,11 +238,11 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
 
 /// Cycles that each k tile waits if tensor memory has one set of scales: the scales of a k tile are
 /// copied when the MMAs of the one before are done.
-static double scaleCycles(const MatmulSize &size, const ProductTile &tile,
+static double scaleCycles(const MatmulSize &size, const GemmTile &tile,
                           const hw::TargetModel &target) {
   if (size.stepK == 96 && tile.n == kWidestTileN)
     return 0; // scales are copied in parts, of which three have room
-  int64_t lanes = kProductTileM + scaleBlocksOfB(tile) * (tile.narrow ? 64 : 128) * size.products;
+  int64_t lanes = kGemmTileM + scaleBlocksOfB(tile) * (tile.narrow ? 64 : 128) * size.products;
   int64_t columns = lanes / 32 * (size.tileSteps() * size.stepK / size.block) / 4;
   int64_t accumulators = hasTwoAccumulators(size, tile) ? 2 : 1;
   if (accumulators * tile.laneColumns() * size.products + 2 * columns <= target.tmemColumns)
@@ -258,8 +258,8 @@ static int64_t deepTiles(const MatmulSize &size) {
 }
 
 /// Cycles from a CTA's accumulator in tensor memory to its part of the sums of all CTAs.
-static double joinCycles(const MatmulSize &size, const ProductTile &tile,
-                         const hw::TargetModel &target) {
+static double reductionCycles(const MatmulSize &size, const GemmTile &tile,
+                              const hw::TargetModel &target) {
   constexpr double lanes = 128, sumBytes = 4, warp = 32;
   auto columns = double(tile.laneColumns()), others = 1 - 1 / double(size.splits);
   double read = columns * sumBytes * warp / rateOf(hw::TimingRate::TmemBytes, target);
@@ -274,7 +274,7 @@ static double joinCycles(const MatmulSize &size, const ProductTile &tile,
 
 /// Cycles of the fences that hand staged tiles over, beyond those of a plain epilogue of four
 /// warps: with an epilogue region a thread stages its chunks one by one.
-static double handOverCycles(const MatmulSize &size, const ProductTile &tile,
+static double handOverCycles(const MatmulSize &size, const GemmTile &tile,
                              const hw::TargetModel &target) {
   constexpr double widest = 2 * EpilogueWork::kChunk;
   if (!size.epilogue.hasBody || size.epilogue.derives)
@@ -285,18 +285,18 @@ static double handOverCycles(const MatmulSize &size, const ProductTile &tile,
 }
 
 /// Cycles in which every warp of the grid raises one number in memory.
-static double foldCycles(const MatmulSize &size, const ProductTile &tile,
+static double foldCycles(const MatmulSize &size, const GemmTile &tile,
                          const hw::TargetModel &target) {
   if (!size.epilogue.foldsAmax)
     return 0;
   int64_t blocks = countWholeTiles(size, tile) * (tile.pair ? 2 : 1);
-  auto warps = double(std::min<int64_t>(blocks, target.multiprocessors) * 4 * tile.epilogueGroups);
+  auto warps = double(std::min<int64_t>(blocks, target.sms) * 4 * tile.epilogueGroups);
   return warps * rateOf(hw::TimingRate::AtomicInterval, target);
 }
 
 /// Cycles of storing, fitted to elements of 4 bytes. Codes take less in proportion to their bytes,
 /// except for the sums, which are read once.
-static double storingCycles(const MatmulSize &size, const ProductTile &tile,
+static double storingCycles(const MatmulSize &size, const GemmTile &tile,
                             const hw::TargetModel &target) {
   constexpr double columnBytes = 4 * 32, fittedBytes = 4;
   const EpilogueWork &work = size.epilogue;
@@ -307,12 +307,12 @@ static double storingCycles(const MatmulSize &size, const ProductTile &tile,
                        (read + stored * (target.product->epilogueCyclesPerColumn - read));
 }
 
-double fp4::epilogueCycles(const MatmulSize &size, const ProductTile &tile,
+double fp4::epilogueCycles(const MatmulSize &size, const GemmTile &tile,
                            const hw::TargetModel &target) {
   double all = storingCycles(size, tile, target) + workCycles(size, tile, target) +
                handOverCycles(size, tile, target);
   if (tile.joins)
-    all = joinCycles(size, tile, target) + all / double(size.splits);
+    all = reductionCycles(size, tile, target) + all / double(size.splits);
   return all + foldCycles(size, tile, target);
 }
 
@@ -329,10 +329,10 @@ static double heldCycles(const MatmulSize &size, const StepCost &step, double st
 }
 
 /// The cost of one tile, while `workers` have one each.
-static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_t workers,
-                         bool isLast, const hw::TargetModel &target) {
-  const hw::ProductRates &rates = *target.product;
-  int64_t active = std::min<int64_t>(workers * (tile.pair ? 2 : 1), target.multiprocessors);
+static TileCost tileCost(const MatmulSize &size, const GemmTile &tile, int64_t workers, bool isLast,
+                         const hw::TargetModel &target) {
+  const hw::MmaRates &rates = *target.product;
+  int64_t active = std::min<int64_t>(workers * (tile.pair ? 2 : 1), target.sms);
   StepCost step = stepCost(size, tile, active, target);
   double steps = double(size.tileSteps() * deepTiles(size));
   if (size.stepK == 96) // a good part of a k tile of three panels often does not exist
@@ -351,15 +351,15 @@ static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_
                                          serial + workCycles(size, tile, target), target));
   // The fit is for plain GEMMs, and has an epilogue beside the first tile too.
   double first = size.epilogue.isPlain() ? cycles : main + serial;
-  return {first, cycles, cycles > main + serial ? ProductBound::Epilogue : step.bound};
+  return {first, cycles, cycles > main + serial ? GemmBound::Epilogue : step.bound};
 }
 
-ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
-                             const hw::TargetModel &target) {
+GemmCost fp4::gemmCost(const MatmulSize &size, const GemmTile &tile,
+                       const hw::TargetModel &target) {
   assert(target.product && "a GEMM of tiles expects tcgen05");
   if (tile.swap)
-    return productCost(transposed(size), unswapped(tile), target);
-  int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);
+    return gemmCost(transposed(size), unswapped(tile), target);
+  int64_t tiles = countWholeTiles(size, tile), workers = gemmWorkers(tile, target);
   int64_t waves = tiles / workers, rest = tiles % workers;
   double epilogue = epilogueCycles(size, tile, target);
   TileCost whole = tileCost(size, tile, waves ? workers : rest, waves + (rest > 0) < 2, target);
@@ -377,21 +377,21 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   busy += target.product->tailCycles + epilogue + join;
   double memory = memoryCycles(operandBytes(size), writtenBytes(size, tile), target);
   return {std::max(busy, memory) + target.product->launchCycles, busy,
-          memory > busy ? ProductBound::Memory : whole.bound};
+          memory > busy ? GemmBound::Memory : whole.bound};
 }
 
 //===----------------------------------------------------------------------===//
 // Stores of results
 //===----------------------------------------------------------------------===//
 
-double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
+double fp4::directStoreCycles(const MatmulSize &size, const GemmTile &tile,
                               const hw::TargetModel &target) {
   double bytes =
       double(std::min(size.m, tile.rowsOfA()) * std::min(size.n, tile.n) * size.resultBytes);
   return double(wavesOf(size, tile, target)) * 2 * bytes / target.product->l2BytesPerCycle;
 }
 
-double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
+double fp4::stagedStoreCycles(const MatmulSize &size, const GemmTile &tile,
                               const hw::TargetModel &target) {
   // Bytes of a staged tile that are left when somebody waits for it: half of one.
   constexpr double left = 8192;
@@ -402,7 +402,7 @@ double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
   return directStoreCycles(size, tile, target) / 2 + handOver;
 }
 
-int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
+int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const GemmTile &tile, int64_t tileK,
                                   int64_t stageBytes, const hw::TargetModel &target) {
   // Cycles from the release of a stage over its copies and MMAs to the next release.
   double turn =
@@ -412,8 +412,7 @@ int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &til
       rateOf(hw::TimingRate::Tcgen05Tail, target) +
       double(stageBytes) / rateOf(hw::TimingRate::TmaBytes, target);
   double steps = double(tileK) / double(size.stepK);
-  return 1 + int64_t(std::ceil(
-                 turn / (steps * stepCost(size, tile, target.multiprocessors, target).cycles)));
+  return 1 + int64_t(std::ceil(turn / (steps * stepCost(size, tile, target.sms, target).cycles)));
 }
 
 /// The most bytes that copies of a CTA get, at a clock that is lower by a third: 1.3 GHz, at which
@@ -426,14 +425,14 @@ static double mostFeed(int64_t active, const hw::TargetModel &target) {
   return std::min(rateOf(hw::TimingRate::L2PortBytes, target), all / double(active));
 }
 
-double fp4::gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
+double fp4::gainOfScaleWarp(const MatmulSize &size, const GemmTile &tile,
                             const hw::TargetModel &target) {
   if (tile.swap)
     return gainOfScaleWarp(transposed(size), unswapped(tile), target);
-  int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);
+  int64_t tiles = countWholeTiles(size, tile), workers = gemmWorkers(tile, target);
   double one = 0, two = 0, steps = double(size.tileSteps());
   auto addWaves = [&](int64_t waves, int64_t busy) {
-    int64_t active = std::min<int64_t>(busy * (tile.pair ? 2 : 1), target.multiprocessors);
+    int64_t active = std::min<int64_t>(busy * (tile.pair ? 2 : 1), target.sms);
     StepCost step = stepCost(size, tile, active, target);
     double loads = steps * step.bytes / mostFeed(active, target), products = steps * step.issue;
     double last = step.issue / double(size.products); // MMA, behind which copies hide
@@ -448,18 +447,18 @@ double fp4::gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
   return one / two - 1;
 }
 
-ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
-                              const hw::TargetModel &target) {
-  auto rankOf = [&](const ProductTile &tile) {
+GemmTile fp4::cheapestTile(llvm::ArrayRef<GemmTile> candidates, const MatmulSize &size,
+                           const hw::TargetModel &target) {
+  auto rankOf = [&](const GemmTile &tile) {
     constexpr double leastGain = 1.01;
-    ProductCost cost = productCost(size, tile, target);
+    GemmCost cost = gemmCost(size, tile, target);
     bool hasMore = tile.epilogueGroups > 1 || (tile.clusterN > 1 && tile.pair && !tile.joins);
     double factor = hasMore ? leastGain : 1;
     return std::pair(factor * cost.cycles,
                      factor * cost.busy); // if memory bounds several tiles, the rest decides
   };
-  ProductTile best = candidates.front();
-  for (const ProductTile &tile : candidates.drop_front())
+  GemmTile best = candidates.front();
+  for (const GemmTile &tile : candidates.drop_front())
     if (rankOf(tile) < rankOf(best))
       best = tile;
   return best;
@@ -477,7 +476,7 @@ int64_t fp4::evenPanel(double width, int64_t columns) {
   return best;
 }
 
-std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTile &tile,
+std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const GemmTile &tile,
                                         const hw::TargetModel &target) {
   if (tile.swap)
     return choosePanel(transposed(size), unswapped(tile), target);
@@ -485,7 +484,7 @@ std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTil
     return std::nullopt;
   // Panels of w columns of tiles and workers / w rows at a time read w * n + workers / w * rows
   // operand rows.
-  double workers = double(productWorkers(tile, target));
+  double workers = double(gemmWorkers(tile, target));
   double width = std::sqrt(workers * double(tile.rows()) / double(tile.n)) / double(tile.clusterN);
   int64_t columns = ceilDiv(size.n, tile.n * tile.clusterN);
   return evenPanel(width, columns);

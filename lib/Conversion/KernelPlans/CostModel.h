@@ -82,8 +82,8 @@ struct MatmulSize {
 int64_t countTiles(const MatmulSize &size, int64_t rows, int64_t columns);
 
 /// Rows of a tile of one CTA, and the columns that a tile can have.
-inline constexpr int64_t kProductTileM = 128;
-inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
+inline constexpr int64_t kGemmTileM = 128;
+inline constexpr int64_t kGemmTileNs[] = {64, 96, 128, 192, 256};
 /// Columns of a pair's tile with 128 rows: halves of the columns have whole lines of scales, of 32
 /// rows.
 inline constexpr int64_t kNarrowTileNs[] = {64, 128, 192, 256};
@@ -96,7 +96,7 @@ inline constexpr int64_t kSwappedTileNs[] = {8, 16, 32, 64};
 inline constexpr int64_t kSwappedUnit = 32;
 
 /// The fields by which the model tells plans apart.
-struct ProductTile {
+struct GemmTile {
   bool pair = false; ///< 256 rows by two CTAs, else 128 by one
   int64_t n = 0;     ///< columns; with `swap` rows of the result
   int64_t clusterM = 1, clusterN = 1; ///< CTAs of a cluster
@@ -105,68 +105,65 @@ struct ProductTile {
   bool joins = false;  ///< the CTAs of the cluster, or its pairs, have split-K ranges of one tile
   int64_t epilogueGroups = 1; ///< warpgroups that read an accumulator, each a part of its columns
 
-  int64_t rows() const { return pair ? 2 * rowsOfA() : kProductTileM; }
-  int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< rows of a CTA
+  int64_t rows() const { return pair ? 2 * rowsOfA() : kGemmTileM; }
+  int64_t rowsOfA() const { return narrow ? kGemmTileM / 2 : kGemmTileM; } ///< rows of a CTA
   int64_t laneColumns() const { return narrow ? n / 2 : n; } ///< whose sums a thread has
   int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< rows that a CTA has
   int64_t blocks() const { return clusterM * clusterN; }
 };
 
 /// The resource that bounds the steady state of a kernel.
-enum class ProductBound { TensorCore, L2Feed, Epilogue, Memory };
-std::string_view spell(ProductBound bound);
+enum class GemmBound { TensorCore, L2Feed, Epilogue, Memory };
+std::string_view spell(GemmBound bound);
 
-struct ProductCost {
+struct GemmCost {
   double cycles; ///< cycles of the whole kernel, launch included
   double busy;   ///< without the launch and the time that only device memory takes
-  ProductBound bound;
+  GemmBound bound;
 };
 
 /// A rate of the target, or of B200 where nobody published one.
 double rateOf(hw::TimingRate which, const hw::TargetModel &target);
 
 /// Cycles of the epilogue of a tile, from the end of its MMAs to the end of its stores.
-double epilogueCycles(const MatmulSize &size, const ProductTile &tile,
-                      const hw::TargetModel &target);
+double epilogueCycles(const MatmulSize &size, const GemmTile &tile, const hw::TargetModel &target);
 
 /// The cost of a GEMM with `tile` on a target with tcgen05.
-ProductCost productCost(const MatmulSize &size, const ProductTile &tile,
-                        const hw::TargetModel &target);
+GemmCost gemmCost(const MatmulSize &size, const GemmTile &tile, const hw::TargetModel &target);
 
 /// Bytes that L2 delivers in a cycle to each of so many SMs that load at a time.
-double feedBytesPerCycle(int64_t multiprocessors, const hw::TargetModel &target);
+double feedBytesPerCycle(int64_t sms, const hw::TargetModel &target);
 /// Cycles that device memory takes.
 double memoryCycles(double read, double written, const hw::TargetModel &target);
 /// Cycles that the tensor core takes for operations of fp4 whose operands are in shared memory.
 double multiplyCycles(double operations, double operandBytes, const hw::TargetModel &target);
 
 /// Tiles that the target's SMs work on at a time.
-int64_t productWorkers(const ProductTile &tile, const hw::TargetModel &target);
+int64_t gemmWorkers(const GemmTile &tile, const hw::TargetModel &target);
 
 /// Cycles that the port of an SM to the L2 cache takes for the results of all its tiles. A thread
 /// has a row and stores 16 bytes of it at a time, each of which takes a whole sector of 32 bytes.
-double directStoreCycles(const MatmulSize &size, const ProductTile &tile,
+double directStoreCycles(const MatmulSize &size, const GemmTile &tile,
                          const hw::TargetModel &target);
 /// Cycles of the port if results leave through shared memory, in whole sectors, and of handing the
 /// last tile over: a fence of the proxy, a barrier, and a bulk store that reads its source.
-double stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
+double stagedStoreCycles(const MatmulSize &size, const GemmTile &tile,
                          const hw::TargetModel &target);
 /// Stages of `tileK` elements of K that keep the tensor core busy while a stage that it has
 /// released is loaded again from the L2 cache.
-int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
+int64_t stagesThatCoverLoads(const MatmulSize &size, const GemmTile &tile, int64_t tileK,
                              int64_t stageBytes, const hw::TargetModel &target);
 
 /// The cheapest of `candidates`, which are not empty; of equals, the first. Two warpgroups, and two
 /// pairs in a cluster, must gain a hundredth: the model does not know the other costs of more
 /// threads, or of clusters whose pairs wait for each other.
-ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
-                         const hw::TargetModel &target);
+GemmTile cheapestTile(llvm::ArrayRef<GemmTile> candidates, const MatmulSize &size,
+                      const hw::TargetModel &target);
 
 /// The part by which a k tile takes longer if one warp runs MMAs and copies scales than if a second
 /// warp copies them a k tile early. A copy hides behind one MMA, and the rest of its latency behind
 /// loads that take longer than all MMAs of a k tile.
-double gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
-                       const hw::TargetModel &target);
+double gainOfScaleWarp(const MatmulSize &size, const GemmTile &tile, const hw::TargetModel &target);
 
 /// A divisor of `columns` that is within a quarter of `width`, else `width`: with a divisor all
 /// panels are as wide, and a tile is found without a division by a variable.
@@ -174,7 +171,7 @@ int64_t evenPanel(double width, int64_t columns);
 
 /// Columns of tiles in a panel, by which tiles that run at a time share most of their operands;
 /// none if all operands stay in the L2 cache in any order.
-std::optional<int64_t> choosePanel(const MatmulSize &size, const ProductTile &tile,
+std::optional<int64_t> choosePanel(const MatmulSize &size, const GemmTile &tile,
                                    const hw::TargetModel &target);
 
 } // namespace fp4

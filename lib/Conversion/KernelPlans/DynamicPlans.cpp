@@ -23,7 +23,7 @@ LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPl
     return success();
   if (plan.swap && !mayHaveSwap)
     return misfit(product, "swap", "is left out for dynamic N and K", "it");
-  if (plan.pair && plan.tile[0] == kProductTileM)
+  if (plan.pair && plan.tile[0] == kGemmTileM)
     return misfit(product, "pair", "has tiles of 256 rows for dynamic N and K", "128");
   return success();
 }

@@ -22,9 +22,10 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
                                const hw::TargetModel &target) {
   if (!copiesScales(product, target))
     return "but for block-scaled GEMMs on targets with tcgen05";
-  if (product.getStreamK() || (splitsOf(product, plan) > 1 && plan.join != RangeJoin::Cluster))
+  if (product.getStreamK() ||
+      (splitsOf(product, plan) > 1 && plan.reduction != ReductionPlace::Cluster))
     return "where split-K is reduced in a workspace";
-  if (plan.pair && plan.tile[0] == kProductTileM)
+  if (plan.pair && plan.tile[0] == kGemmTileM)
     return "with pairs of 128 rows, whose TMEM lanes have halves of the columns";
   constexpr int64_t lanes = 32; // of a warp, which exchanges as many columns
   constexpr int64_t narrowest = 32; // bytes of a row of a swizzled tile
@@ -50,16 +51,16 @@ LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan,
   return why.empty() ? success() : LogicalResult(misfit(op, "epilogue_warps", "is 4 " + why, "8"));
 }
 
-void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish,
+void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &partial,
                            const MatmulSize &size, const hw::TargetModel &target,
-                           llvm::function_ref<KernelPlan(const ProductTile &)> planOf,
-                           SmallVectorImpl<ProductTile> &tiles) {
-  if (wish.epilogueWarps == 8)
-    for (ProductTile &tile : tiles)
+                           llvm::function_ref<KernelPlan(const GemmTile &)> planOf,
+                           SmallVectorImpl<GemmTile> &tiles) {
+  if (partial.epilogueWarps == 8)
+    for (GemmTile &tile : tiles)
       tile.epilogueGroups = 2;
-  if (wish.epilogueWarps || wish.roles || size.epilogue.isPlain())
+  if (partial.epilogueWarps || partial.roles || size.epilogue.isPlain())
     return;
-  for (ProductTile tile : llvm::to_vector(tiles)) {
+  for (GemmTile tile : llvm::to_vector(tiles)) {
     tile.epilogueGroups = 2;
     if (whyOneGroup(product, planOf(tile), target).empty())
       tiles.push_back(tile);
@@ -69,7 +70,7 @@ void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish,
 /// Gives registers to an epilogue. Two sums of each element and an epilogue region take more than a
 /// third of the registers. Codes take over 232 of them, and so does an epilogue region if the host
 /// alone has the sizes.
-pipe::RolePlanAttr fp4::withEpilogueRegisters(BlockScaledMatmulOp product, const ProductTile &tile,
+pipe::RolePlanAttr fp4::withEpilogueRegisters(BlockScaledMatmulOp product, const GemmTile &tile,
                                               pipe::RolePlanAttr roles) {
   if (!product.isDual() || tile.epilogueGroups != 2)
     return roles;

@@ -41,15 +41,14 @@ static Families familiesOfAmax(AmaxOp op) {
 
 SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
   return TypeSwitch<Operation *, Families>(op)
-      .Case([](BlockScaledMatmulOp product) {
-        return Families{product.usesFma() ? StreamDots : TileProduct};
-      })
+      .Case(
+          [](BlockScaledMatmulOp product) { return Families{product.usesFma() ? Gemv : TileGemm}; })
       .Case([](QuantizeOp quantize) { return familiesOfQuantize(quantize); })
       .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
-      .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
-            MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
+      .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp,
+            InterleaveShardsOp, MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
       .Case([](linalg::GenericOp generic) {
         return generic->hasAttr(kPrologueAttr) ? Families() : Families{StreamItems};
       })
@@ -58,8 +57,8 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
 
 const FamilyRules &fp4::rulesOf(KernelFamily family) {
   switch (family) {
-  case TileProduct:
-    return kProductRules;
+  case TileGemm:
+    return kGemmRules;
   case TileTransform:
     return kTransformRules;
   case TileQuantize:
@@ -72,8 +71,8 @@ const FamilyRules &fp4::rulesOf(KernelFamily family) {
     return kReduceGridRules;
   case ReduceRows:
     return kReduceRowsRules;
-  case StreamDots:
-    return kDotsRules;
+  case Gemv:
+    return kGemvRules;
   }
   llvm_unreachable("every family has its rules");
 }
@@ -93,7 +92,7 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
 }
 
 bool fp4::hasTileKernel(Operation *op) {
-  return llvm::is_contained({TileProduct, TileTransform}, familyOf(op));
+  return llvm::is_contained({TileGemm, TileTransform}, familyOf(op));
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,10 +182,10 @@ LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::
                   "have at most " + Twine(target.maxThreadsPerCta / 32) + " warps on " +
                       StringRef(target.name),
                   spell(plan.roles));
-  return checkThreads(op, roles.getNumThreads(), *plan.resident, target);
+  return checkThreads(op, roles.getNumThreads(), *plan.ctasPerSm, target);
 }
 
-int64_t fp4::mostBlocksOf(int64_t threads, const hw::TargetModel &target) {
+int64_t fp4::mostCtasPerSm(int64_t threads, const hw::TargetModel &target) {
   return std::min<int64_t>(target.maxThreadsPerSM / threads, target.maxCtasPerSM);
 }
 
@@ -197,9 +196,9 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
     return misfit(op, "threads",
                   "are a multiple of 32 up to " + Twine(target.maxThreadsPerCta) + on,
                   Twine(threads));
-  int64_t most = mostBlocksOf(threads, target);
+  int64_t most = mostCtasPerSm(threads, target);
   if (resident > most)
-    return misfit(op, "resident",
+    return misfit(op, "ctas_per_sm",
                   "is at most " + Twine(most) + " for " + Twine(threads) + " threads" + on,
                   Twine(resident));
   return success();
@@ -231,8 +230,8 @@ static LogicalResult checkSizes(Operation *op) {
   for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
     for (Value value : values) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
-      bool isProduct = isa<BlockScaledMatmulOp>(op);
-      if (type && (failed(checkElements(op, type)) || (isProduct && failed(checkExtents(op, type)))))
+      bool isGemm = isa<BlockScaledMatmulOp>(op);
+      if (type && (failed(checkElements(op, type)) || (isGemm && failed(checkExtents(op, type)))))
         return failure();
     }
   return success();

@@ -17,101 +17,102 @@ namespace fp4 {
 struct FamilyRules {
   /// Reports why the family has no kernel for `op` on `target`, whatever the plan.
   llvm::LogicalResult (*require)(mlir::Operation *op, const hw::TargetModel &target);
-  /// Proposes a complete plan that agrees with `wish`, a partial plan. The requirements hold.
-  KernelPlan (*propose)(mlir::Operation *op, const KernelPlan &wish, const hw::TargetModel &target);
+  /// Proposes a complete plan that agrees with `partial`, a partial plan. The requirements hold.
+  KernelPlan (*propose)(mlir::Operation *op, const KernelPlan &partial,
+                        const hw::TargetModel &target);
   /// Reports the fields of a complete plan that do not fit. The requirements hold.
   llvm::LogicalResult (*check)(mlir::Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target);
 };
 
-extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
-    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
+extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
+    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules;
 
 struct MatmulSize;
-struct ProductTile;
+struct GemmTile;
 /// The field because of which a result cannot leave the kernel in tiles, and the reason; else
 /// empty. With `ofGroups` the result of groups can.
 std::pair<llvm::StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp product,
                                                            bool ofGroups = false);
 /// Checks rules that plans of sums in registers share: CTAs by themselves, unless split-K ranges
-/// `mayJoin` in clusters; at most `resident` CTAs per SM; direct stores unless they `mayStage`.
+/// `mayReduce` in clusters; at most `resident` CTAs per SM; direct stores unless they `mayStage`.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target, int64_t resident = 1,
-                                      bool mayJoin = false, bool mayStage = false);
+                                      bool mayReduce = false, bool mayStage = false);
 /// The cluster that reduces the split-K ranges of each of `tiles` tiles. There is no such cluster
 /// if they are reduced in a workspace, because tiles have more than the `mostRows` rows whose sums
 /// fit in shared memory, or clusters find no room. The plan of such a GEMM is checked in
-/// WeightProductPlans.cpp.
-struct JoinedTile {
+/// WeightGemmPlans.cpp.
+struct ReducedTile {
   int64_t rows, mostRows;
 };
-std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
-                                   int64_t resident, const MatmulSize &size,
-                                   const hw::TargetModel &target);
-llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, JoinedTile tile,
-                              const hw::TargetModel &target);
-/// Reductions in a cluster on targets with tcgen05 (JoinPlans.cpp): bytes that a CTA needs to
+std::array<int64_t, 3> proposeReduction(const KernelPlan &partial, ReducedTile tile, int64_t tiles,
+                                        int64_t resident, const MatmulSize &size,
+                                        const hw::TargetModel &target);
+llvm::LogicalResult checkReductionPlace(mlir::Operation *op, const KernelPlan &plan,
+                                        ReducedTile tile, const hw::TargetModel &target);
+/// Reductions in a cluster on targets with tcgen05 (ReductionPlans.cpp): bytes that a CTA needs to
 /// reduce tiles of so many columns; candidates whose ranges are reduced in a cluster, of those that
-/// fit the memories, which replace `tiles` if they are asked for; and the check of a plan with join
-/// = cluster.
-int64_t joinBytes(int64_t columns, int64_t splits);
-void addJoined(const KernelPlan &wish, const MatmulSize &size, const hw::TargetModel &target,
-               llvm::function_ref<bool(const ProductTile &)> fits,
-               llvm::SmallVectorImpl<ProductTile> &tiles);
-llvm::LogicalResult checkClusterJoin(mlir::Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target);
+/// fit the memories, which replace `tiles` if they are asked for; and the check of a plan with
+/// reduction = cluster.
+int64_t reductionBytes(int64_t columns, int64_t splits);
+void addReduced(const KernelPlan &partial, const MatmulSize &size, const hw::TargetModel &target,
+                llvm::function_ref<bool(const GemmTile &)> fits,
+                llvm::SmallVectorImpl<GemmTile> &tiles);
+llvm::LogicalResult checkClusterReduction(mlir::Operation *op, const KernelPlan &plan,
+                                          const hw::TargetModel &target);
 /// Returns true when accumulators in tensor memory have the sums of a split-K range.
-bool mayJoinLanes(mlir::Operation *op, const hw::TargetModel &target);
+bool mayReduceTmem(mlir::Operation *op, const hw::TargetModel &target);
 /// Remarks on `tile`, which was chosen for the GEMM, and on the gain of another order of its sums.
-/// A cluster that `wish` does not ask for is no part of that gain.
-void remarkOnProduct(BlockScaledMatmulOp op, const KernelPlan &wish, const MatmulSize &size,
-                     const ProductTile &tile, const hw::TargetModel &target);
+/// A cluster that `partial` does not ask for is no part of that gain.
+void remarkOnGemm(BlockScaledMatmulOp op, const KernelPlan &partial, const MatmulSize &size,
+                  const GemmTile &tile, const hw::TargetModel &target);
 /// The most rows of reduced tiles of GEMMs whose weights are operand A: rows are columns of
 /// fragments.
-inline constexpr int64_t kMostJoinedRows = 128;
+inline constexpr int64_t kMostReducedRows = 128;
 /// The partial plan of a program, with the rows and columns of tiles that workers share as the
-/// program gives them; and the check of the plan of such a GEMM (ProductPlans.cpp).
-KernelPlan wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish);
+/// program gives them; and the check of the plan of such a GEMM (GemmPlans.cpp).
+KernelPlan partialOfStream(BlockScaledMatmulOp product, const KernelPlan &partial);
 llvm::LogicalResult checkStream(mlir::Operation *op, const KernelPlan &plan);
 /// Returns true for two GEMMs of one lhs, and for one that gives more than its elements.
 bool isFused(BlockScaledMatmulOp product);
-/// Proposes plans of kProductRules on targets without tcgen05 (ConvertedProductPlans.cpp).
-KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
-                                   const MatmulSize &size, const hw::TargetModel &target);
+/// Proposes plans of kGemmRules on targets without tcgen05 (ConvertedGemmPlans.cpp).
+KernelPlan proposeConvertedGemm(mlir::Operation *op, const KernelPlan &partial,
+                                const MatmulSize &size, const hw::TargetModel &target);
 /// Returns true when a GEMM can have its operands swapped there: one tile has all the rows of a
 /// kernel with `plan`.
-bool hasFewRows(BlockScaledMatmulOp product, const KernelPlan &plan);
-llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
-                                          const hw::TargetModel &target);
-/// Proposes plans with a pre-dequantized lhs (AheadProductPlans.cpp).
-KernelPlan proposeAheadProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
-                               const hw::TargetModel &target);
+bool hasSmallM(BlockScaledMatmulOp product, const KernelPlan &plan);
+llvm::LogicalResult checkConvertedGemm(mlir::Operation *op, const KernelPlan &plan,
+                                       const hw::TargetModel &target);
+/// Proposes plans with a pre-dequantized lhs (PreDequantizedPlans.cpp).
+KernelPlan proposePreDequantized(mlir::Operation *op, const KernelPlan &partial,
+                                 const MatmulSize &size, const hw::TargetModel &target);
 /// Microseconds of a GEMM with a pre-dequantized lhs, its conversion included, by measurements of
 /// an H200.
-double aheadProductTime(mlir::Operation *op, const MatmulSize &size, const hw::TargetModel &target);
+double preDequantizedTime(mlir::Operation *op, const MatmulSize &size,
+                          const hw::TargetModel &target);
 /// Returns true when, in a small-M GEMM, a conversion before the GEMM is faster than warps that
 /// convert beside it.
-bool isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
-                            const hw::TargetModel &target);
+bool isFasterPreDequantizedSmallM(BlockScaledMatmulOp product, const MatmulSize &size,
+                                  const hw::TargetModel &target);
 /// Microseconds of `waves` of tiles, each of which takes `time` in the unit of tables of tiles.
 double timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size);
-llvm::LogicalResult checkAheadProduct(mlir::Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target);
-/// Checks the roles, schedule and memory of a GEMM with a pre-dequantized operand.
-llvm::LogicalResult checkAheadTiling(mlir::Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target);
-/// Plans of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
-KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
-                                  const MatmulSize &size, const hw::TargetModel &target);
-llvm::LogicalResult checkPromotedProduct(mlir::Operation *op, const KernelPlan &plan,
-                                         const hw::TargetModel &target);
-/// The order of tiles by which those that run at a time share most of their operands, and the check
-/// of a cluster on a target with tcgen05 (ProductPlans.cpp).
-pipe::WorkScheduleAttrInterface rasterOfProduct(mlir::MLIRContext *context, const MatmulSize &size,
-                                                const ProductTile &tile,
-                                                const hw::TargetModel &target);
-llvm::LogicalResult checkProductCluster(mlir::Operation *op, const KernelPlan &plan,
+llvm::LogicalResult checkPreDequantized(mlir::Operation *op, const KernelPlan &plan,
                                         const hw::TargetModel &target);
+/// Checks the roles, schedule and memory of a GEMM with a pre-dequantized operand.
+llvm::LogicalResult checkPreDequantizedTiling(mlir::Operation *op, const KernelPlan &plan,
+                                              const hw::TargetModel &target);
+/// Plans of operands of FP8 with f32 scales (PromotedGemmPlans.cpp).
+KernelPlan proposePromotedGemm(mlir::Operation *op, const KernelPlan &partial,
+                               const MatmulSize &size, const hw::TargetModel &target);
+llvm::LogicalResult checkPromotedGemm(mlir::Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target);
+/// The order of tiles by which those that run at a time share most of their operands, and the check
+/// of a cluster on a target with tcgen05 (GemmPlans.cpp).
+pipe::WorkScheduleAttrInterface rasterOfGemm(mlir::MLIRContext *context, const MatmulSize &size,
+                                             const GemmTile &tile, const hw::TargetModel &target);
+llvm::LogicalResult checkGemmCluster(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
 /// Tiles of `rows` rows along m. Groups whose rows are expected end anywhere in a tile, on average
 /// in the middle.
 int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
@@ -119,7 +120,7 @@ int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
 /// share rows of their operands. All tiles along m share few rows if there are many tiles: all of A
 /// then comes from memory again for each column of tiles. Panels of as many columns as rows read
 /// the least; panels of half as many were faster, and of a power of two, by which a division is a
-/// shift (notebook/WeightProducts.md).
+/// shift (notebook/gemm-weights.md).
 pipe::WorkScheduleAttrInterface rasterOfTiles(mlir::MLIRContext *context,
                                               const std::array<int64_t, 3> &tile,
                                               const MatmulSize &size,
@@ -134,25 +135,25 @@ double bytesOfCodes(Format format);
 /// The order in which the tiles of a dense GEMM that run at a time load the fewest bytes.
 pipe::WorkScheduleAttrInterface rasterOfOperands(mlir::MLIRContext *context, const TileGrid &grid,
                                                  int64_t k, const hw::TargetModel &target);
-/// Proposes plans whose sums are in tensor memory (LaneProductPlans.cpp).
-KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
-                              const hw::TargetModel &target);
-llvm::LogicalResult checkLaneProduct(mlir::Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target);
+/// Proposes plans whose sums are in tensor memory (LaneGemmPlans.cpp).
+KernelPlan proposeLaneGemm(mlir::Operation *op, const KernelPlan &partial, const MatmulSize &size,
+                           const hw::TargetModel &target);
+llvm::LogicalResult checkLaneGemm(mlir::Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target);
 
 /// Proposes plans of floats and of weights that tensor memory has as floats (WeightLanePlans.cpp).
-KernelPlan proposeWeightLanes(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
-                              const hw::TargetModel &target);
+KernelPlan proposeWeightLanes(mlir::Operation *op, const KernelPlan &partial,
+                              const MatmulSize &size, const hw::TargetModel &target);
 llvm::LogicalResult checkWeightLanes(mlir::Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target);
 
-/// Proposes plans whose lhs has no scales (WeightProductPlans.cpp).
-KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
-                                const MatmulSize &size, const hw::TargetModel &target);
+/// Proposes plans whose lhs has no scales (WeightGemmPlans.cpp).
+KernelPlan proposeWeightGemm(mlir::Operation *op, const KernelPlan &partial, const MatmulSize &size,
+                             const hw::TargetModel &target);
 /// Returns true when a CTA may have several k slices.
 bool mayHaveRanges(mlir::Operation *op, const hw::TargetModel &target);
-llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &plan,
-                                       const hw::TargetModel &target);
+llvm::LogicalResult checkWeightGemm(mlir::Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target);
 
 /// A tile that a GEMM may have, and its cost by the model of its family, in a unit that all tiles
 /// of the GEMM share.
@@ -161,22 +162,23 @@ struct SizedTile {
   std::function<double(const MatmulSize &)> cost;
 };
 /// The tiles of each family that `product` may have.
-std::vector<SizedTile> productTiles(BlockScaledMatmulOp product, const MatmulSize &size,
-                                    const hw::TargetModel &target);
+std::vector<SizedTile> gemmTiles(BlockScaledMatmulOp product, const MatmulSize &size,
+                                 const hw::TargetModel &target);
 std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
 std::vector<SizedTile> promotedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// The tiles with a pre-dequantized lhs, for multiples of their depth.
-std::vector<SizedTile> aheadTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
+std::vector<SizedTile> preDequantizedTiles(BlockScaledMatmulOp product,
+                                           const hw::TargetModel &target);
 /// The tiles of a lhs without scales; none if no model gives the cost of a tile beside others.
 std::vector<SizedTile> weightTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> weightLaneTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// A SizedTile of `tile` with cost function `cost`.
 SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const MatmulSize &)> cost);
 
-/// The sizes of a GEMM, with assumptions for dynamic ones (ProductPlans.cpp).
-MatmulSize sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &plan);
+/// The sizes of a GEMM, with assumptions for dynamic ones (GemmPlans.cpp).
+MatmulSize sizeOfGemm(BlockScaledMatmulOp product, const KernelPlan &plan);
 
 /// Completes `fp4.size_plans` of `op`, or decides them, and its `fp4.plan`, if N or K is dynamic
 /// (SizePlans.cpp).
@@ -222,17 +224,17 @@ bool copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target);
 llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target);
 llvm::LogicalResult checkMmaRole(mlir::Operation *op, const KernelPlan &plan);
-std::optional<int64_t> proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &wish,
-                                       const MatmulSize &size, const ProductTile &tile,
+std::optional<int64_t> proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &partial,
+                                       const MatmulSize &size, const GemmTile &tile,
                                        const hw::TargetModel &target);
 /// Adds candidates with such epilogues beside `tiles`, whose plans `planOf` gives; or replaces
 /// `tiles` if such epilogues are asked for.
-void addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish, const MatmulSize &size,
-                      const hw::TargetModel &target,
-                      llvm::function_ref<KernelPlan(const ProductTile &)> planOf,
-                      llvm::SmallVectorImpl<ProductTile> &tiles);
+void addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &partial,
+                      const MatmulSize &size, const hw::TargetModel &target,
+                      llvm::function_ref<KernelPlan(const GemmTile &)> planOf,
+                      llvm::SmallVectorImpl<GemmTile> &tiles);
 /// `roles`, whose two warpgroups with the epilogue of a dual GEMM get registers of the others.
-pipe::RolePlanAttr withEpilogueRegisters(BlockScaledMatmulOp product, const ProductTile &tile,
+pipe::RolePlanAttr withEpilogueRegisters(BlockScaledMatmulOp product, const GemmTile &tile,
                                          pipe::RolePlanAttr roles);
 
 /// Checks that the plan has a schedule, and that the roles drive all of `engines` and follow
@@ -243,7 +245,7 @@ llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
                                 RoleRules rules = tensorMemoryRules);
 
 /// CTAs of `threads` that an SM can hold.
-int64_t mostBlocksOf(int64_t threads, const hw::TargetModel &target);
+int64_t mostCtasPerSm(int64_t threads, const hw::TargetModel &target);
 /// Checks that a CTA can have `threads`, and that an SM can hold `resident` such CTAs.
 llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,
                                  const hw::TargetModel &target);
@@ -270,9 +272,10 @@ llvm::LogicalResult requireWarpTransform(QuantizeOp op);
 bool mayHaveRowPlans(BlockScaledMatmulOp op);
 
 /// Decides `fp4.row_plans` of `op`, whose `fp4.plan` is decided. The program's plans come first,
-/// then `given`; if neither these nor `wish`, the partial `fp4.plan`, decide, the family proposes.
+/// then `given`; if neither these nor `partial`, the partial `fp4.plan`, decide, the family
+/// proposes.
 llvm::LogicalResult planRows(BlockScaledMatmulOp op, llvm::ArrayRef<KernelPlan> given,
-                             const KernelPlan &wish, const hw::TargetModel &target);
+                             const KernelPlan &partial, const hw::TargetModel &target);
 
 /// Reports fields that `plan` lacks, or that do not fit `op`.
 llvm::LogicalResult checkComplete(mlir::Operation *op, const KernelPlan &plan,

@@ -49,12 +49,12 @@ static bool hasKnownSizes(BlockScaledMatmulOp product) {
   return !isDynamic && !hasDynamicSizes(product) && !product.getOffsets();
 }
 
-std::optional<int64_t> fp4::proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &wish,
-                                            const MatmulSize &size, const ProductTile &tile,
+std::optional<int64_t> fp4::proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &partial,
+                                            const MatmulSize &size, const GemmTile &tile,
                                             const hw::TargetModel &target) {
   constexpr double leastGain = 0.01;
-  bool isOpen = !wish.mmaWarps && !wish.roles && hasKnownSizes(product);
+  bool isOpen = !partial.mmaWarps && !partial.roles && hasKnownSizes(product);
   if (isOpen && gainOfScaleWarp(size, tile, target) < leastGain)
     return 1;
-  return wish.mmaWarps;
+  return partial.mmaWarps;
 }

@@ -2,7 +2,7 @@
 //
 // 1. Split operations that are two kernels into two operations.
 // 2. Complete the plan of each operation: from the program, then from the option `plans`, then from
-//    the proposal of its family (ProductPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
+//    the proposal of its family (GemmPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
 // 3. Warn of plans of the option that are for no kernel.
 //
 //===----------------------------------------------------------------------===//
@@ -99,38 +99,38 @@ private:
 
   static LogicalResult plan(Operation *op, std::vector<Given> &given,
                             const hw::TargetModel &target) {
-    KernelPlan wish;
-    wish.family = chooseFamily(op, target);
+    KernelPlan partial;
+    partial.family = chooseFamily(op, target);
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
-      wish = own.getPlan();
+      partial = own.getPlan();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
     const bool hasRowPlans =
-        product && wish.family == KernelFamily::TileProduct && mayHaveRowPlans(product);
-    std::vector<KernelPlan> ofFewRows;
+        product && partial.family == KernelFamily::TileGemm && mayHaveRowPlans(product);
+    std::vector<KernelPlan> ofSmallM;
     for (Given &other : given) {
-      if (other.plan.maxRows ? !hasRowPlans : other.plan.family != wish.family)
+      if (other.plan.maxRows ? !hasRowPlans : other.plan.family != partial.family)
         continue;
       other.isUsed = true;
       if (other.plan.maxRows)
-        ofFewRows.push_back(other.plan);
+        ofSmallM.push_back(other.plan);
       else
-        wish = wish.orElse(other.plan);
+        partial = partial.orElse(other.plan);
     }
-    FailureOr<KernelPlan> complete = completePlan(op, wish, target);
+    FailureOr<KernelPlan> complete = completePlan(op, partial, target);
     if (failed(complete))
       return failure();
     auto decided = PlanAttr::get(op->getContext(), *complete);
     op->setAttr(Fp4Dialect::kPlanAttr, decided);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))
         << spell(decided);
-    if (!product || wish.family != KernelFamily::TileProduct)
+    if (!product || partial.family != KernelFamily::TileGemm)
       return success();
-    bool isOpen = wish == planOfFamily(wish.family) && ofFewRows.empty() &&
+    bool isOpen = partial == planOfFamily(partial.family) && ofSmallM.empty() &&
                   !op->hasAttr(Fp4Dialect::kRowPlansAttr);
     bool hasSizePlans = op->hasAttr(Fp4Dialect::kSizePlansAttr);
     if (hasSizePlans || (hasDynamicSizes(product) && isOpen))
       return planSizes(product, target);
-    return planRows(product, ofFewRows, wish, target);
+    return planRows(product, ofSmallM, partial, target);
   }
 
   static std::string spell(Attribute plan) {

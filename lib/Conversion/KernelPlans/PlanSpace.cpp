@@ -34,7 +34,7 @@ private:
   template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
   void addTiles();
   void addClusters();
-  void addJoins();
+  void addReductions();
   void addSchedules();
   std::string spell(const KernelPlan &other) const;
 
@@ -78,8 +78,8 @@ void Neighbours::add(StringRef field, Change change) {
   alone.family = plan.family;
   change(alone);
   ScopedDiagnosticHandler silent(op->getContext(), [](Diagnostic &) { return success(); });
-  for (const KernelPlan &wish : {moved, alone}) {
-    FailureOr<KernelPlan> complete = completePlan(op, wish, target);
+  for (const KernelPlan &partial : {moved, alone}) {
+    FailureOr<KernelPlan> complete = completePlan(op, partial, target);
     if (failed(complete))
       continue;
     if (std::string text = spell(*complete); seen.insert(text).second)
@@ -121,10 +121,10 @@ void Neighbours::addClusters() {
 
 /// Adds both kinds of reduction: a cluster that reduces split-K ranges has a CTA for each, and a
 /// workspace needs none.
-void Neighbours::addJoins() {
-  for (RangeJoin join : {RangeJoin::Workspace, RangeJoin::Cluster})
-    add("join", [&](KernelPlan &other) {
-      other.join = join;
+void Neighbours::addReductions() {
+  for (ReductionPlace place : {ReductionPlace::Workspace, ReductionPlace::Cluster})
+    add("reduction", [&](KernelPlan &other) {
+      other.reduction = place;
       other.cluster = {};
     });
 }
@@ -162,17 +162,17 @@ std::vector<PlanNeighbour> Neighbours::collect() {
     addAll("stages", &KernelPlan::stages, numbers(2, 8));
     addAll("accumulators", &KernelPlan::accumulators, numbers(1, 2));
   }
-  addJoins();
+  addReductions();
   addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
   addAll("mma_warps", &KernelPlan::mmaWarps, numbers(1, 2));
   addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));
   addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
   addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));
   addAll("strip", &KernelPlan::strip, powers(64));
-  addAll("resident", &KernelPlan::resident, numbers(1, 8));
+  addAll("ctas_per_sm", &KernelPlan::ctasPerSm, numbers(1, 8));
   addAll("grid", &KernelPlan::grid, powers(64));
   add("cache_hints", [&](KernelPlan &other) { other.cacheHints = !plan.cacheHints; });
-  for (BlockOrder order : {BlockOrder::Ascending, BlockOrder::Descending})
+  for (CtaOrder order : {CtaOrder::Ascending, CtaOrder::Descending})
     add("order", [&](KernelPlan &other) { other.order = order; });
   for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
     add("amax", [&](KernelPlan &other) { other.amax = amax; });

@@ -3,7 +3,7 @@
 // Tiles that run at a time share rows of their operands, and go through K together. Shared rows
 // come once from memory and cross the chip once. All other loads take energy, and, if power sets
 // the clock, time: a GEMM of 4096 rows takes up to 4 % longer in panels that are too narrow, at the
-// same number of cycles (notebook/WeightLimits.md). So waves should load few bytes. A
+// same number of cycles (notebook/weight-limits.md). So waves should load few bytes. A
 // column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit floats 2.
 //
 //===----------------------------------------------------------------------===//
@@ -24,8 +24,7 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
                                                    const std::array<int64_t, 3> &tile,
                                                    const MatmulSize &size,
                                                    const hw::TargetModel &target) {
-  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])),
-          workers = target.multiprocessors;
+  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])), workers = target.sms;
   auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
   double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
   int64_t rowsOfA = std::min(tilesM, workers) * tile[0];
@@ -98,9 +97,8 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfOperands(MLIRContext *context, cons
   constexpr double nearlyAsFew = 1.02;
   if (grid.rows < 2 || grid.columns < 2 || staysInCache(grid, k, target))
     return neighboursAlongM(context);
-  SmallVector<double> bytes = llvm::map_to_vector(kOrders, [&](const Order &order) {
-    return bytesOfWaves(order, grid, target.multiprocessors);
-  });
+  SmallVector<double> bytes = llvm::map_to_vector(
+      kOrders, [&](const Order &order) { return bytesOfWaves(order, grid, target.sms); });
   double few = nearlyAsFew * *llvm::min_element(bytes);
   auto isFew = [&](double ofOrder) { return ofOrder <= few; };
   const Order &order = kOrders[llvm::find_if(bytes, isFew) - bytes.begin()];

@@ -62,7 +62,7 @@ static std::optional<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.
 static bool differs(const KernelPlan &plan, const KernelPlan &next) {
-  return plan.tile != next.tile || plan.swap != next.swap || plan.ranges != next.ranges;
+  return plan.tile != next.tile || plan.swap != next.swap || plan.kSlices != next.kSlices;
 }
 
 /// The proposals of the family, without plans that equal those of more rows.
@@ -76,9 +76,9 @@ static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
   llvm::sort(bounds);
   std::vector<KernelPlan> plans;
   for (int64_t rows : llvm::reverse(bounds)) {
-    KernelPlan wish = planOfFamily(KernelFamily::TileProduct);
-    wish.maxRows = rows * (op.isGrouped() ? op.getNumGroups() : 1);
-    FailureOr<KernelPlan> plan = completePlan(op, wish, target);
+    KernelPlan partial = planOfFamily(KernelFamily::TileGemm);
+    partial.maxRows = rows * (op.isGrouped() ? op.getNumGroups() : 1);
+    FailureOr<KernelPlan> plan = completePlan(op, partial, target);
     if (failed(plan) || (rows != splitRows && !differs(*plan, next)))
       continue;
     plans.insert(plans.begin(), *plan);
@@ -88,22 +88,22 @@ static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
 }
 
 LogicalResult fp4::planRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
-                            const KernelPlan &wish, const hw::TargetModel &target) {
-  std::map<int64_t, KernelPlan> wishes;
+                            const KernelPlan &partial, const hw::TargetModel &target) {
+  std::map<int64_t, KernelPlan> partials;
   for (const KernelPlan &plan : rowPlansOn(op))
-    wishes.emplace(*plan.maxRows, plan);
+    partials.emplace(*plan.maxRows, plan);
   if (mayHaveRowPlans(op))
     for (const KernelPlan &plan : given) {
-      auto [place, isNew] = wishes.emplace(*plan.maxRows, plan);
+      auto [place, isNew] = partials.emplace(*plan.maxRows, plan);
       if (!isNew)
         place->second = place->second.orElse(plan);
     }
   std::vector<KernelPlan> plans;
-  if (wishes.empty() && wish == planOfFamily(wish.family) && mayHaveRowPlans(op))
+  if (partials.empty() && partial == planOfFamily(partial.family) && mayHaveRowPlans(op))
     plans = proposeRowPlans(op, target);
   else if (std::optional<int64_t> rows = splitRowsOf(op))
-    wishes.emplace(*rows, wish).first->second.maxRows = rows;
-  for (const auto &[rows, ofRows] : wishes) {
+    partials.emplace(*rows, partial).first->second.maxRows = rows;
+  for (const auto &[rows, ofRows] : partials) {
     FailureOr<KernelPlan> plan = completePlan(op, ofRows, target);
     if (failed(plan))
       return failure();

@@ -38,7 +38,7 @@ static constexpr int64_t kDepths[] = {1024, 1536, 2048, 4096, 7168, 8192, 14336}
 
 SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
                          std::function<double(const MatmulSize &)> cost) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.tile = tile;
   return {plan, std::move(cost)};
 }
@@ -47,10 +47,10 @@ static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &
                                       const hw::TargetModel &target) {
   if (op.hasF32Scales())
     return target.hasTcgen05 ? laneTiles(target) : promotedTiles(op, target);
-  if (isWeightProduct(op))
+  if (isWeightGemm(op))
     return weightTiles(op, target);
   if (target.hasTcgen05)
-    return productTiles(op, size, target);
+    return gemmTiles(op, size, target);
   return target.hasMmaBlockScale ? warpTiles(op, target) : convertedTiles(op, target);
 }
 
@@ -99,7 +99,7 @@ static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_
 static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
                              const hw::TargetModel &target) {
   constexpr int64_t deep = 4096;
-  int64_t workers = std::max<int64_t>(1, target.multiprocessors / (tile.plan.pair ? 2 : 1));
+  int64_t workers = std::max<int64_t>(1, target.sms / (tile.plan.pair ? 2 : 1));
   auto cost = [&](int64_t waves, int64_t k) {
     return tile.cost(wavesOf(base, tile.plan, workers, waves, k));
   };
@@ -194,12 +194,12 @@ static void setCosts(std::vector<Candidate> &chosen) {
                                whole(candidate.kTile)};
 }
 
-/// Completes each of the partial plans `wishes`.
+/// Completes each of the partial plans `partials`.
 static FailureOr<SmallVector<Attribute>>
-complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> wishes, const hw::TargetModel &target) {
+complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> partials, const hw::TargetModel &target) {
   SmallVector<Attribute> plans;
-  for (const KernelPlan &wish : wishes) {
-    FailureOr<KernelPlan> plan = completePlan(op, wish, target);
+  for (const KernelPlan &partial : partials) {
+    FailureOr<KernelPlan> plan = completePlan(op, partial, target);
     if (failed(plan))
       return failure();
     plans.push_back(PlanAttr::get(op.getContext(), *plan));
@@ -210,10 +210,10 @@ complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> wishes, const hw::TargetMo
 /// Completes the plans of the list on `op`.
 static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
                                   const hw::TargetModel &target) {
-  std::vector<KernelPlan> wishes;
+  std::vector<KernelPlan> partials;
   for (auto given : list.getAsRange<PlanAttr>())
-    wishes.push_back(given.getPlan());
-  FailureOr<SmallVector<Attribute>> plans = complete(op, wishes, target);
+    partials.push_back(given.getPlan());
+  FailureOr<SmallVector<Attribute>> plans = complete(op, partials, target);
   if (failed(plans))
     return failure();
   op->setAttr(Fp4Dialect::kSizePlansAttr, ArrayAttr::get(op.getContext(), *plans));
@@ -223,7 +223,7 @@ static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
 LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kSizePlansAttr))
     return completeList(op, list, target);
-  MatmulSize base = sizeOfProduct(op, planOfFamily(KernelFamily::TileProduct));
+  MatmulSize base = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   std::vector<Candidate> all;
   for (const SizedTile &tile : tilesOf(op, base, target))
     all.push_back(candidateOf(tile, base, target));
@@ -231,12 +231,12 @@ LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &targ
   if (!all.empty())
     chosen = chooseFew(all, commonSizes(op, base));
   if (chosen.size() < 2)
-    return planRows(op, /*given=*/{}, planOfFamily(KernelFamily::TileProduct), target);
+    return planRows(op, /*given=*/{}, planOfFamily(KernelFamily::TileGemm), target);
   setCosts(chosen);
-  std::vector<KernelPlan> wishes;
+  std::vector<KernelPlan> partials;
   for (const Candidate &candidate : chosen)
-    wishes.push_back(candidate.plan);
-  FailureOr<SmallVector<Attribute>> plans = complete(op, wishes, target);
+    partials.push_back(candidate.plan);
+  FailureOr<SmallVector<Attribute>> plans = complete(op, partials, target);
   if (failed(plans))
     return failure();
   op->setAttr(Fp4Dialect::kPlanAttr, plans->front());

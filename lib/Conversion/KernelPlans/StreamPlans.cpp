@@ -3,7 +3,7 @@
 // The numbers of stream_blocks are those of hand-written kernels, which were fastest on an H200
 // with 16 elements per thread, or with two scale blocks if each is transformed. With two scale
 // blocks the tensor's scale costs half per element: 16.3 instead of 17.4 instructions. Scale blocks
-// with two candidate scales are also faster in this way, on an H200. notebook/Quantizers.md has
+// with two candidate scales are also faster in this way, on an H200. notebook/quantizers.md has
 // measurements of the compiler's own kernels.
 //
 //===----------------------------------------------------------------------===//
@@ -87,7 +87,7 @@ static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
   if (!amaxOfKernel(op) || op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
     return false;
   auto type = cast<RankedTensorType>(op.getInput().getType());
-  int64_t grid = target.multiprocessors * kAmaxResident * kAmaxEighths / 8;
+  int64_t grid = target.sms * kAmaxCtasPerSm * kAmaxEighths / 8;
   int64_t most = grid * kAmaxThreads * kAmaxBlocksPerThread;
   return !type.hasStaticShape() || type.getNumElements() <= most * op.getBlockSize();
 }
@@ -96,7 +96,7 @@ static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::Tar
   KernelPlan plan = planOfFamily(StreamBlocks);
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     if (endsInCache(quantize, target))
-      plan.order = BlockOrder::Descending;
+      plan.order = CtaOrder::Descending;
     if (keepsItsAmax(quantize, target))
       plan.amax = AmaxKernel::Same;
   }
@@ -118,7 +118,7 @@ static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
            "to need it, without groups, transforms or f32 scales";
     return diag;
   }
-  return checkThreads(op, *plan.threads, plan.resident.value_or(1), target);
+  return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
 constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, checkBlocks};
@@ -149,11 +149,11 @@ static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
   KernelPlan plan = planOfFamily(TileQuantize);
   plan.threads = kTileQuantizeThreads;
   if (endsInCache(op, target))
-    plan.order = BlockOrder::Descending;
+    plan.order = CtaOrder::Descending;
   if (adaptive || longSteps || prologueOf(op.getInput()))
-    plan.resident = 2;
+    plan.ctasPerSm = 2;
   else
-    plan.resident = isPlain && isBF16 ? target.tileQuantizeBlocks : 3;
+    plan.ctasPerSm = isPlain && isBF16 ? target.tileQuantizeBlocks : 3;
   return plan;
 }
 
@@ -161,7 +161,7 @@ static LogicalResult checkTiles(Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   if (*plan.threads != kTileQuantizeThreads)
     return misfit(op, "threads", "are 256", Twine(*plan.threads));
-  return checkThreads(op, *plan.threads, *plan.resident, target);
+  return checkThreads(op, *plan.threads, *plan.ctasPerSm, target);
 }
 
 constexpr FamilyRules fp4::kTileQuantizeRules = {requireTiles, proposeTiles, checkTiles};
@@ -193,7 +193,7 @@ static std::optional<int64_t> movedBytes(linalg::GenericOp op) {
 
 /// Threads of a CTA. CTAs of 128 threads take turns sooner. More warps fit beside each other if
 /// functions need registers, and the last CTAs of a small tensor end earlier; large tensors without
-/// functions are faster by CTAs of 256 (notebook/Quantizers.md).
+/// functions are faster by CTAs of 256 (notebook/quantizers.md).
 static int64_t threadsOfElements(linalg::GenericOp op) {
   constexpr int64_t few = 24 << 20; // an H200: 16 MiB 5 % faster by 128, 32 MiB 1 % slower
   bool isSmall = movedBytes(op).value_or(few) < few;

@@ -83,10 +83,10 @@ static KernelPlan proposeTransform(Operation *op, const KernelPlan &,
   KernelPlan plan = planOfFamily(KernelFamily::TileTransform);
   plan.tile = {kTransformTileM, kTransformTileK};
   // Quantizing takes longer than four warps can hide, and eight do.
-  plan.resident = 2;
+  plan.ctasPerSm = 2;
   plan.strip = chooseStripTiles(llvm::divideCeil(input.getDimSize(0), kTransformTileM),
                                 llvm::divideCeil(input.getDimSize(1), kTransformTileK),
-                                *plan.resident * target.multiprocessors);
+                                *plan.ctasPerSm * target.sms);
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = tensorMemoryRoles(op->getContext());
   return plan;
@@ -109,11 +109,11 @@ static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
     return failure();
   int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
   int64_t most = target.registersPerSM / (threads * llvm::alignTo(kTransformRegisters, 8));
-  if (*plan.resident > most)
-    return misfit(op, "resident",
+  if (*plan.ctasPerSm > most)
+    return misfit(op, "ctas_per_sm",
                   "is at most " + Twine(most) + " for " + Twine(threads) + " threads of " +
                       Twine(kTransformRegisters) + " registers",
-                  Twine(*plan.resident));
+                  Twine(*plan.ctasPerSm));
   return success();
 }
 

@@ -46,8 +46,8 @@ static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
 /// for fewer stages, and so has tensor memory if a stage has deep tiles of the weights of two
 /// GEMMs.
 static int32_t groupsOf(int64_t rows, int64_t depth, const MatmulSize &size) {
-  constexpr int64_t fewRows = 128;
-  return size.products * rows <= fewRows && size.products * depth <= kTileK ? 4 : 2;
+  constexpr int64_t smallM = 128;
+  return size.products * rows <= smallM && size.products * depth <= kTileK ? 4 : 2;
 }
 
 /// Cycles of the converting warpgroups from one k tile to the next, as the simulator predicts them
@@ -62,9 +62,9 @@ static bool fitsTensorMemory(int64_t rows, const MatmulSize &size) {
 }
 
 static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  const hw::ProductRates &rates = *target.product;
+  const hw::MmaRates &rates = *target.product;
   int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
-  auto waves = double(llvm::divideCeil(tiles, target.multiprocessors));
+  auto waves = double(llvm::divideCeil(tiles, target.sms));
   // The tensor core multiplies a quarter as many elements of 16 bits as of 4 in a cycle; a
   // multiply-add is two operations.
   auto products = double(size.products);
@@ -72,7 +72,7 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
                                               double(2 * rows * kTileK), target);
   double weightBytes = products * double(kTileN * kTileK) * (0.5 + 1.0 / double(size.block));
   double floatBytes = double(2 * std::min(size.m, rows) * kTileK);
-  int64_t active = std::min<int64_t>(tiles, target.multiprocessors);
+  int64_t active = std::min<int64_t>(tiles, target.sms);
   double feed = (weightBytes + floatBytes) / feedBytesPerCycle(active, target);
   auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
   double cycles = deep * std::max({multiply, feed, products * kConvertCycles}) + rates.fillCycles +
@@ -87,8 +87,7 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
 std::vector<SizedTile> fp4::weightLaneTiles(BlockScaledMatmulOp product,
                                             const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
-  int64_t depth =
-      depthOf(product, sizeOfProduct(product, planOfFamily(KernelFamily::TileProduct)).k);
+  int64_t depth = depthOf(product, sizeOfGemm(product, planOfFamily(KernelFamily::TileGemm)).k);
   for (int64_t m : kTileMs)
     tiles.push_back(sizedTile({m, kTileN, depth},
                               [=](const MatmulSize &size) { return cyclesOf(size, m, target); }));
@@ -96,10 +95,10 @@ std::vector<SizedTile> fp4::weightLaneTiles(BlockScaledMatmulOp product,
 }
 
 /// The best tile; of equals, the smallest.
-static int64_t chooseRows(const KernelPlan &wish, const MatmulSize &size,
+static int64_t chooseRows(const KernelPlan &partial, const MatmulSize &size,
                           const hw::TargetModel &target) {
-  if (wish.tile[0])
-    return wish.tile[0];
+  if (partial.tile[0])
+    return partial.tile[0];
   return *llvm::min_element(kTileMs, [&](int64_t x, int64_t y) {
     bool fits = fitsTensorMemory(x, size), otherFits = fitsTensorMemory(y, size);
     return fits == otherFits ? cyclesOf(size, x, target) < cyclesOf(size, y, target) : fits;
@@ -109,7 +108,7 @@ static int64_t chooseRows(const KernelPlan &wish, const MatmulSize &size,
 static void explain(Operation *op, const MatmulSize &size, int64_t rows,
                     const hw::TargetModel &target) {
   double clock = target.product->gigahertz;
-  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
+  auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
   remark::passed(op->getLoc(), name)
       << llvm::formatv("tiles of {0}x{1} by one CTA, predicted {2:f2} us at {3:f3} GHz", rows,
                        kTileN, cyclesOf(size, rows, target) / clock / 1000, clock)
@@ -119,35 +118,35 @@ static void explain(Operation *op, const MatmulSize &size, int64_t rows,
 /// Returns true when a cluster may reduce the split-K ranges: if shared memory fits the sums that
 /// its CTAs send beside several stages, and if the clusters find as many places at a time as CTAs
 /// would.
-static bool mayJoin(const KernelPlan &wish, const MatmulSize &size, int64_t rows,
-                    const hw::TargetModel &target) {
+static bool mayReduce(const KernelPlan &partial, const MatmulSize &size, int64_t rows,
+                      const hw::TargetModel &target) {
   constexpr int64_t mostRows = 64;
-  if (wish.join || wish.cluster[0] || size.splits < 2 || rows > mostRows ||
-      size.splits > int64_t(target.maxClusterSize) || requestsWork(wish.schedule))
-    return wish.join == RangeJoin::Cluster;
-  ProductTile tile{/*pair=*/false, rows, size.splits, 1, /*swap=*/true};
+  if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
+      size.splits > int64_t(target.maxClusterSize) || requestsWork(partial.schedule))
+    return partial.reduction == ReductionPlace::Cluster;
+  GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*swap=*/true};
   int64_t blocks = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) *
                    size.splits;
-  return llvm::divideCeil(blocks, productWorkers(tile, target)) <=
-         llvm::divideCeil(blocks, int64_t(target.multiprocessors));
+  return llvm::divideCeil(blocks, gemmWorkers(tile, target)) <=
+         llvm::divideCeil(blocks, int64_t(target.sms));
 }
 
-KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &partial, const MatmulSize &size,
                                    const hw::TargetModel &target) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  int64_t rows = chooseRows(wish, size, target);
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
+  int64_t rows = chooseRows(partial, size, target);
   if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
     explain(op, size, rows, target);
   plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
-  ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
-  plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
+  GemmTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
+  plan.schedule = rasterOfGemm(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
   plan.roles = weightLaneRoles(
       op->getContext(),
-      inTurn ? groupsOf(rows, wish.tile[2] ? wish.tile[2] : plan.tile[2], size) : 1);
-  plan.resident = 1;
-  if (mayJoin(wish, size, rows, target)) {
-    plan.join = RangeJoin::Cluster;
+      inTurn ? groupsOf(rows, partial.tile[2] ? partial.tile[2] : plan.tile[2], size) : 1);
+  plan.ctasPerSm = 1;
+  if (mayReduce(partial, size, rows, target)) {
+    plan.reduction = ReductionPlace::Cluster;
     plan.cluster = {size.splits, 1};
   }
   return plan;
@@ -192,7 +191,7 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   }
   auto [m, n, k] = plan.tile;
   SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
-  if (!fitsTensorMemory(m, sizeOfProduct(cast<BlockScaledMatmulOp>(op), plan)))
+  if (!fitsTensorMemory(m, sizeOfGemm(cast<BlockScaledMatmulOp>(op), plan)))
     return misfit(op, "tile", "has up to 128 rows in a dual GEMM", Twine(m));
   if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return misfit(op, "tile",
@@ -205,9 +204,9 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   if (plan.store == ResultStore::Tma)
     return misfit(op, "store", "is left out for a lhs without scales on " + StringRef(target.name),
                   "tma");
-  bool joins = plan.join == RangeJoin::Cluster;
-  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/joins)) ||
-      (joins && failed(checkClusterJoin(op, plan, target))))
+  bool joins = plan.reduction == ReductionPlace::Cluster;
+  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/joins)) ||
+      (joins && failed(checkClusterReduction(op, plan, target))))
     return failure();
   using enum pipe::Engine;
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules)))

@@ -34,7 +34,7 @@ int64_t fastestRows(llvm::ArrayRef<int64_t> tiles, int64_t most, const MatmulSiz
 
 /// The tile of a GEMM beside e4m3 whose sums stay in the tensor core: the smallest that has all
 /// rows; for more than 128 rows, the one of 128 or 256 whose waves are faster.
-std::array<int64_t, 3> chooseFastTile(const KernelPlan &wish, const MatmulSize &size,
+std::array<int64_t, 3> chooseFastTile(const KernelPlan &partial, const MatmulSize &size,
                                       const hw::TargetModel &target);
 
 } // namespace fp4

@@ -208,7 +208,7 @@ LogicalResult convertContraction(linalg::GenericOp op) {
     return failure();
   auto type = typeOf(last->getResult(0));
   const unsigned counts[] = {batches, contraction->lhs.ownLoops, contraction->rhs.ownLoops};
-  FailureOr<Value> product = ingress::convertProduct(
+  FailureOr<Value> product = ingress::convertMatmul(
       b, op, {*lhs, *rhs, scaling ? scaling->alpha : Value(), collapsedType(type, counts)});
   if (failed(product))
     return failure();

@@ -82,7 +82,7 @@ struct Counter {
   /// The iterations at which a wait happens, from the counter on: 0 or what await_release adds.
   SmallVector<int64_t> offsets(pipe::ChannelOp channel, const KernelState &state) const {
     SmallVector<int64_t> all = {0};
-    if (state.countedProducts.contains(channel))
+    if (state.countedMmas.contains(channel))
       return all;
     for (Value value : values)
       for (Operation *user : value.getUsers())
@@ -322,13 +322,13 @@ static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
 /// the division before they begin. Among GEMMs that convert both operands, only small-M ones have
 /// registers for what a loop would carry.
 static bool decodes(pipe::RoleRegionOp region) {
-  constexpr int64_t fewRows = 64;
+  constexpr int64_t smallM = 64;
   return region
       .walk([](Operation *op) {
         auto product = dyn_cast<pipe::MmaConvertedOp>(op);
         auto conversion = dyn_cast<pipe::ConvertTileOp>(op);
-        bool isOfFew = (product && product.getB().getType().getRows() <= fewRows) ||
-                       (conversion && conversion.getSource().getType().getRows() <= fewRows);
+        bool isOfFew = (product && product.getB().getType().getRows() <= smallM) ||
+                       (conversion && conversion.getSource().getType().getRows() <= smallM);
         return isOfFew || isa<pipe::MmaPrepackedOp>(op) ? WalkResult::interrupt()
                                                         : WalkResult::advance();
       })

@@ -132,8 +132,8 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
     if (failed(channel))
       return failure();
     Location loc = op.getLoc();
-    if (state.countedProducts.contains(*channel)) {
-      fp4::countProducts(rewriter, op, adaptor.getChannel(), adaptor.getIteration(), state);
+    if (state.countedMmas.contains(*channel)) {
+      fp4::countMmas(rewriter, op, adaptor.getChannel(), adaptor.getIteration(), state);
       rewriter.eraseOp(op);
       return success();
     }
@@ -327,7 +327,7 @@ static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
 
 /// The last MMA before `release` in its basic block, if all reads of tiles of its channel come
 /// before that MMA; else null.
-static fp4::pipe::MmaFragmentOp productBehindReads(fp4::pipe::ConsumerReleaseOp release) {
+static fp4::pipe::MmaFragmentOp mmaBehindReads(fp4::pipe::ConsumerReleaseOp release) {
   Operation *op = release->getPrevNode();
   while (op && !isa<fp4::pipe::MmaFragmentOp>(op))
     op = op->getPrevNode();
@@ -354,8 +354,8 @@ static bool followsFencedCommit(fp4::pipe::ConsumerReleaseOp release) {
 void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::ConsumerReleaseOp release) {
     if (areReadBy(release,
-                  llvm::IsaPred<pipe::HoldWeightsOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
-                                pipe::MmaHeldOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
+                  llvm::IsaPred<pipe::LoadResidentOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
+                                pipe::MmaResidentOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
     if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
       state.alignedReleases.insert(release);
@@ -365,8 +365,8 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
       state.warpReleases.insert(release);
     if (followsFencedCommit(release))
       state.fencedReleases.insert(release);
-    if (auto product = productBehindReads(release)) {
-      state.fencingProducts.insert(product);
+    if (auto product = mmaBehindReads(release)) {
+      state.fencingMmas.insert(product);
       state.fencedReleases.insert(release);
     }
   });

@@ -83,8 +83,8 @@ static void emitRemoteArrival(OpBuilder &b, Location loc, Value barrier, Value r
                                  /*count=*/Value(), NVVM::MemScopeKind::CLUSTER, relaxed);
 }
 
-void fp4::arriveAtBlocks(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
-                         ValueRange ranks, bool isFenced) {
+void fp4::arriveAtCtas(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
+                       ValueRange ranks, bool isFenced) {
   bool fenced = hasRestrictedFences(state);
   if (fenced && !isFenced)
     NVVM::FenceSyncRestrictOp::create(b, loc, NVVM::MemOrderKind::RELEASE);
@@ -120,14 +120,14 @@ static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4:
 void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &state,
                          Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
-  arriveAtBlocks(b, loc, state, barrier, Value(hw::pairLeader(rankOf(b, state))));
+  arriveAtCtas(b, loc, state, barrier, Value(hw::pairLeader(rankOf(b, state))));
 }
 
 void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState &state,
                             const pipe::ChannelSharing &sharing, Value barrier, bool isFenced) {
   ImplicitLocOpBuilder b(loc, builder);
   SmallVector<fp4::Int32> ranks = producerRanks(b, state, sharing);
-  arriveAtBlocks(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()), isFenced);
+  arriveAtCtas(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()), isFenced);
 }
 
 void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {

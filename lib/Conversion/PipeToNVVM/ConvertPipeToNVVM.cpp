@@ -11,7 +11,7 @@
 #include "BufferLines.h"
 #include "LanePromotion.h"
 #include "Lowering.h"
-#include "WarpProducts.h"
+#include "WarpMmas.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -67,7 +67,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
                 bool asks = work.getSchedule().getRingDepth() > 0;
                 return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
               })
-              .Case([](fp4::pipe::ClusterJoinOpInterface op) { return op.getJoinPlace().has_value(); })
+              .Case([](fp4::pipe::ClusterReductionOpInterface op) {
+                return op.getReductionPlace().has_value();
+              })
               .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
@@ -158,18 +160,18 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateRolePatterns(converter, patterns, state);
     fp4::populateChannelPatterns(converter, patterns, state);
     fp4::populateLoadPatterns(converter, patterns, state);
-    fp4::populateTailPatterns(converter, patterns, state);
+    fp4::populateResiduePatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateElementPatterns(converter, patterns, state);
     fp4::populatePrepackedPatterns(converter, patterns, state);
     fp4::populatePrepackedBytePatterns(converter, patterns, state);
-    fp4::populateHeldBytePatterns(converter, patterns, state);
+    fp4::populateResidentBytePatterns(converter, patterns, state);
     fp4::populatePrepackedFewPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
     fp4::populateLanePromotionPatterns(converter, patterns, state);
     fp4::populateWeightLanePatterns(converter, patterns, state);
-    fp4::populateWarpProductPatterns(converter, patterns, state);
+    fp4::populateWarpMmaPatterns(converter, patterns, state);
     fp4::populateGatherPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateWorkPatterns(converter, patterns, state);
@@ -177,9 +179,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateResultPatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);
     fp4::populateClearRowsPatterns(converter, patterns, state);
-    fp4::populateJoinPatterns(converter, patterns, state);
-    fp4::populateJoinFragmentPatterns(converter, patterns, state);
-    fp4::populateJoinLanesPatterns(converter, patterns, state);
+    fp4::populateCountPartialPatterns(converter, patterns, state);
+    fp4::populateReduceFragmentPatterns(converter, patterns, state);
+    fp4::populateReduceTmemPatterns(converter, patterns, state);
   }
 
   static bool promotes(gpu::GPUFuncOp kernel) {

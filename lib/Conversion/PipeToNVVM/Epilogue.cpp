@@ -54,7 +54,7 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
 private:
   /// A thread waits before it uses what it reads, or does anything but arithmetic: in the meantime
   /// it converts what it has read before. Reads in front of a partial release need not wait for
-  /// each other, because the products of the next tile wait for all of them.
+  /// each other, because the MMAs of the next tile wait for all of them.
   static Operation *placeOfWait(fp4::pipe::ReadOp op) {
     Block *block = op->getBlock();
     llvm::SmallPtrSet<Operation *, 4> users;

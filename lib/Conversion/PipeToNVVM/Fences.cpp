@@ -29,7 +29,7 @@ static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
 /// Returns true when `op` becomes a wait that orders tcgen05 operations behind it.
 static bool isWait(Operation *op, const fp4::KernelState &state) {
   if (auto await = dyn_cast<AwaitReleaseOp>(op))
-    return !state.countedProducts.contains(await.getChannel().getDefiningOp());
+    return !state.countedMmas.contains(await.getChannel().getDefiningOp());
   if (!isa<ProducerAcquireOp, ConsumerWaitOp>(op))
     return false;
   auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();

@@ -1,10 +1,10 @@
 //===- FirstRows.cpp - Weights on their way before a kernel may read them -===//
 //
 // With PDL, a GEMM of prepacked weights begins while the kernel before it ends, and reads nothing
-// until that kernel has ended (OverlapLaunches.cpp). CTAs start as SMs become free, and memory has
+// until that kernel has ended (PdlLaunchesPass.cpp). CTAs start as SMs become free, and memory has
 // little to do meanwhile. So one thread of each CTA prefetches the bytes of the first stages into
 // the L2 cache alone. A prefetch is no read, and data that is written meanwhile is written to L2.
-// OverlapLaunches.cpp removes the prefetch from kernels that turn out not to wait.
+// PdlLaunchesPass.cpp removes the prefetch from kernels that turn out not to wait.
 //
 // The place of these rows follows from the loops around the load: its row, with the first value of
 // each loop.
@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fp4;
 
 /// Stages that are prefetched. With all stages, or twice as many, small-M GEMMs take longer than
-/// with none (notebook/WeightLimits.md).
+/// with none (notebook/weight-limits.md).
 static constexpr int64_t kStages = 2;
 
 namespace {

@@ -39,7 +39,7 @@ static bool isFollowedByAwait(ConsumerWaitOp wait) {
   return false;
 }
 
-static bool countsProducts(ChannelOp channel) {
+static bool countsMmas(ChannelOp channel) {
   size_t waits = 0, awaits = 0;
   for (Operation *user : channel->getUsers()) {
     awaits += isa<AwaitReleaseOp>(user);
@@ -54,20 +54,20 @@ static bool countsProducts(ChannelOp channel) {
 
 void fp4::foldAwaits(gpu::GPUFuncOp kernel, KernelState &state) {
   for (auto channel : kernel.getOps<ChannelOp>())
-    if (channel.isPipelined() && countsProducts(channel))
-      state.countedProducts.insert(channel);
+    if (channel.isPipelined() && countsMmas(channel))
+      state.countedMmas.insert(channel);
 }
 
 void fp4::arriveForFirstStage(OpBuilder &b, ChannelOp channel, const KernelState &state) {
-  if (!state.countedProducts.contains(channel))
+  if (!state.countedMmas.contains(channel))
     return;
   Location loc = channel.getLoc();
   Value barrier = offsetPointer(b, loc, state.sharedBase, *channel.getBarriers());
   NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
 }
 
-void fp4::countProducts(OpBuilder &b, AwaitReleaseOp await, Value barriers, Value iteration,
-                        const KernelState &state) {
+void fp4::countMmas(OpBuilder &b, AwaitReleaseOp await, Value barriers, Value iteration,
+                    const KernelState &state) {
   Location loc = await.getLoc();
   auto channel = await.getChannel().getDefiningOp<ChannelOp>();
   Value stage;

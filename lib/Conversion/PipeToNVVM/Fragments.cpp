@@ -209,7 +209,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
         op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
     if (multipliesByWarps(*state.target))
       return multiplyByWarps(b, rewriter, op, adaptor, halves, part);
-    WarpgroupProduct product = productOf(b, op, adaptor);
+    WarpgroupMma product = mmaOf(b, op, adaptor);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
     // Groups are converted while the tensor core multiplies the groups before.
@@ -222,8 +222,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       for (int64_t i = group; i < group + groups; ++i)
         llvm::append_range(product.a, convertGroup(b, op, halves, part, i));
       product.bOffsets = instructionOffsets(op.getB().getType(), 2 * group, 2 * groups);
-      product.pending = group + groups < kGroups || state.continuedProducts.contains(op) ||
-                        state.loopedProducts.contains(op);
+      product.pending = group + groups < kGroups || state.continuedMmas.contains(op) ||
+                        state.loopedMmas.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
       // Orders the reads of A before loads that follow, while the tensor core is busy.
       if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
@@ -231,8 +231,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     }
     storeElements(b, adaptor.getAccumulator(), sums);
-    if (state.loopedProducts.contains(op))
-      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    if (state.loopedMmas.contains(op))
+      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
   }
@@ -348,9 +348,8 @@ private:
     return success();
   }
 
-  static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
-                                    OpAdaptor adaptor) {
-    WarpgroupProduct product;
+  static WarpgroupMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor) {
+    WarpgroupMma product;
     product.element = op.getB().getType().getElementType();
     product.columns = std::min(op.getB().getType().getRows(), kInstructionColumns);
     product.accumulate = adaptor.getAccumulate();
@@ -479,11 +478,11 @@ template <typename Product> static void findContinued(gpu::GPUFuncOp kernel, Ker
           return isa<Product>(user) && user->getBlock() == op->getBlock() &&
                  op->isBeforeInBlock(user);
         }))
-      state.continuedProducts.insert(op);
+      state.continuedMmas.insert(op);
   });
 }
 
-void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
+void fp4::findContinuedMmas(gpu::GPUFuncOp kernel, KernelState &state) {
   findContinued<pipe::MmaConvertedOp>(kernel, state);
   findContinued<pipe::MmaPrepackedOp>(kernel, state);
 }

@@ -64,9 +64,9 @@ llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
                                                mlir::Value accumulate, bool isFirst);
 
 /// Completes the sums behind the loop over a `product` that goes on between iterations
-/// (KernelState::loopedProducts).
-void finishProductLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
-                       pipe::FragmentType type);
+/// (KernelState::loopedMmas).
+void finishMmaLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
+                   pipe::FragmentType type);
 
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;

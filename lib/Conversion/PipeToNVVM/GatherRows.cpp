@@ -11,7 +11,7 @@
 #include "Scalars.h"
 #include "SmallBuilders.h"
 #include "TileLines.h"
-#include "WarpProducts.h"
+#include "WarpMmas.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/ISA/FragmentLayout.h"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kLanes = 32, kWarpRows = 16;
 /// The barrier of the role. Barrier 0 is the CTA's, and those from 1 on are those of its warpgroups
-/// (FragmentElements.cpp). Barrier 15, the last one, is that of Tails.cpp.
+/// (FragmentElements.cpp). Barrier 15, the last one, is that of ResiduePatterns.cpp.
 constexpr int64_t kGatherBarrier = 14;
 /// Bytes of one access to shared memory, and of the lines of all rows.
 constexpr int64_t kAccessBytes = 16, kPanelBytes = pipe::GatherRowsOp::kRows * kLineBytes;

@@ -56,10 +56,10 @@ private:
   }
 };
 
-struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
+struct LowerCountPartial : fp4::PipePattern<fp4::pipe::CountPartialOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::JoinOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::CountPartialOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
@@ -113,7 +113,8 @@ struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {
 
 } // namespace
 
-void fp4::populateJoinPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
-                               const KernelState &state) {
-  patterns.add<LowerJoin, LowerFetch, LowerLoadEntry>(converter, patterns.getContext(), state);
+void fp4::populateCountPartialPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                       const KernelState &state) {
+  patterns.add<LowerCountPartial, LowerFetch, LowerLoadEntry>(converter, patterns.getContext(),
+                                                              state);
 }

@@ -3,7 +3,7 @@
 // Both kinds of copies write shared memory through the async proxy and complete bytes on the full
 // barrier of their stage; the loading thread has announced the sum with pipe.expect_tx. A TMA load
 // always completes the bytes of its whole box, also where it fills zeros. Through the residue of a
-// map (Tails.cpp) the box has fewer rows.
+// map (ResiduePatterns.cpp) the box has fewer rows.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"

@@ -32,7 +32,7 @@ namespace fp4 {
 enum : unsigned { kGlobalSpace = 1, kSharedSpace = 3, kTmemSpace = 6, kClusterSpace = 7 };
 
 /// Sizes of a reduction in a cluster, as its role and its kernel around it give them.
-struct JoinSizes {
+struct ReductionSizes {
   int64_t pieceBytes; ///< bytes of a piece of one CTA
   int64_t barriers;   ///< their place in shared memory
   int64_t adding;     ///< CTAs that add pieces
@@ -65,20 +65,20 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> unawaited;   ///< channels whose releases nobody awaits
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
-  llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
-  llvm::SmallPtrSet<mlir::Operation *, 4> replacingProducts;  ///< see describePromotion
+  llvm::SmallPtrSet<mlir::Operation *, 4> continuedMmas;  ///< see findContinuedMmas
+  llvm::SmallPtrSet<mlir::Operation *, 4> replacingMmas;  ///< see describePromotion
   /// Promotions of sums that a replacing MMA overwrites, and the last of a tile.
   llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions;
   /// MMAs that begin with their key.
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextProducts;
-  llvm::SmallPtrSet<mlir::Operation *, 4> begunProducts;             ///< the values of nextProducts
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextMmas;
+  llvm::SmallPtrSet<mlir::Operation *, 4> begunMmas; ///< the values of nextMmas
   /// Registers of a thread for fragments, and for scales of their sums that are loaded four scale
   /// blocks early.
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
-  llvm::SmallPtrSet<mlir::Operation *, 4> loopedProducts;    ///< see deferReleases
+  llvm::SmallPtrSet<mlir::Operation *, 4> loopedMmas;     ///< see deferReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   /// MMAs that have the fence (see findFencedReleases).
-  llvm::SmallPtrSet<mlir::Operation *, 4> fencingProducts;
+  llvm::SmallPtrSet<mlir::Operation *, 4> fencingMmas;
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< see findFencedReleases
   /// Releases of which each warp is complete (see findFencedReleases).
   llvm::SmallPtrSet<mlir::Operation *, 4> alignedReleases;
@@ -89,7 +89,7 @@ struct KernelState {
   bool hasSizes = false;    ///< sizes or groups of a call, and roles that set their registers
   bool hidesPlaces = false; ///< like hasSizes, unless promotion needs places in both loops
   bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
-  llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
+  llvm::DenseMap<mlir::Operation *, ReductionSizes> joins;
   /// The role around each op that an engine executes, that uses a channel, or that takes work.
   /// Roles may be lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
@@ -98,7 +98,7 @@ struct KernelState {
   /// Carried stages by the value of a counter and the addend; see carryStages.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
   llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
-  llvm::SmallPtrSet<mlir::Operation *, 4> countedProducts; ///< channels; see foldAwaits
+  llvm::SmallPtrSet<mlir::Operation *, 4> countedMmas;  ///< channels; see foldAwaits
   /// Channels out of whose stages a warp of its own copies scales; see splitScaleWarps.
   llvm::SmallPtrSet<mlir::Operation *, 4> copiedAhead;
   int64_t allCopied = 0; ///< place of the barrier at which that warp waits in the end
@@ -132,8 +132,8 @@ void populateChannelPatterns(const mlir::TypeConverter &, mlir::RewritePatternSe
                              const KernelState &);
 void populateLoadPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
-void populateTailPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                          const KernelState &);
+void populateResiduePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                             const KernelState &);
 void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
@@ -144,8 +144,8 @@ void populatePrepackedPatterns(const mlir::TypeConverter &, mlir::RewritePattern
                                const KernelState &);
 void populatePrepackedBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                    const KernelState &);
-void populateHeldBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                              const KernelState &);
+void populateResidentBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                  const KernelState &);
 void populatePrepackedFewPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                    const KernelState &);
 void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
@@ -158,14 +158,14 @@ void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatte
                                  const KernelState &);
 void populateClearRowsPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                const KernelState &);
-void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                          const KernelState &);
+void populateCountPartialPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                  const KernelState &);
 void populateWorkPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
-void populateJoinFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                                  const KernelState &);
-void populateJoinLanesPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                               const KernelState &);
+void populateReduceFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                    const KernelState &);
+void populateReduceTmemPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
@@ -206,8 +206,8 @@ void foldAwaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 void arriveForFirstStage(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelState &state);
 
 /// Lowers `await`, whose channel counts MMAs: those issued up to now arrive at the next stage.
-void countProducts(mlir::OpBuilder &, pipe::AwaitReleaseOp await, mlir::Value barriers,
-                   mlir::Value iteration, const KernelState &state);
+void countMmas(mlir::OpBuilder &, pipe::AwaitReleaseOp await, mlir::Value barriers,
+               mlir::Value iteration, const KernelState &state);
 
 /// The stage and phase of the iteration after `at`.
 CarriedStage nextStage(mlir::OpBuilder &, mlir::Location, const CarriedStage &at, int64_t depth);
@@ -225,7 +225,7 @@ void findPartlyReleased(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the MMAs behind which another MMA of the same B follows and waits for both.
-void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+void findContinuedMmas(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// The tensor core goes on between the iterations of a loop over the stages of a channel that is as
 /// deep as three: an iteration releases the stage of the one before, whose MMAs its own have waited
 /// for, and the last stage is released behind the loop. Code that looks for releases comes later.
@@ -250,12 +250,13 @@ void initializeCopied(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelSt
 void initializeJoin(mlir::OpBuilder &, mlir::Location, mlir::Operation *join,
                     const KernelState &state);
 /// The loop over tiles that executes `join` in each turn; null where there is a loop in a loop.
-mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
+mlir::scf::ForOp loopOfReductions(mlir::Operation *join);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
-/// Clears the rows of tiles that loads through the residues of tensor maps leave out (Tails.cpp).
-void clearBehindTails(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+/// Clears the rows of tiles that loads through the residues of tensor maps leave out
+/// (ResiduePatterns.cpp).
+void clearBehindResidues(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 /// The map of a load: the residue map if fewer rows exist than the box has.
 mlir::Value mapOfLoad(mlir::OpBuilder &, pipe::LoadOp load, mlir::Value map, mlir::Value rows);
 /// Prefetches the weights of the first stages into the L2 cache (FirstRows.cpp).
@@ -390,8 +391,8 @@ bool hasRestrictedFences(const KernelState &);
 /// this thread did in the shared memory of its own CTA before, and no more if there are restricted
 /// fences. A restricted fence may stand before: then it `isFenced`, and later accesses are not
 /// seen.
-void arriveAtBlocks(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
-                    mlir::ValueRange ranks, bool isFenced = false);
+void arriveAtCtas(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
+                  mlir::ValueRange ranks, bool isFenced = false);
 /// Arrives from this thread at `barrier` of the leader, or of all producers that wait for its CTA.
 void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                     mlir::Value barrier);

@@ -36,7 +36,7 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (hasBytes(op) || takesWarpProducts(op))
+    if (hasBytes(op) || takesWarpMmas(op))
       return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
@@ -70,12 +70,12 @@ private:
     } else {
       multiplyBy(Powers::Any, thread);
     }
-    if (state.loopedProducts.contains(op))
-      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    if (state.loopedMmas.contains(op))
+      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
   }
 
   /// Tiles that are read before their conversion is chosen, so that loads do not wait behind the
-  /// choice. GEMMs of 128 columns have no registers for them (notebook/WeightLimits.md).
+  /// choice. GEMMs of 128 columns have no registers for them (notebook/weight-limits.md).
   static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
     constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
@@ -180,7 +180,7 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 /// Parts that the tensor core multiplies while the next one is converted. Each part has registers
 /// of its own, which an iteration of a loop writes again: two parts may run on if the iteration has
-/// four. With 16-bit floats, running on was slower (notebook/WeightProducts.md).
+/// four. With 16-bit floats, running on was slower (notebook/gemm-weights.md).
 static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
   constexpr int64_t fewest = 4;
   return op.getWithoutPowers() && count >= fewest ? 2 : 1;
@@ -191,7 +191,7 @@ void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                         WeightParts parts,
                         llvm::function_ref<SmallVector<Value>(int64_t)> convert) {
   pipe::SharedType type = op.getB().getType();
-  WarpgroupProduct product;
+  WarpgroupMma product;
   product.element = type.getElementType();
   product.columns = type.getRows();
   product.accumulate = adaptor.getAccumulate();
@@ -205,8 +205,8 @@ void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     product.a = convert(i);
     product.bOffsets = instructionOffsets(type, (parts.first + i) * parts.steps, parts.steps);
-    bool goesOn = i + 1 < parts.count || state.continuedProducts.contains(op) ||
-                  state.loopedProducts.contains(op);
+    bool goesOn =
+        i + 1 < parts.count || state.continuedMmas.contains(op) || state.loopedMmas.contains(op);
     product.pending = goesOn ? partsAhead(op, parts.count) : 0;
     sums = multiplyWarpgroup(b, sums, product);
     if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
@@ -304,16 +304,16 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 // MMAs that go on between iterations
 //===----------------------------------------------------------------------===//
 
-void fp4::finishProductLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragment,
-                            pipe::FragmentType type) {
+void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragment,
+                        pipe::FragmentType type) {
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());
   int64_t count = type.getElementsPerThread();
-  storeElements(b, fragment, waitForProducts(b, loadElements(b, fragment, 0, count)));
+  storeElements(b, fragment, waitForGemms(b, loadElements(b, fragment, 0, count)));
 }
 
 /// The MMAs of a loop over the stages of a channel, and the release of a stage behind them.
-struct ProductLoop {
+struct MmaLoop {
   scf::ForOp loop;
   SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
@@ -324,9 +324,9 @@ struct ProductLoop {
 };
 
 /// Adds `op`; returns false if it is no MMA that may go on.
-bool ProductLoop::add(Operation &op) {
+bool MmaLoop::add(Operation &op) {
   if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
-    if (product.getTiles() || takesWarpProducts(product) ||
+    if (product.getTiles() || takesWarpMmas(product) ||
         (hasBytes(product) && !product.getWithoutPowers()))
       return false;
     parts += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
@@ -347,11 +347,11 @@ bool ProductLoop::add(Operation &op) {
 /// that may not exist, never do. An iteration has several parts: the registers with the weights of
 /// one are written again while the tensor core reads those of another. GEMMs of 32 columns and more
 /// are faster that way, and those of 16 if there are many stages
-/// (notebook/WeightProducts.md).
-static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
+/// (notebook/gemm-weights.md).
+static std::optional<MmaLoop> findMmaLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
-  ProductLoop found;
+  MmaLoop found;
   found.loop = loop;
   for (Operation &op : *loop.getBody()) {
     if (found.add(op))
@@ -405,7 +405,7 @@ void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   if (multipliesByWarps(*state.target))
     return; // MMAs are complete when their instructions are
   kernel.walk([&](scf::ForOp loop) {
-    std::optional<ProductLoop> found = findProductLoop(loop);
+    std::optional<MmaLoop> found = findMmaLoop(loop);
     auto counter = found ? dyn_cast<BlockArgument>(found->release.getIteration()) : BlockArgument();
     if (!counter || counter.getOwner() != loop.getBody() || counter.getArgNumber() == 0)
       return;
@@ -422,7 +422,7 @@ void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
     releaseBefore(b, release, loop.getResult(counter.getArgNumber() - 1),
                   isAbove(loop.getUpperBound(), loop.getLowerBound()), state);
     release.erase();
-    state.loopedProducts.insert(found->products.begin(), found->products.end());
+    state.loopedMmas.insert(found->products.begin(), found->products.end());
   });
 }
 

@@ -39,8 +39,8 @@ struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
                        else
                          multiply(b, op, adaptor, first, count);
                      });
-    if (state.loopedProducts.contains(op))
-      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    if (state.loopedMmas.contains(op))
+      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
   }
@@ -71,10 +71,10 @@ private:
     SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
     pipe::SharedType type = op.getB().getType();
-    ByteProduct product{type.getRows(),
-                        bytes.convertTile(words[0].codes, words[0].rows),
-                        uniformDescriptor(b, adaptor.getB()),
-                        {}};
+    ByteMma product{type.getRows(),
+                    bytes.convertTile(words[0].codes, words[0].rows),
+                    uniformDescriptor(b, adaptor.getB()),
+                    {}};
     SmallVector<Value> acc =
         loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), first == 0);

@@ -1,7 +1,7 @@
 //===- PrepackedFew.cpp - MMAs of prepacked weights and few columns -------===//
 //
 // mma_prepacked with 8 columns. wgmma takes as long for 8 columns as for 32, and beside wgmma the
-// pipes that convert weights are slower by half (notebook/Time.md). mma.sync.m16n8k16 has the same
+// pipes that convert weights are slower by half (notebook/time.md). mma.sync.m16n8k16 has the same
 // fragments (WarpColumns.h).
 //
 // Everything is read before the first MMA; the code behind the reads needs the stage no more. With
@@ -31,7 +31,7 @@ struct Turn {
 
 /// Returns `op` and the MMAs behind it, of other sums, that take turns with it, so that fewer
 /// instructions wait for those before them. Tiles that may not exist are multiplied by themselves.
-SmallVector<pipe::MmaPrepackedOp> productsInTurns(pipe::MmaPrepackedOp op) {
+SmallVector<pipe::MmaPrepackedOp> mmasInTurns(pipe::MmaPrepackedOp op) {
   SmallVector<pipe::MmaPrepackedOp> products = {op};
   if (op.getTiles())
     return products;
@@ -53,9 +53,9 @@ struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!takesWarpProducts(op))
+    if (!takesWarpMmas(op))
       return failure();
-    SmallVector<pipe::MmaPrepackedOp> products = productsInTurns(op);
+    SmallVector<pipe::MmaPrepackedOp> products = mmasInTurns(op);
     rewriter.setInsertionPoint(products.back());
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(

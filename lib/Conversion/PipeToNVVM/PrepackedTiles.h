@@ -31,7 +31,7 @@ llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mli
 
 /// Returns true when `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and
 /// for any. With two conversions, GEMMs on targets with wgmma are faster
-/// (notebook/WeightLimits.md). Tiles that are multiplied one by one, because later ones may
+/// (notebook/weight-limits.md). Tiles that are multiplied one by one, because later ones may
 /// not exist, are left out.
 bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
 /// An i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
@@ -80,9 +80,9 @@ void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
                   llvm::ArrayRef<mlir::Value> rows, llvm::MutableArrayRef<mlir::Value> acc);
 
 /// Columns at which mma_prepacked takes mma.sync (PrepackedFew.cpp). With 16, mma.sync was slower
-/// than wgmma (notebook/WeightProducts.md).
+/// than wgmma (notebook/gemm-weights.md).
 inline constexpr int64_t kFewColumns = 8;
-inline bool takesWarpProducts(pipe::MmaPrepackedOp op) {
+inline bool takesWarpMmas(pipe::MmaPrepackedOp op) {
   return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;
 }
 

@@ -44,18 +44,18 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getSums().getType().getElementsPerThread();
-    if (state.begunProducts.contains(op)) {
-      if (state.fencingProducts.contains(op))
+    if (state.begunMmas.contains(op)) {
+      if (state.fencingMmas.contains(op))
         emitProxyFence(b, op.getLoc());
       SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
       storeElements(b, adaptor.getSums(), awaitSums(b, sums));
-    } else if (Operation *next = state.nextProducts.lookup(op)) {
+    } else if (Operation *next = state.nextMmas.lookup(op)) {
       multiplyWithNext(b, op, adaptor, cast<pipe::MmaFragmentOp>(next), rewriter);
     } else {
-      SharedProduct product = productOf(b, op, adaptor.getA(), adaptor.getB());
-      if (state.replacingProducts.contains(op))
+      SharedMma product = mmaOf(b, op, adaptor.getA(), adaptor.getB());
+      if (state.replacingMmas.contains(op))
         product.before = loadElements(b, adaptor.getSums(), 0, count);
-      product.fencesReads = state.fencingProducts.contains(op);
+      product.fencesReads = state.fencingMmas.contains(op);
       storeElements(b, adaptor.getSums(), multiplyShared(b, product));
     }
     rewriter.eraseOp(op);
@@ -63,10 +63,9 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   }
 
 private:
-  SharedProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a,
-                          Value tileB) const {
+  SharedMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a, Value tileB) const {
     Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
-    SharedProduct product;
+    SharedMma product;
     product.columns = op.getSums().getType().getShape()[1];
     product.a = wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state),
                                                   kGroupRows * kRowBytes));
@@ -78,9 +77,9 @@ private:
 
   void multiplyWithNext(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, OpAdaptor adaptor,
                         pipe::MmaFragmentOp next, ConversionPatternRewriter &rewriter) const {
-    SharedProduct first = productOf(b, op, adaptor.getA(), adaptor.getB());
-    SharedProduct second = productOf(b, next, rewriter.getRemappedValue(next.getA()),
-                                     rewriter.getRemappedValue(next.getB()));
+    SharedMma first = mmaOf(b, op, adaptor.getA(), adaptor.getB());
+    SharedMma second = mmaOf(b, next, rewriter.getRemappedValue(next.getA()),
+                             rewriter.getRemappedValue(next.getB()));
     auto [sums, running] = multiplyTwo(b, first, second);
     storeElements(b, adaptor.getSums(), sums);
     storeElements(b, rewriter.getRemappedValue(next.getSums()), running);
@@ -92,7 +91,7 @@ constexpr int64_t kAhead = 4;
 /// Scales that a thread has of a scale block: one of each of its two rows, and one of B.
 constexpr int64_t kHeld = 3;
 /// Registers of a thread for fragments and scales that leave room for everything else.
-constexpr int64_t kMostHeldRegisters = 200;
+constexpr int64_t kMostResidentRegisters = 200;
 
 /// Loads scales. Four threads have the same rows, so each loads the scales of one of four scale
 /// blocks in a row, and they exchange them; of B, eight fours load those of as many scale blocks of
@@ -107,7 +106,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
     Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
-    bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostHeldRegisters;
+    bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostResidentRegisters;
     Value array; // whose elements the next ones replace
     SmallVector<Value> held;
     if (!isOfLoop(op))
@@ -173,7 +172,7 @@ private:
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPoint(loop);
       storeElements(b, ahead, loadBlocks(b, op, adaptor, Int32(b, first) / kAhead));
-      if (hasFewRows(op))
+      if (hasSmallM(op))
         prefetchBlocks(b, op, adaptor, Int32(b, first));
     }
     Value isNext = equals(b, block % kAhead, constI32(b, 0));
@@ -219,7 +218,7 @@ private:
 
   /// Returns true when CTAs work on one tile or two, so that memory has not loaded the scales for
   /// other CTAs before.
-  static bool hasFewRows(pipe::BlockScalesOp op) {
+  static bool hasSmallM(pipe::BlockScalesOp op) {
     constexpr int64_t most = 128;
     int64_t rows = op.getA().getType().getShape()[0];
     return !ShapedType::isDynamic(rows) && rows <= most;
@@ -411,7 +410,7 @@ private:
 
 /// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
 /// else null.
-static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
+static pipe::MmaFragmentOp mmaBefore(pipe::MmaFragmentOp product) {
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
     auto before = dyn_cast<pipe::MmaFragmentOp>(op);
     if (!before)
@@ -463,13 +462,13 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
     for (Operation *user : product.getSums().getUsers()) {
       bool isBefore = user->getBlock() == op->getBlock() && user->isBeforeInBlock(op);
       if (isBefore && isa<pipe::MmaFragmentOp, pipe::PromoteOp>(user))
-        state.replacingProducts.insert(op);
+        state.replacingMmas.insert(op);
       if (isBefore && isa<pipe::PromoteOp>(user))
         state.awaitedPromotions.insert(user);
     }
-    if (auto before = productBefore(product); before && !state.begunProducts.contains(before)) {
-      state.nextProducts[before] = op;
-      state.begunProducts.insert(op);
+    if (auto before = mmaBefore(product); before && !state.begunMmas.contains(before)) {
+      state.nextMmas[before] = op;
+      state.begunMmas.insert(op);
     }
   });
   completeTiles(complete, state);

@@ -56,7 +56,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
       codes.append(block.codes);
       scales.push_back(block.scale);
     }
-    if (op.getHeld())
+    if (op.getResident())
       hold(b, codes, scales);
     rewriter.replaceOp(op, {vectorOf(b, codes), vectorOf(b, scales)});
     return success();

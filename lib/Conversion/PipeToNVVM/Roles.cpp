@@ -5,10 +5,9 @@
 //   all                 barrier of the CTA
 //   tensor warp         allocate tensor memory, its address goes to shared memory
 //   roles that use it   barrier of their warps; read the address
-//   all but loading     clear rows that loads leave out; barrier of their warps (Tails.cpp)
-//   each role           if (its warps) { set its registers; the code of the role }
-//   all                 barrier of the CTA
-//   tensor warp         free tensor memory
+//   all but loading     clear rows that loads leave out; barrier of their warps
+//   (ResiduePatterns.cpp) each role           if (its warps) { set its registers; the code of the
+//   role } all                 barrier of the CTA tensor warp         free tensor memory
 //
 // In a kernel with clusters, the first and the last are barriers of the cluster: no CTA arrives at
 // barriers of another CTA that do not exist yet, or no longer. Pairs allocate and free together;
@@ -27,7 +26,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
-#include "WarpProducts.h"
+#include "WarpMmas.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/TensorMap.h"
@@ -99,7 +98,7 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   // arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
   int64_t full =
-      channel.getProducerArrivals() * (both ? 2 : 1) + state.countedProducts.contains(channel);
+      channel.getProducerArrivals() * (both ? 2 : 1) + state.countedMmas.contains(channel);
   auto released = [&](fp4::hw::ClusterShape shape) -> Value {
     int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
     int32_t arrivals = channel.getNumConsumerArrivals() + state.copiedAhead.contains(channel);
@@ -153,13 +152,13 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
   prefetchGroups(b, kernel);
   for (BlockArgument argument : kernel.getArguments())
     if (auto type = dyn_cast<fp4::pipe::TensorMapType>(argument.getType()))
-      prefetchMaps(b, argument, type.getTail() ? 2 : 1);
+      prefetchMaps(b, argument, type.getResidue() ? 2 : 1);
   bool any = fp4::initializeWorkRing(b, kernel, state);
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
     initializeBarriers(b, channel, state);
     any = true;
   }
-  kernel.walk([&](fp4::pipe::ClusterJoinOpInterface join) {
+  kernel.walk([&](fp4::pipe::ClusterReductionOpInterface join) {
     fp4::initializeJoin(b, join.getLoc(), join, state);
     any = true;
   });
@@ -169,13 +168,14 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
 
 /// Returns an i1, for clusters whose CTAs exchange only partial sums: true when a CTA has another
 /// turn of a loop with reductions behind its first. In one turn a CTA receives only what it waits
-/// for itself (JoinFragment.cpp). Null where the number of turns is unknown, or CTAs exchange more.
+/// for itself (ReduceFragment.cpp). Null where the number of turns is unknown, or CTAs exchange
+/// more.
 Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   Location loc = kernel.getLoc();
   bool isKnown = state.sharing.empty() && state.workDepth == 0;
   SmallVector<scf::ForOp> loops;
-  kernel.walk([&](fp4::pipe::ClusterJoinOpInterface join) {
-    loops.push_back(fp4::loopOfJoins(join));
+  kernel.walk([&](fp4::pipe::ClusterReductionOpInterface join) {
+    loops.push_back(fp4::loopOfReductions(join));
     isKnown &=
         loops.back() && llvm::all_of(loops.back()->getOperands().take_front(3), [&](Value bound) {
           return bound.getParentRegion() == &kernel.getBody();
@@ -446,9 +446,9 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     region.walk([&](Operation *op) {
       if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
-      if (auto join = dyn_cast<pipe::ClusterJoinOpInterface>(op))
+      if (auto join = dyn_cast<pipe::ClusterReductionOpInterface>(op))
         state.joins[op] = {join.getPieceBytes(),
-                           *join.getJoinPlace() + join.getBarriersOffset(),
+                           *join.getReductionPlace() + join.getBarriersOffset(),
                            join.getNumAdding()};
     });
   }
@@ -467,7 +467,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   fp4::findPartlyReleased(kernel, state);
   fp4::findFencedReleases(kernel, state);
   fp4::findImpliedReleases(kernel, state);
-  fp4::findContinuedProducts(kernel, state);
+  fp4::findContinuedMmas(kernel, state);
   fp4::describePromotion(kernel, state);
   kernel.walk([&](Operation *op) {
     state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
@@ -558,7 +558,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   b.setInsertionPoint(*kernel.getOps<pipe::RoleRegionOp>().begin());
   if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
     state.tmemBase = ofWarp(b, loc, state, allocateTensorMemory(b, kernel, state, *warp));
-  clearBehindTails(b, kernel, state);
+  clearBehindResidues(b, kernel, state);
   emitTeardown(kernel, state);
   return state;
 }

@@ -125,7 +125,7 @@ struct LowerNextWork : fp4::PipePattern<fp4::pipe::NextWorkOp> {
 private:
   void arrive(OpBuilder &b, Location loc, Value empty) const {
     if (hasCluster(state))
-      fp4::arriveAtBlocks(b, loc, state, empty, fp4::constantI32(b, loc, 0));
+      fp4::arriveAtCtas(b, loc, state, empty, fp4::constantI32(b, loc, 0));
     else
       NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), empty, /*count=*/Value());
   }

@@ -243,7 +243,7 @@ static LogicalResult refuseLeft(Operation *op) {
                          "convert it to bf16, or quantize it");
 }
 
-FailureOr<ingress::ScaledProduct> stablehlo::matchExplicitDot(OpBuilder &b, Operation *op) {
+FailureOr<ingress::ScaledMatmul> stablehlo::matchExplicitDot(OpBuilder &b, Operation *op) {
   DotNumbers numbers = dotNumbersOf(op);
   if (op->getNumOperands() != 2 || op->getNumResults() != 1 || !typeOf(op->getOperand(0)) ||
       !typeOf(op->getOperand(1)) || !typeOf(op->getResult(0)))
@@ -271,7 +271,7 @@ FailureOr<ingress::ScaledProduct> stablehlo::matchExplicitDot(OpBuilder &b, Oper
     return refuseLeft(op);
   auto result = typeOf(op->getResult(0));
   if (hasBatch || rank == 2)
-    return ingress::ScaledProduct{*left, *right, /*alpha=*/Value(), result};
+    return ingress::ScaledMatmul{*left, *right, /*alpha=*/Value(), result};
   if (!result.hasStaticShape())
     return ingress::refuse(op, "rows of several dimensions must have static sizes",
                            "collapse them with a reshape before the matmul");
@@ -281,5 +281,5 @@ FailureOr<ingress::ScaledProduct> stablehlo::matchExplicitDot(OpBuilder &b, Oper
   int64_t columns = result.getShape().back();
   auto matrix = RankedTensorType::get({result.getNumElements() / columns, columns},
                                       result.getElementType());
-  return ingress::ScaledProduct{*left, *right, /*alpha=*/Value(), matrix};
+  return ingress::ScaledMatmul{*left, *right, /*alpha=*/Value(), matrix};
 }

@@ -22,7 +22,7 @@ mlir::Value transposed(mlir::Value value);
 bool isExplicitDot(mlir::Operation *op);
 
 /// The matmul of an explicit dot, whose sides are numbers times their scales, or a report at `op`.
-mlir::FailureOr<ingress::ScaledProduct> matchExplicitDot(mlir::OpBuilder &b, mlir::Operation *op);
+mlir::FailureOr<ingress::ScaledMatmul> matchExplicitDot(mlir::OpBuilder &b, mlir::Operation *op);
 
 /// The operations of stablehlo that only compute elements or move them, of which matmuls are made:
 /// those that feed `op`, and `op`.

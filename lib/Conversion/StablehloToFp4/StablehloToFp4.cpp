@@ -146,14 +146,14 @@ LogicalResult checkBatches(Operation *op, int64_t rank) {
   return success();
 }
 
-FailureOr<ingress::ScaledProduct> matchCall(Operation *op) {
+FailureOr<ingress::ScaledMatmul> matchCall(Operation *op) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   if (failed(checkLayouts(op)) || failed(checkBatches(op, result.getRank())))
     return failure();
-  return ingress::ScaledProduct{{op->getOperand(0), op->getOperand(2)},
-                                {op->getOperand(1), op->getOperand(3)},
-                                /*alpha=*/Value(),
-                                result};
+  return ingress::ScaledMatmul{{op->getOperand(0), op->getOperand(2)},
+                               {op->getOperand(1), op->getOperand(3)},
+                               /*alpha=*/Value(),
+                               result};
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,7 +178,7 @@ std::optional<int64_t> numberAt(Attribute attribute, unsigned i, unsigned j, uns
   return number ? std::optional(number.getInt()) : std::nullopt;
 }
 
-FailureOr<ingress::ScaledProduct> matchComposite(Operation *op) {
+FailureOr<ingress::ScaledMatmul> matchComposite(Operation *op) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   const int64_t rank = result.getRank();
   if (rank != 2 && rank != 3)
@@ -196,10 +196,10 @@ FailureOr<ingress::ScaledProduct> matchComposite(Operation *op) {
     return ingress::refuse(op, "its dimension_numbers must contract the last dimension of the left "
                                "side, with batches in front",
                            "move the axes in jax before the matmul");
-  ingress::ScaledProduct product = {{op->getOperand(0), op->getOperand(2)},
-                                    {op->getOperand(1), op->getOperand(3)},
-                                    /*alpha=*/Value(),
-                                    result};
+  ingress::ScaledMatmul product = {{op->getOperand(0), op->getOperand(2)},
+                                   {op->getOperand(1), op->getOperand(3)},
+                                   /*alpha=*/Value(),
+                                   result};
   if (contracted == rank - 1)
     return product;
   product.rhs = {transposed(product.rhs.data), transposed(product.rhs.scales)};
@@ -243,7 +243,7 @@ Operation *takeAlpha(Value result, Value &alpha) {
 //===----------------------------------------------------------------------===//
 
 /// The matmul that `op` is. Further operations that it needs are built with `b`.
-FailureOr<ingress::ScaledProduct> match(OpBuilder &b, Operation *op) {
+FailureOr<ingress::ScaledMatmul> match(OpBuilder &b, Operation *op) {
   if (isExplicitDot(op))
     return matchExplicitDot(b, op);
   if (!isCall(op) && !isComposite(op))
@@ -257,13 +257,13 @@ FailureOr<ingress::ScaledProduct> match(OpBuilder &b, Operation *op) {
 
 LogicalResult convert(Operation *op) {
   OpBuilder b(op);
-  FailureOr<ingress::ScaledProduct> product = match(b, op);
+  FailureOr<ingress::ScaledMatmul> product = match(b, op);
   if (failed(product))
     return failure();
   Operation *scaling = takeAlpha(op->getResult(0), product->alpha);
   Operation *last = scaling ? scaling : op;
   b.setInsertionPoint(last);
-  FailureOr<Value> value = ingress::convertProduct(b, op, *product);
+  FailureOr<Value> value = ingress::convertMatmul(b, op, *product);
   if (failed(value))
     return failure();
   auto type = cast<RankedTensorType>(last->getResult(0).getType());
@@ -301,7 +301,7 @@ bool isForeign(StringAttr name) {
 
 /// An inliner: jax puts a matmul into a private function of its own, away from the multiplication
 /// behind it. The inliner of upstream leaves operations alone that are not registered.
-struct ProductInliner : InlinerInterface {
+struct GemmInliner : InlinerInterface {
   using InlinerInterface::InlinerInterface;
   bool isLegalToInline(Operation *, Operation *, bool) const final { return true; }
   bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
@@ -316,19 +316,19 @@ bool movesNumbers(Operation *op) {
 }
 
 /// Inlines private functions with matmuls, or with a part of one.
-void inlineProducts(ModuleOp module) {
-  ProductInliner inliner(module.getContext());
+void inlineGemms(ModuleOp module) {
+  GemmInliner inliner(module.getContext());
   SymbolTable symbols(module);
   SmallVector<func::CallOp> calls;
   module.walk([&](func::CallOp call) { calls.push_back(call); });
   for (func::CallOp call : calls) {
     auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
-    bool hasProduct = callee && callee.isPrivate() && callee.getBody().hasOneBlock() &&
-                      llvm::any_of(callee.front(), [](Operation &op) {
-                        return isCall(&op) || isComposite(&op) || movesNumbers(&op);
-                      });
-    if (!hasProduct || failed(inlineCall(inliner, InlinerConfig().getCloneCallback(), call, callee,
-                                         &callee.getBody())))
+    bool hasGemm = callee && callee.isPrivate() && callee.getBody().hasOneBlock() &&
+                   llvm::any_of(callee.front(), [](Operation &op) {
+                     return isCall(&op) || isComposite(&op) || movesNumbers(&op);
+                   });
+    if (!hasGemm || failed(inlineCall(inliner, InlinerConfig().getCloneCallback(), call, callee,
+                                      &callee.getBody())))
       continue;
     call.erase();
     if (SymbolTable::symbolKnownUseEmpty(callee, module))
@@ -356,7 +356,7 @@ void eraseNotes(Operation *op) {
 
 struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStablehloToFp4> {
   void runOnOperation() override {
-    inlineProducts(getOperation());
+    inlineGemms(getOperation());
     SmallVector<Operation *> products;
     SmallVector<FlatSymbolRefAttr> decompositions;
     getOperation().walk([&](Operation *op) {

@@ -113,12 +113,11 @@ LogicalResult convert(tosa::MatmulTBlockScaledOp op, StringRef) {
   if (!result)
     return ingress::refuse(op, "its result must be ranked", "run tosa-infer-shapes before");
   OpBuilder b(op);
-  FailureOr<Value> product =
-      ingress::convertProduct(b, op,
-                              {{op.getAData(), op.getAScale()},
-                               {op.getBData(), op.getBScale()},
-                               /*alpha=*/Value(),
-                               result});
+  FailureOr<Value> product = ingress::convertMatmul(b, op,
+                                                    {{op.getAData(), op.getAScale()},
+                                                     {op.getBData(), op.getBScale()},
+                                                     /*alpha=*/Value(),
+                                                     result});
   if (failed(product))
     return failure();
   op.getOutputData().replaceAllUsesWith(*product);

@@ -130,18 +130,17 @@ bool fp4HadamardAttrGetRoundToBF16(MlirAttribute hadamard) {
   return hadamardOf(hadamard).getRoundToBF16();
 }
 
-MlirAttribute fp4TargetAttrGetChecked(MlirLocation location, MlirStringRef name,
-                                      int64_t multiprocessors) {
-  return wrap(TargetAttr::getChecked(unwrap(location), unwrap(location).getContext(), unwrap(name),
-                                     multiprocessors));
+MlirAttribute fp4TargetAttrGetChecked(MlirLocation location, MlirStringRef name, int64_t sms) {
+  return wrap(
+      TargetAttr::getChecked(unwrap(location), unwrap(location).getContext(), unwrap(name), sms));
 }
 
 MlirStringRef fp4TargetAttrGetName(MlirAttribute target) {
   return wrap(cast<TargetAttr>(unwrap(target)).getName());
 }
 
-int64_t fp4TargetAttrGetMultiprocessors(MlirAttribute target) {
-  return cast<TargetAttr>(unwrap(target)).getMultiprocessors();
+int64_t fp4TargetAttrGetSms(MlirAttribute target) {
+  return cast<TargetAttr>(unwrap(target)).getSms();
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,9 +38,9 @@ MlirType fp4PipeGlobalTypeGetChecked(MlirLocation location, intptr_t rank, const
 }
 
 MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location, intptr_t rank, const int64_t *shape,
-                                        MlirType elementType, MlirStringRef layout, bool tail) {
+                                        MlirType elementType, MlirStringRef layout, bool residue) {
   return getChecked<TensorMapType, Layout>(location, rank, shape, elementType, "layout", layout,
-                                           tail);
+                                           residue);
 }
 
 MlirType fp4PipeSharedTypeGetChecked(MlirLocation location, intptr_t rank, const int64_t *shape,
@@ -94,8 +94,8 @@ MlirStringRef fp4PipeTypeGetLayout(MlirType type) {
       .Default([](Type) { return mlirStringRefCreate("", 0); });
 }
 
-bool fp4PipeTensorMapTypeGetTail(MlirType type) {
-  return cast<TensorMapType>(unwrap(type)).getTail();
+bool fp4PipeTensorMapTypeGetResidue(MlirType type) {
+  return cast<TensorMapType>(unwrap(type)).getResidue();
 }
 bool fp4PipeTmemTypeGetPair(MlirType type) { return cast<TmemType>(unwrap(type)).getPair(); }
 

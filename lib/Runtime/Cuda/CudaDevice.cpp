@@ -35,7 +35,7 @@ Status CudaDevice::initialize() {
   int shared = 0;
   const std::pair<DeviceAttribute, int *> attributes[] = {{ComputeCapabilityMajor, &major_},
                                                           {ComputeCapabilityMinor, &minor_},
-                                                          {MultiprocessorCount, &multiprocessors_},
+                                                          {SmCount, &sms_},
                                                           {L2CacheBytes, &l2Bytes_},
                                                           {MaxSharedPerBlockOptin, &shared}};
   for (auto [attribute, value] : attributes)

@@ -24,7 +24,7 @@ public:
   std::string name() const override { return name_; }
   std::string selector() const override { return "cuda:" + std::to_string(ordinal_); }
   std::string target() const override;
-  int32_t multiprocessorCount() const override { return multiprocessors_; }
+  int32_t smCount() const override { return sms_; }
   bool isHardware() const override { return true; }
 
   Expected<DevicePtr> allocate(uint64_t bytes) override;
@@ -113,7 +113,7 @@ private:
   cuda::Context context_ = nullptr;
   std::string name_;
   int major_ = 0, minor_ = 0;
-  int32_t multiprocessors_ = 0;
+  int32_t sms_ = 0;
   uint32_t maxSharedBytes_ = 0;
   int l2Bytes_ = 0;
   cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured

@@ -47,7 +47,7 @@ enum : Result {
 };
 
 enum DeviceAttribute : int {
-  MultiprocessorCount = 16,
+  SmCount = 16,
   L2CacheBytes = 38,
   ComputeCapabilityMajor = 75,
   ComputeCapabilityMinor = 76,

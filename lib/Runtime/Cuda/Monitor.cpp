@@ -24,13 +24,13 @@ bool Monitor::open(const char *pciBusId) {
 }
 
 std::optional<Condition> Monitor::read(const char *pciBusId) {
-  constexpr int kMultiprocessors = 1; // NVML_CLOCK_SM
+  constexpr int kSms = 1; // NVML_CLOCK_SM
   if (!tried_ && !open(pciBusId))
     gpu_ = nullptr;
   tried_ = true;
   unsigned megahertz = 0, milliwatts = 0;
   unsigned long long reasons = 0;
-  if (!gpu_ || clockInfo_(gpu_, kMultiprocessors, &megahertz) != 0)
+  if (!gpu_ || clockInfo_(gpu_, kSms, &megahertz) != 0)
     return std::nullopt;
   Condition condition;
   condition.smClockMhz = megahertz;

@@ -46,7 +46,7 @@ SimDevice::SimDevice(const hw::TargetModel &target, sim::SimOptions options,
 
 std::string SimDevice::target() const { return std::string(target_.name); }
 
-int32_t SimDevice::multiprocessorCount() const { return int32_t(target_.multiprocessors); }
+int32_t SimDevice::smCount() const { return int32_t(target_.sms); }
 
 //===----------------------------------------------------------------------===//
 // Memory

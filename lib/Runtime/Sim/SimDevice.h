@@ -27,7 +27,7 @@ public:
   std::string name() const override { return "simulator"; }
   std::string selector() const override { return "sim"; }
   std::string target() const override;
-  int32_t multiprocessorCount() const override;
+  int32_t smCount() const override;
   bool isHardware() const override { return false; }
 
   Expected<DevicePtr> allocate(uint64_t bytes) override;

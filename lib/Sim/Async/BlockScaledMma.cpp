@@ -105,17 +105,17 @@ float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scal
   bool nan = field == 255 && (bits & 0x7FFFFF);
   for (int g = 0; g < groups; ++g) {
     int sum = 0;
-    bool anyProduct = false;
+    bool anyMma = false;
     for (int k = 16 * g; k < 16 * g + 16; ++k) {
       const int product =
           doubled[a[k / 2] >> (4 * (k & 1)) & 15] * doubled[b[k / 2] >> (4 * (k & 1)) & 15];
       sum += product;
-      anyProduct |= product != 0;
+      anyMma |= product != 0;
     }
     const Scale sa = decodeScale(scalesA[g], format), sb = decodeScale(scalesB[g], format);
     nan |= sa.nan || sb.nan;
     value[g] = static_cast<int64_t>(negate ? -sum : sum) * sa.eighths * sb.eighths;
-    exponent[g] = anyProduct && sa.eighths * sb.eighths ? sa.exponent + sb.exponent : zeroExponent;
+    exponent[g] = anyMma && sa.eighths * sb.eighths ? sa.exponent + sb.exponent : zeroExponent;
   }
   if (nan)
     return std::bit_cast<float>(canonicalNaN);

@@ -1,5 +1,6 @@
 //===- Mbarrier.cpp - mbarrier objects of one CTA -------------------------===//
 #include "Mbarrier.h"
+#include "Sim/Async/Fail.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +8,6 @@ namespace fp4::sim {
 namespace {
 
 constexpr size_t keptEvents = 8; ///< arrivals remembered per phase for reports
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 void remember(std::vector<MbarrierEvent> &events, const MbarrierEvent &event) {
   if (events.size() == keptEvents)

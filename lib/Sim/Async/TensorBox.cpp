@@ -1,5 +1,6 @@
 //===- TensorBox.cpp - The box of a tensor map, in memory -----------------===//
 #include "TensorBox.h"
+#include "Sim/Async/Fail.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,10 +11,6 @@ namespace {
 
 constexpr uint32_t chunk = 16;            ///< bytes that every swizzle keeps together
 constexpr uint32_t sharedAlignment = 128; ///< of a box in shared memory
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 /// Returns true when 16 packed elements take 16 bytes of shared memory, padding behind them.
 bool isPadded(const hw::TensorMap &map) {

@@ -1,5 +1,6 @@
 //===- TensorMemory.cpp - Tensor memory of one CTA ------------------------===//
 #include "TensorMemory.h"
+#include "Sim/Async/Fail.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,10 +8,6 @@
 
 namespace fp4::sim {
 namespace {
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 bool legalSize(uint32_t columns) {
   return std::has_single_bit(columns) && columns >= hw::tmemMinAllocColumns &&

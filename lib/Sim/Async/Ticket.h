@@ -53,7 +53,7 @@ using Stage = std::function<Status(const Ticket &)>;
 struct Ticket {
   uint64_t id = 0;
   TicketKind kind{};
-  Engine engine{}; ///< that does the work
+  Engine engine{}; ///< the engine that does the work
   Thread issuer;
   const Insn *insn = nullptr;
   uint32_t pc = 0;     ///< of insn
@@ -64,28 +64,28 @@ struct Ticket {
   size_t stagesDone = 0;
   Stage signal; ///< barrier effects, after the writes have become valid
 
-  // The bytes it writes: poisoned while in flight, valid when done.
+  // Destinations are poison while the operation is in flight, and valid when it is done.
   std::vector<SharedRange> sharedWrites;
   std::vector<TmemCells> tmemWrites;
   std::vector<RegisterRange> registerWrites; ///< of the issuing warp
-  Handler chained = nullptr; ///< its instructions may name those registers: they run after it
+  Handler chained = nullptr; ///< instructions that may name registerWrites and run after it
 
-  uint64_t bytes = 0; ///< that it writes; 0: those of the destinations above
+  uint64_t bytes = 0; ///< bytes written; 0: those of the destinations above
   uint64_t flops = 0;
-  std::vector<GlobalRun> global; ///< that it reads or writes; known for a policy that predicts time
-  uint32_t outsideRows = 0;      ///< ... and rows of its box that lie outside of the tensor
+  std::vector<GlobalRun> global; ///< memory read or written; for a policy that predicts time
+  uint32_t outsideRows = 0;      ///< rows of the box that lie outside of the tensor
   Proxy proxy = Proxy::Async;
   uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
   bool bulkGroup = false;   ///< of a cp.async.bulk group
   std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
-  std::array<TmemRange, 2> scales{}; ///< tcgen05.mma: the scale factors that it reads in each CTA
+  std::array<TmemRange, 2> scales{};    ///< tcgen05.mma: the scales that it reads in each CTA
   bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 
   Actor actor(const Cluster &cluster) const;
   CodePoint at() const;
-  /// tcgen05: the first CTA of those whose tensor memory its thread works on.
+  /// tcgen05: the first of the CTAs whose tensor memory the operation uses.
   uint32_t firstOfGroup() const { return ctaGroup == 2 ? issuer.rank & ~1u : issuer.rank; }
 };
 

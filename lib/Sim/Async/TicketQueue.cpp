@@ -1,5 +1,6 @@
 //===- TicketQueue.cpp - Tickets: asynchronous operations of one cluster -------===//
 #include "TicketQueue.h"
+#include "Sim/Async/Fail.h"
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Insn/Handlers.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
@@ -21,10 +22,6 @@ std::unique_ptr<AsyncWork> makeAsyncWork(Cluster &cluster) {
 namespace {
 
 constexpr uint32_t pollPatience = 256; ///< warp polls
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t;");

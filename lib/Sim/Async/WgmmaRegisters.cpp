@@ -36,7 +36,7 @@ void WgmmaRegisters::fence() {
   copies.clear();
 }
 
-/// A copy of a register of D to one that is none.
+/// Returns a copy of a register of D to a register outside of D.
 std::optional<WgmmaRegisters::Access> WgmmaRegisters::copyOutOfD(const Operand *pool) {
   for (const auto &[pc, insn] : copies) {
     std::optional<uint32_t> from;

@@ -179,7 +179,7 @@ void ClusterState::enlist(WarpState &issuer, TicketInfo &info, const TicketEvent
     groups[{issuer.slot, event.lane}].open.push_back(ref);
 }
 
-void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
+void ClusterState::mmaWaited(WarpState &warp, uint64_t ticket) {
   const uint32_t part = warp.index % 4;
   auto found = products.find(warp.slot - part);
   if (found == products.end())

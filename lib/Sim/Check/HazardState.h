@@ -329,7 +329,7 @@ public:
   void learn(Clocks &clocks, const TicketRef &ref, bool written) const;
 
   /// `warp` has waited for its part of a wgmma: all parts are done.
-  void productWaited(WarpState &warp, uint64_t ticket);
+  void mmaWaited(WarpState &warp, uint64_t ticket);
 
 private:
   /// Notes that these lanes may know more than the others from now on.

@@ -77,10 +77,10 @@ nlohmann::ordered_json toJson(const KernelTime &time) {
                  {"memory_bytes", time.memoryBytes},
                  {"l2_bytes", time.l2Bytes},
                  {"bound", time.bound()},
-                 {"blocks_per_multiprocessor", time.blocksPerMultiprocessor},
+                 {"ctas_per_sm", time.ctasPerSm},
                  {"registers", time.registers},
-                 {"simulated_multiprocessors", time.simulated},
-                 {"multiprocessors", time.multiprocessors},
+                 {"simulated_sms", time.simulated},
+                 {"sms", time.sms},
                  {"sampled", time.sampled()}});
   if (!time.whole.empty())
     object["not_sampled"] = time.whole;

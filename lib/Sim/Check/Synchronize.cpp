@@ -291,7 +291,7 @@ void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &opera
 
 /// One tcgen05.ld, cp.async or wgmma is done.
 void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  cluster.productWaited(warp, event.groups);
+  cluster.mmaWaited(warp, event.groups);
   for (auto *list : {&warp.loads, &warp.copies})
     std::erase_if(*list, [&](const TicketRef &ref) {
       if (cluster.ticketAt(ref.slot).id != event.groups)

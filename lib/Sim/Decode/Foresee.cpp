@@ -83,7 +83,7 @@ public:
     constexpr uint64_t largestCluster = 16; // with the attribute of the function
     limit(kernel, "bytes of static shared memory", kernel.staticSharedBytes,
           target.sharedBytesPerCta);
-    limit(kernel, "threads in a CTA", volume(kernel.requiredBlock), target.maxThreadsPerCta);
+    limit(kernel, "threads in a CTA", volume(kernel.requiredCta), target.maxThreadsPerCta);
     limit(kernel, "CTAs in a cluster", volume(kernel.requiredCluster), largestCluster);
   }
 

@@ -117,15 +117,15 @@ static void decodeKernel(const ptx::Function &function, const ptx::Module &modul
   auto kernel = std::make_unique<Kernel>();
   kernel->info.name = function.name;
   kernel->info.line = function.loc.line;
-  std::copy(std::begin(function.requiredBlock), std::end(function.requiredBlock),
-            kernel->info.requiredBlock.begin());
-  std::copy(std::begin(function.maximumBlock), std::end(function.maximumBlock),
-            kernel->info.maximumBlock.begin());
+  std::copy(std::begin(function.requiredCta), std::end(function.requiredCta),
+            kernel->info.requiredCta.begin());
+  std::copy(std::begin(function.maximumCta), std::end(function.maximumCta),
+            kernel->info.maximumCta.begin());
   std::copy(std::begin(function.requiredCluster), std::end(function.requiredCluster),
             kernel->info.requiredCluster.begin());
   kernel->info.maximumCluster = function.maximumCluster;
   kernel->info.maximumRegisters = function.maximumRegisters;
-  kernel->info.minimumBlocks = function.minimumBlocks;
+  kernel->info.minimumCtasPerSm = function.minimumCtasPerSm;
   KernelDecoder(function, module.variables, symbols, *kernel).run(errors);
   if (errors && !errors->empty())
     return;

@@ -50,7 +50,7 @@ enum class ObjectKind : uint8_t {
   TensorColumns,
   PairCalls,
   WorkQueue,
-  ProductGroups
+  MmaGroups
 };
 constexpr uint64_t objectId(ObjectKind kind, uint64_t cluster, uint32_t index) {
   return uint64_t(kind) << 56 | cluster << 32 | index;

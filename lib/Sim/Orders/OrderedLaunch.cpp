@@ -29,7 +29,7 @@ public:
   bool due(const Ticket &) const override { return false; }
   void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) override {
     static constexpr ObjectKind kinds[] = {ObjectKind::Registers, ObjectKind::PairCalls,
-                                           ObjectKind::WorkQueue, ObjectKind::ProductGroups};
+                                           ObjectKind::WorkQueue, ObjectKind::MmaGroups};
     static constexpr ObjectUse uses[] = {ObjectUse::Read,  ObjectUse::Write, ObjectUse::Arrive,
                                          ObjectUse::Await, ObjectUse::Give,  ObjectUse::Take};
     const uint64_t where = what == Shared::WorkQueue ? 0 : cluster; // one for all clusters
@@ -68,13 +68,12 @@ size_t stateOf(const Warp &warp, size_t registerBytes) {
 
 } // namespace
 
-OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
+OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerSm,
                              std::function<void(bool again)> tell)
     : launch(launch), options(*launch.options), silent(options), tell(std::move(tell)),
       polls(*launch.kernel), before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
   silent.print = [](std::string_view) {};
-  resident = std::max<uint64_t>(1, launch.multiprocessors * ctasPerMultiprocessor /
-                                       launch.largestCluster());
+  resident = std::max<uint64_t>(1, launch.sms * ctasPerSm / launch.largestCluster());
   observers.add(&recorder);
   if (before)
     observers.add(before);

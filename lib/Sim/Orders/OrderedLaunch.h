@@ -24,8 +24,7 @@ class OrderedLaunch final : public Stepped {
 public:
   /// `tell` announces the launch to the observers: for the first time, or again. Installs an
   /// observer of its own in `launch`.
-  OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
-                std::function<void(bool again)> tell);
+  OrderedLaunch(Launch &launch, uint64_t ctasPerSm, std::function<void(bool again)> tell);
   ~OrderedLaunch() override;
 
   /// Runs the launch in every order, or in the one to replay.
@@ -94,7 +93,7 @@ private:
   ObserverList observers;
   Observer *before; ///< launch's
   bool cancels = false;          ///< the kernel cancels clusters: when they start matters
-  uint64_t resident = 1;         ///< clusters that run together
+  uint64_t resident = 1;      ///< clusters that run together
   std::map<uint64_t, std::unique_ptr<Running>> running;
   std::map<uint64_t, Cluster *> clusters;
   std::map<Process, Loop> loops;

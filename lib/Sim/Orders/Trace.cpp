@@ -91,7 +91,7 @@ void Trace::join(Past &past, uint32_t step) const {
     past[i] |= other[i];
 }
 
-void Trace::joinAwaited(Past &past, const AwaitedTicket &awaited) const {
+void Trace::reductionAwaited(Past &past, const AwaitedTicket &awaited) const {
   const auto found = ofProcess.find(awaited.ticket);
   if (found != ofProcess.end())
     join(past, found->second[std::min<size_t>(awaited.stage, found->second.size() - 1)]);
@@ -215,7 +215,7 @@ std::vector<uint32_t> Trace::append(Process process, const Footprint &footprint,
     join(past, user);
   }
   for (const AwaitedTicket &awaited : footprint.awaited)
-    joinAwaited(waited, awaited);
+    reductionAwaited(waited, awaited);
   for (const ObjectAccess &access : footprint.objects)
     useObject(step, access, own, past, waited, candidates, kept);
   Past ready = own; // when it has waited: a warp may have accessed bytes before that

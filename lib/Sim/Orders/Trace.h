@@ -111,7 +111,7 @@ private:
   void note(uint32_t step);
   void join(Past &past, uint32_t step) const;
   bool isNeeded(uint32_t wait, const ObjectAccess &completing) const;
-  void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
+  void reductionAwaited(Past &past, const AwaitedTicket &awaited) const;
   Past beginOf(Process process) const;
   bool givesLate(const Footprint &footprint, const Past &past) const;
   static bool has(const Past &past, uint32_t step) { return past[step / 64] >> (step % 64) & 1; }

@@ -109,12 +109,12 @@ struct Function {
   bool hasBody = false;
   std::vector<Variable> params;
   std::vector<Variable> results; ///< of a device function
-  uint32_t requiredBlock[3] = {0, 0, 0};
-  uint32_t maximumBlock[3] = {0, 0, 0};
+  uint32_t requiredCta[3] = {0, 0, 0};
+  uint32_t maximumCta[3] = {0, 0, 0};
   uint32_t requiredCluster[3] = {0, 0, 0};
   uint32_t maximumCluster = 0;   ///< .maxclusterrank
   uint32_t maximumRegisters = 0; ///< .maxnreg
-  uint32_t minimumBlocks = 0;    ///< .minnctapersm
+  uint32_t minimumCtasPerSm = 0; ///< .minnctapersm
   std::vector<Item> items;
   std::vector<Instruction> instructions;
   std::vector<Label> labels;

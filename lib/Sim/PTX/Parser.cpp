@@ -139,7 +139,7 @@ Variable Parser::parseVariable(bool isExtern) {
   variable.loc = name.loc;
   if (variable.type.empty())
     fail(name, fmt::format("variable '{}' expects a type", name.text));
-  parseVariableTail(variable);
+  parseVariableResidue(variable);
   return variable;
 }
 
@@ -155,7 +155,7 @@ void Parser::skipAttribute() {
   }
 }
 
-void Parser::parseVariableTail(Variable &variable) {
+void Parser::parseVariableResidue(Variable &variable) {
   while (accept('[')) {
     if (accept(']')) {
       variable.unsized = true;
@@ -200,15 +200,15 @@ void Parser::parsePerformanceDirectives(Function &function) {
   while (lexer.peek().kind == TokenKind::Directive) {
     Token token = lexer.take();
     if (token.text == "maxntid")
-      parseTriple(function.maximumBlock);
+      parseTriple(function.maximumCta);
     else if (token.text == "reqntid")
-      parseTriple(function.requiredBlock);
+      parseTriple(function.requiredCta);
     else if (token.text == "reqnctapercluster")
       parseTriple(function.requiredCluster);
     else if (token.text == "maxnreg")
       function.maximumRegisters = takeInt("a number");
     else if (token.text == "minnctapersm")
-      function.minimumBlocks = takeInt("a number");
+      function.minimumCtasPerSm = takeInt("a number");
     else if (token.text == "maxclusterrank")
       function.maximumCluster = takeInt("a number");
     else if (token.text == "maxnctapersm")

@@ -84,7 +84,7 @@ private:
   void parseFile(Module &module);
   void parseLoc();
   Variable parseVariable(bool isExtern);
-  void parseVariableTail(Variable &variable);
+  void parseVariableResidue(Variable &variable);
   void skipAttribute();
   void parseInitializer(Variable &variable);
   Initializer parseInitializerElement();

@@ -67,9 +67,9 @@ static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
   case Special::Nwarpid:
     return 64;
   case Special::Smid:
-    return (cluster.place.firstCta + cta.rank) % launch.multiprocessors;
+    return (cluster.place.firstCta + cta.rank) % launch.sms;
   case Special::Nsmid:
-    return launch.multiprocessors;
+    return launch.sms;
   case Special::Gridid:
     return 1;
   case Special::CurrentGraphExec:
@@ -122,14 +122,14 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
 /// setmaxnreg that says its number of threads and of CTAs. 0 if it does not: ptxas ignores
 /// setmaxnreg then. No more than the largest increase, and warps count by fours.
 static uint32_t launchRegisters(const KernelInfo &kernel) {
-  constexpr uint64_t perMultiprocessor = 65536, most = 256, granularity = 8;
+  constexpr uint64_t perSm = 65536, most = 256, granularity = 8;
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
-  const auto &block = kernel.requiredBlock[0] ? kernel.requiredBlock : kernel.maximumBlock;
-  const uint64_t threads = volume(block) * kernel.minimumBlocks;
+  const auto &block = kernel.requiredCta[0] ? kernel.requiredCta : kernel.maximumCta;
+  const uint64_t threads = volume(block) * kernel.minimumCtasPerSm;
   if (threads == 0)
     return 0;
-  const uint64_t share = perMultiprocessor / threadsWithRegisters(threads),
+  const uint64_t share = perSm / threadsWithRegisters(threads),
                  wanted = kernel.largestIncrease ? kernel.largestIncrease : most;
   return uint32_t(std::min({share, wanted, most}) / granularity * granularity);
 }

@@ -14,11 +14,12 @@
 #include <fmt/format.h>
 
 namespace fp4::sim {
-namespace {
 
-std::string text(const Extent3 &shape) {
+std::string textOf(const Extent3 &shape) {
   return fmt::format("({},{},{})", shape[0], shape[1], shape[2]);
 }
+
+namespace {
 
 void atLeastOne(Extent3 &shape) {
   for (uint32_t &extent : shape)
@@ -39,7 +40,7 @@ Status checkSize(const KernelInfo &kernel, const Extent3 &shape) {
   return makeError(ErrorKind::Usage,
                    fmt::format("launch of '{}': a cluster must have at most {} CTAs{}, but got {}",
                                kernel.name, most, most < architecture ? " (.maxclusterrank)" : "",
-                               text(shape)));
+                               textOf(shape)));
 }
 
 Status chooseRegular(const KernelInfo &kernel, LaunchConfig &config, bool &explicitly) {
@@ -51,7 +52,7 @@ Status chooseRegular(const KernelInfo &kernel, LaunchConfig &config, bool &expli
   if (wanted[0] && wanted != config.cluster)
     return makeError(ErrorKind::Usage,
                      fmt::format("launch of '{}': the kernel requires clusters of {}, but got {}",
-                                 kernel.name, text(wanted), text(config.cluster)));
+                                 kernel.name, textOf(wanted), textOf(config.cluster)));
   return checkSize(kernel, config.cluster);
 }
 
@@ -69,17 +70,17 @@ Status checkPreferred(const KernelInfo &kernel, const LaunchConfig &config,
     return refuse(
         fmt::format("the kernel requires clusters of {} (.reqnctapercluster), but got the "
                     "preferred size {}",
-                    text(kernel.requiredCluster), text(preferred)),
+                    textOf(kernel.requiredCluster), textOf(preferred)),
         "a kernel for clusters of two sizes must not say its cluster");
   if (!divides(regular, preferred) || preferred[2] != regular[2])
     return refuse(
         fmt::format("the preferred cluster must be a multiple of the cluster {} along x and "
                     "y and equal along z, but got {}",
-                    text(regular), text(preferred)),
+                    textOf(regular), textOf(preferred)),
         "");
   if (!divides(preferred, config.grid))
     return refuse(fmt::format("the grid {} must be a multiple of the preferred cluster {}",
-                              text(config.grid), text(preferred)),
+                              textOf(config.grid), textOf(preferred)),
                   "");
   return checkSize(kernel, preferred);
 }

@@ -9,6 +9,9 @@ struct TargetModel;
 
 namespace fp4::sim {
 
+/// Returns "(x,y,z)".
+std::string textOf(const std::array<uint32_t, 3> &shape);
+
 struct Launch;
 using Extent3 = std::array<uint32_t, 3>;
 

@@ -44,7 +44,7 @@ struct Launch {
   Observer *observer = nullptr;
   bool onlyTimed = false; ///< it is that of a prediction, which asynchronous operations do not tell
   Observer *ticketObserver() const { return onlyTimed ? nullptr : observer; }
-  uint32_t multiprocessors = 1; ///< of the target
+  uint32_t sms = 1;             ///< of the target
   double gigahertz = 1;         ///< of a timed launch
   double epoch = 0;             ///< ... nanoseconds of its begin
   uint32_t idleTickets = 0; ///< mask of kinds that move and compute nothing (--time-only), unless

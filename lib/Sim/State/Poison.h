@@ -29,7 +29,7 @@ public:
   const std::byte *constants() const { return zeros.bytes(); }
   /// Returns whether any register has poison, or will have.
   bool any() const { return !origins.empty() || !choices.empty(); }
-  /// Whether the register that begins at `offset` of bank 0 has.
+  /// Returns true when the register that begins at `offset` of bank 0 has poison.
   bool has(uint32_t offset) const { return marks[offset / 4 / 64] >> (offset / 4 % 64) & 1; }
   bool has(const Operand &o) const {
     return o.bank == kRegBank && (o.width || o.kind == OperandKind::Pred) && has(o.offset);

@@ -42,10 +42,6 @@ Status Simulator::load(const Program &program) {
   return {};
 }
 
-static std::string text(const std::array<uint32_t, 3> &shape) {
-  return fmt::format("({},{},{})", shape[0], shape[1], shape[2]);
-}
-
 /// Registers per thread at the launch, where PTX tells: ptxas gives a kernel with setmaxnreg what
 /// .maxnreg says. Else 0.
 static uint32_t statedRegisters(const Kernel &kernel) {
@@ -79,21 +75,20 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
   };
   if (volume(config.grid) == 0 || volume(config.block) == 0)
     return refuse(fmt::format("grid and CTA must not be empty, but got {} and {}",
-                              text(config.grid), text(config.block)));
+                              textOf(config.grid), textOf(config.block)));
   if (volume(config.block) > target.maxThreadsPerCta)
     return refuse(fmt::format("a CTA must have at most {} threads, but got {}",
                               target.maxThreadsPerCta, volume(config.block)));
-  if (kernel.requiredBlock[0] && kernel.requiredBlock != config.block)
+  if (kernel.requiredCta[0] && kernel.requiredCta != config.block)
     return refuse(fmt::format("the kernel requires CTAs of {} (.reqntid), but got {}",
-                              text(kernel.requiredBlock), text(config.block)));
-  if (kernel.maximumBlock[0] && volume(config.block) > volume(kernel.maximumBlock))
-    return refuse(
-        fmt::format("the kernel allows CTAs of at most {} threads (.maxntid), but got {}",
-                    volume(kernel.maximumBlock), volume(config.block)));
+                              textOf(kernel.requiredCta), textOf(config.block)));
+  if (kernel.maximumCta[0] && volume(config.block) > volume(kernel.maximumCta))
+    return refuse(fmt::format("the kernel allows CTAs of at most {} threads (.maxntid), but got {}",
+                              volume(kernel.maximumCta), volume(config.block)));
   for (size_t i = 0; i < 3; ++i)
     if (config.grid[i] % config.cluster[i] != 0)
       return refuse(fmt::format("the grid {} must be a multiple of the cluster {}",
-                                text(config.grid), text(config.cluster)));
+                                textOf(config.grid), textOf(config.cluster)));
   if (sharedBytes > target.sharedBytesPerCta)
     return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
                               target.name, target.sharedBytesPerCta, sharedBytes));
@@ -136,9 +131,8 @@ struct Running {
 /// Runs the clusters of one launch on several host threads.
 class Grid {
 public:
-  /// `ctasPerMultiprocessor`: for how many there is room.
-  Grid(Launch &launch, uint64_t ctasPerMultiprocessor)
-      : launch(launch), ctasPerMultiprocessor(ctasPerMultiprocessor) {}
+  /// `ctasPerSm`: for how many there is room.
+  Grid(Launch &launch, uint64_t ctasPerSm) : launch(launch), ctasPerSm(ctasPerSm) {}
   /// A launch that begins early calls `othersEnd` when it gets no further before that.
   Status run(unsigned threads, const std::function<void()> &othersEnd);
   LaunchStats stats;
@@ -153,7 +147,7 @@ private:
   bool isStuck(Running &running, Scheduler::State state);
 
   Launch &launch;
-  const uint64_t ctasPerMultiprocessor;
+  const uint64_t ctasPerSm;
   // Guarded by launch.lock:
   uint64_t resident = 1; ///< clusters that one host thread keeps started
   uint64_t mostResident = 1;
@@ -279,8 +273,8 @@ Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
   const uint64_t clusterSize = launch.largestCluster();
   resident = launch.config.gridWorkspace
                  ? launch.totalClusters
-                 : std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
-  mostResident = resident * ctasPerMultiprocessor;
+                 : std::max<uint64_t>(1, launch.sms / clusterSize / threads);
+  mostResident = resident * ctasPerSm;
   if (launch.early) {
     runEarly(resident * threads);
     othersEnd();
@@ -399,7 +393,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.memory = &global;
   launch.observer = settings.observer;
   launch.config = config;
-  launch.multiprocessors = target->multiprocessors;
+  launch.sms = target->sms;
   FP4_TRY(chooseClusters(launch, *target));
   const uint64_t shared = sharedBytesOf(*kernel, config);
   FP4_TRY(checkLaunch(*kernel, launch.config, *target, params.size(), shared));

@@ -93,7 +93,7 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
   add("L2", std::max(of(machine.memory.l2), of(machine.memory.delivery)));
   double issue = 0, port = 0, shared = 0, copies = 0, tensor = 0, exchange = 0;
   std::array<double, kPipes> pipes{};
-  for (const Multiprocessor &sm : std::span(machine.processors).first(processors)) {
+  for (const Sm &sm : std::span(machine.processors).first(processors)) {
     for (unsigned s = 0; s < kSchedulers; ++s) {
       issue += of(sm.issue[s]) / kSchedulers;
       for (unsigned p = 0; p < kPipes; ++p)

@@ -106,8 +106,8 @@ private:
 
 class Needs {
 public:
-  Needs(const TimedCode &code, const Kernel &kernel, std::vector<uint8_t> ofProducts)
-      : code(code), kernel(kernel), constants(code, kernel), ofProducts(std::move(ofProducts)) {}
+  Needs(const TimedCode &code, const Kernel &kernel, std::vector<uint8_t> ofMmas)
+      : code(code), kernel(kernel), constants(code, kernel), ofMmas(std::move(ofMmas)) {}
 
   /// Returns for each instruction if it is needed. Repeated while loads turn out to be needed.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
@@ -169,7 +169,7 @@ private:
   /// memory is loaded at unknown places, results and needed data cannot be told apart.
   bool needsStored(const TimedInsn &insn, uint32_t r) const {
     return (insn.shared && loadsAnywhere) ||
-           (!ofProducts[r] && (!insn.shared || insn.global || loadsShared));
+           (!ofMmas[r] && (!insn.shared || insn.global || loadsShared));
   }
   void addReads(const TimedInsn &insn, const Insn &instruction, RegisterSet &wanted) const {
     const std::span<const uint32_t> reads = code.reads(insn);
@@ -197,7 +197,7 @@ private:
   const TimedCode &code;
   const Kernel &kernel;
   const Constants constants;
-  const std::vector<uint8_t> ofProducts;
+  const std::vector<uint8_t> ofMmas;
   std::vector<uint8_t> needed;
 };
 
@@ -205,7 +205,7 @@ private:
 
 /// Registers whose values follow from MMAs, whichever instruction wrote them last. One that holds a
 /// flag at another time is none of them; accumulators, which begin with a value, are.
-std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
+std::vector<uint8_t> TimedCode::ofMmas(const Kernel &kernel) const {
   std::vector<uint8_t> derived(count), sums(count);
   for (const auto &[pc, registers] : accumulators)
     for (uint32_t r : registers)
@@ -236,20 +236,20 @@ std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
 }
 
 IdleCode TimedCode::idleCode(const Kernel &kernel) const {
-  const auto isProduct = [&](uint32_t pc) {
+  const auto isGemm = [&](uint32_t pc) {
     return insns[pc].unit == Unit::Wgmma || insns[pc].unit == Unit::MmaSync ||
            opcodeTable()[kernel.code[pc].row].base.starts_with("tcgen05.mma");
   };
   bool products = false;
   for (uint32_t pc = 0; pc < insns.size() && !products; ++pc)
-    products = isProduct(pc);
+    products = isGemm(pc);
   if (!products)
     return {};
   constexpr uint32_t multiplies =
       1u << unsigned(TicketKind::Mma) | 1u << unsigned(TicketKind::Wgmma);
   if (hasOtherWays(kernel))
     return {{}, multiplies, {}};
-  Needs needs(*this, kernel, ofProducts(kernel));
+  Needs needs(*this, kernel, ofMmas(kernel));
   IdleCode idle{needs.run(blockStarts(kernel)), multiplies, {}};
   for (uint8_t &one : idle.insns)
     one = !one;

@@ -71,7 +71,7 @@ struct Beside {
   double wide = 0;     ///< ... and of integer products of which the upper half is wanted
 };
 
-struct Multiprocessor {
+struct Sm {
   std::array<Server, kSchedulers> issue;
   std::array<Turns, kSchedulers> turns;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
@@ -81,8 +81,8 @@ struct Multiprocessor {
   std::array<Server, kSchedulers> fences;   ///< of the device
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
-  double productEnd = 0;                    ///< of the wgmma so far
-  double productShare = 0;                  ///< of that data path, which it takes until then
+  double mmaEnd = 0;                        ///< of the wgmma so far
+  double mmaShare = 0;                      ///< of that data path, which it takes until then
   Port port;                                ///< to L2
   Server requests;                          ///< hands copies to the engine
   Server copies;                            ///< the copy engine
@@ -114,7 +114,7 @@ struct Machine {
       : rates(rates), memory(rates, gigahertz, l2Bytes) {}
   const Rates &rates;
   MemorySystem memory;
-  std::vector<Multiprocessor> processors;
+  std::vector<Sm> processors;
   double flops = 0; ///< of the MMAs that were executed
 };
 

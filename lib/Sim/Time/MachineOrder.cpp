@@ -37,11 +37,11 @@ struct LineGroup {
 
 enum class Freedom : uint8_t { Free, AmongLoads, None };
 
-class BlockOrder {
+class CtaOrder {
 public:
   /// `inUse`: the registers of wgmmas of the kernel.
-  BlockOrder(const TimedCode &code, const Kernel &kernel, const MachineKernel &machine,
-             const std::vector<uint32_t> &inUse, uint32_t begin, uint32_t end)
+  CtaOrder(const TimedCode &code, const Kernel &kernel, const MachineKernel &machine,
+           const std::vector<uint32_t> &inUse, uint32_t begin, uint32_t end)
       : code(code), kernel(kernel), inUse(inUse) {
     for (uint32_t pc = begin; pc < end; ++pc) {
       if (pc == begin || !kernel.code[pc].line || kernel.code[pc].line != kernel.code[pc - 1].line)
@@ -190,7 +190,7 @@ bool staysAsWritten(const TimedCode &code, uint32_t begin, uint32_t end) {
 } // namespace
 
 /// Returns the registers that a wgmma of the kernel reads or writes.
-std::vector<uint32_t> TimedCode::registersOfProducts() const {
+std::vector<uint32_t> TimedCode::registersOfMmas() const {
   std::vector<uint32_t> all;
   for (const auto &[pc, accumulated] : accumulators) {
     all.insert(all.end(), accumulated.begin(), accumulated.end());
@@ -207,11 +207,11 @@ std::vector<uint32_t> TimedCode::sortAsMachine(Kernel &kernel, const MachineKern
   if (hasOtherWays(kernel))
     return places;
   const std::vector<Insn> written = kernel.code;
-  const std::vector<uint32_t> starts = blockStarts(kernel), inUse = registersOfProducts();
+  const std::vector<uint32_t> starts = blockStarts(kernel), inUse = registersOfMmas();
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     if (staysAsWritten(*this, starts[b], starts[b + 1]))
       continue;
-    const auto order = BlockOrder(*this, kernel, machine, inUse, starts[b], starts[b + 1]).run();
+    const auto order = CtaOrder(*this, kernel, machine, inUse, starts[b], starts[b + 1]).run();
     std::ranges::copy(order, places.begin() + starts[b]);
     for (uint32_t i = 0; i < order.size(); ++i)
       kernel.code[starts[b] + i] = written[order[i]];

@@ -59,9 +59,9 @@ std::string text(const KernelTime &time) {
   result += fmt::format("  bound          {}; busy: {}\n", time.bound(), busy);
   std::string part = time.whole.empty() ? "" : "; not sampled: " + time.whole;
   if (time.sampled())
-    part = fmt::format("; sampled: {} of {} SMs", time.simulated, time.multiprocessors);
-  result += fmt::format("  occupancy      {} CTAs per SM, {} registers{}\n",
-                        time.blocksPerMultiprocessor, time.registers, part);
+    part = fmt::format("; sampled: {} of {} SMs", time.simulated, time.sms);
+  result += fmt::format("  occupancy      {} CTAs per SM, {} registers{}\n", time.ctasPerSm,
+                        time.registers, part);
   for (const RoleTime &role : time.roles)
     result += fmt::format("  {:<14} issue {}; waits: {}; {:.0f} instructions of a warp\n",
                           role.name, percent(role.share[0]), waits(role), role.instructions);

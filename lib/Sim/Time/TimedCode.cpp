@@ -93,7 +93,7 @@ bool isMovable(const std::string &opcode) {
 }
 
 /// The work of "mma.sync.aligned.m16n8k16....f16...": shape and type are in the name.
-void addProduct(const std::string &opcode, TimedInsn &timed) {
+void addMma(const std::string &opcode, TimedInsn &timed) {
   const auto has = [&](std::string_view part) { return opcode.find(part) != opcode.npos; };
   unsigned m = 0, n = 0, k = 0;
   for (size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1))
@@ -127,7 +127,7 @@ void addDetails(const std::string &opcode, TimedInsn &timed) {
     timed.movable = isMovable(opcode);
   }
   if (timed.unit == Unit::MmaSync)
-    addProduct(opcode, timed);
+    addMma(opcode, timed);
 }
 
 } // namespace
@@ -365,8 +365,8 @@ bool isAnchor(Unit unit) {
 
 /// Returns how many copies ptxas wrote of the MMAs of a basic block. Instructions between MMAs that
 /// ptxas unrolls have the lines of MMAs too, so only all of the block tell. 1 where they do not.
-uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
-                          std::span<const MachineCount *const> counts) {
+uint32_t copiesOfMmas(std::span<const TimedInsn> insns,
+                      std::span<const MachineCount *const> counts) {
   uint32_t written = 0, made = 0;
   for (size_t i = 0; i < insns.size(); ++i) {
     written += insns[i].unit == Unit::Wgmma;
@@ -382,7 +382,7 @@ uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount
   for (size_t i = 0; i < insns.size(); ++i)
     if (isAnchor(insns[i].unit) && counts[i] && counts[i]->anchors)
       copies = std::min(copies, counts[i]->anchors);
-  return copies == ~0u ? copiesOfProducts(insns, counts) : copies;
+  return copies == ~0u ? copiesOfMmas(insns, counts) : copies;
 }
 
 uint8_t share(uint32_t count, uint32_t copies) {

@@ -162,8 +162,8 @@ private:
   void leaveOutElections(const Kernel &kernel);
   void findTalks(const Kernel &kernel);
   void countLive(const Kernel &kernel);
-  std::vector<uint8_t> ofProducts(const Kernel &kernel) const;
-  std::vector<uint32_t> registersOfProducts() const;
+  std::vector<uint8_t> ofMmas(const Kernel &kernel) const;
+  std::vector<uint32_t> registersOfMmas() const;
 
   std::vector<TimedInsn> insns;
   std::vector<PipeCounts> machinePipes;

@@ -20,7 +20,7 @@ uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::
     return code.registersNeeded();
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
-  const uint64_t share = target.registersPerSM / std::max(1u, kernel.minimumBlocks) / threads;
+  const uint64_t share = target.registersPerSM / std::max(1u, kernel.minimumCtasPerSm) / threads;
   return uint32_t(std::min<uint64_t>(
       {code.registersNeeded(), share / granularity * granularity, target.maxRegistersPerThread}));
 }
@@ -34,8 +34,8 @@ MachineCode machineCodeOf(const Launch &launch, InstructionMix mix) {
 
 /// Each scheduler has a quarter of the registers, and a warp has its own with one of them (micro:
 /// residency).
-uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint64_t sharedBytes,
-                          uint32_t registers) {
+uint32_t residentCtasPerSmOf(const hw::TargetModel &target, uint64_t threads, uint64_t sharedBytes,
+                             uint32_t registers) {
   const uint64_t warps = (threads + 31) / 32, granularity = 8;
   const uint64_t perWarp =
       (std::max(registers, 16u) + granularity - 1) / granularity * granularity * 32;
@@ -51,18 +51,19 @@ uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint6
 
 TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
     : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
-      rates(target.name, predictor.gpu, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
-      before(launch.observer), kernel(launch.kernel),
-      code(*launch.program, sortedKernel(), machineCode.kernel.get()),
+      rates(target.name, predictor.gpu, predictor.gigahertz),
+      machineCode(machineCodeOf(launch, predictor.mix)), before(launch.observer),
+      kernel(launch.kernel), code(*launch.program, sortedKernel(), machineCode.kernel.get()),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
-      residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
+      residentCtasPerSm(
+          residentCtasPerSmOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
       slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)), slots(slotsOfAll),
       machine(ratesOfCode(), rates[TimingRate::Gigahertz], target.l2Bytes), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
-                    double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
-  for (Multiprocessor &sm : machine.processors) {
+                    double(residentCtasPerSm * (sharedBytes + target.sharedReservedPerCta));
+  for (Sm &sm : machine.processors) {
     sm.l1.resize(uint64_t(std::max(l1, 8.0 * 1024)));
     sm.code.fill(CodeCache(uint32_t(rates[TimingRate::FetchInstructions])));
   }
@@ -109,9 +110,8 @@ const Rates &TimedLaunch::ratesOfCode() {
 uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
   constexpr uint64_t large = 4;
   return cluster < large || launch.fallsBack
-             ? target.multiprocessors
-             : std::min(uint64_t(target.multiprocessors),
-                        uint64_t(rates[TimingRate::ClustersOfFour]));
+             ? target.sms
+             : std::min(uint64_t(target.sms), uint64_t(rates[TimingRate::ClustersOfFour]));
 }
 
 TimedLaunch::~TimedLaunch() {
@@ -126,8 +126,8 @@ TimedLaunch::~TimedLaunch() {
 //===----------------------------------------------------------------------===//
 
 /// The warps of a cluster that begins in `place` of a slot; `early`: one of the first.
-void TimedLaunch::setUp(Running &running, std::span<Multiprocessor *const> processors,
-                        uint32_t place, double when, bool early) {
+void TimedLaunch::setUp(Running &running, std::span<Sm *const> processors, uint32_t place,
+                        double when, bool early) {
   const size_t perWarp = code.registerCount(),
                registers = running.cluster.ctas[0]->warps.size() * clusterSize * perWarp;
   running.ready.assign(registers, 0);
@@ -156,16 +156,16 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
     return false;
   slot.begun += phase == Phase::Sample;
   auto running = std::make_unique<Running>(launch, launch.nextCluster++);
-  std::vector<Multiprocessor *> processors;
-  const bool follows = when > rates[TimingRate::FirstBlocks];
+  std::vector<Sm *> processors;
+  const bool follows = when > rates[TimingRate::FirstCtas];
   if (follows)
     machine.memory.setInOrder();
   const double warps = double((volume(launch.config.block) + 31) / 32),
-               apart = std::max(follows ? rates[TimingRate::BlockStart] : 0,
+               apart = std::max(follows ? rates[TimingRate::CtaStart] : 0,
                                 warps * rates[TimingRate::WarpStart]);
   for (uint64_t rank = 0; rank < clusterSize; ++rank)
     processors.push_back(&machine.processors[slot.index * clusterSize + rank]);
-  for (Multiprocessor *sm : processors) {
+  for (Sm *sm : processors) {
     when = std::max(when, sm->lastStart + apart);
     sm->lastStart = when;
   }
@@ -192,7 +192,7 @@ Status TimedLaunch::finish(Slot &slot, uint32_t place) {
   if (phase < Phase::Probe)
     end = std::max({end, done, running.stores}); // its successor does not wait for those
   retire(slot, place);
-  startNext(slot, place, done + rates[TimingRate::BlockReplace]);
+  startNext(slot, place, done + rates[TimingRate::CtaReplace]);
   return {};
 }
 
@@ -203,11 +203,11 @@ Status TimedLaunch::finish(Slot &slot, uint32_t place) {
 Expected<LaunchStats> TimedLaunch::run() {
   for (size_t i = 0; i < slots.size(); ++i) {
     slots[i].index = uint32_t(i);
-    slots[i].running.resize(residentBlocks);
+    slots[i].running.resize(residentCtasPerSm);
   }
-  for (uint32_t place = 0; place < residentBlocks; ++place)
+  for (uint32_t place = 0; place < residentCtasPerSm; ++place)
     for (Slot &slot : slots)
-      startNext(slot, place, rates[TimingRate::FirstBlocks]);
+      startNext(slot, place, rates[TimingRate::FirstCtas]);
   FP4_TRY(runSlots(0, uint32_t(slots.size())));
   if (phase == Phase::Sample)
     FP4_TRY(runSlots(0, members));
@@ -319,7 +319,7 @@ Status TimedLaunch::settlePlace(Slot &slot, uint32_t place) {
 /// Every warp that is left waits: if no ticket is to come, nothing will happen by itself.
 Status TimedLaunch::unblock(Slot &slot, uint32_t place) {
   Running &running = *slot.running[place];
-  running.policy->announceProducts();
+  running.policy->announceMmas();
   auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
   if (!queue.tickets().empty())
     return {};
@@ -555,12 +555,12 @@ KernelTime TimedLaunch::prediction() const {
   time.grid = launch.config.grid;
   time.block = launch.config.block;
   time.cluster = launch.config.cluster;
-  time.blocksPerMultiprocessor = residentBlocks;
+  time.ctasPerSm = residentCtasPerSm;
   time.registers = registers;
   const size_t simulated =
       phase == Phase::Whole ? machine.processors.size() : members * clusterSize;
   time.simulated = uint32_t(simulated);
-  time.multiprocessors = uint32_t(slotsOfAll * clusterSize);
+  time.sms = uint32_t(slotsOfAll * clusterSize);
   for (TimingRate rate : rates.missing())
     time.missing.push_back(
         fmt::format("{} ({})", hw::describe(rate).name, hw::describe(rate).meaning));

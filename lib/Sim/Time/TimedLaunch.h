@@ -13,8 +13,8 @@
 
 #include "Sim/State/Scheduler.h"
 #include "Sim/Time/Account.h"
-#include "Sim/Time/BlockWork.h"
 #include "Sim/Time/Calendar.h"
+#include "Sim/Time/CtaWork.h"
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/PlacesInText.h"
 #include "Sim/Time/TimedPolicy.h"
@@ -43,7 +43,7 @@ public:
 private:
   struct TimedWarp {
     Warp *warp = nullptr;
-    Multiprocessor *processor = nullptr;
+    Sm *processor = nullptr;
     unsigned scheduler = 0;
     double nextIssue = 0; ///< the earliest
     double waited = 0;    ///< since when it does something else than issue
@@ -123,8 +123,8 @@ private:
   Status probe(Slot &slot);
   Status scaleSample();
   Status finishRest();
-  void setUp(Running &running, std::span<Multiprocessor *const> processors, uint32_t place,
-             double when, bool early);
+  void setUp(Running &running, std::span<Sm *const> processors, uint32_t place, double when,
+             bool early);
   bool startNext(Slot &slot, uint32_t place, double when);
   void prefetch(const Slot &slot) const;
   void prefetchOperands(const TimedWarp &warp) const;
@@ -134,7 +134,7 @@ private:
   Status runReady(Slot &slot, const TimedEvent &event, TimedWarp &warp);
   Status runTurn(Slot &slot, const TimedEvent &event);
   const Turns &turnsOf(const Slot &slot, const TimedEvent &event) const;
-  void announceTurn(Slot &slot, Multiprocessor &sm, unsigned scheduler, double now);
+  void announceTurn(Slot &slot, Sm &sm, unsigned scheduler, double now);
   Expected<bool> tryIssue(Slot &slot, uint32_t place, uint32_t index, double now);
   Status step(Slot &slot, uint32_t place, TimedWarp &warp, double issue);
   Status settlePlace(Slot &slot, uint32_t place);
@@ -144,10 +144,9 @@ private:
   void retire(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
-  std::array<double, kPipes> pipeTimes(const Multiprocessor &sm, unsigned scheduler,
-                                       const PipeCounts &counts, double now) const;
-  bool reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now,
-                    double &when);
+  std::array<double, kPipes> pipeTimes(const Sm &sm, unsigned scheduler, const PipeCounts &counts,
+                                       double now) const;
+  bool reservePipes(Sm &sm, unsigned scheduler, const PipeCounts &counts, double now, double &when);
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
   double loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines);
   double loadThroughL1(TimedWarp &warp, double looked);
@@ -155,7 +154,7 @@ private:
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;
   double queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now);
-  double whenQueued(const Multiprocessor &sm) const;
+  double whenQueued(const Sm &sm) const;
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);
@@ -170,7 +169,7 @@ private:
   double fenceShared(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
-  bool joinsStore(const TimedWarp &warp) const;
+  bool reductionsStore(const TimedWarp &warp) const;
   double accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                       Activity &because);
   double wakeCycles(const TimedInsn &insn) const;
@@ -186,7 +185,7 @@ private:
   std::vector<uint32_t> places;       ///< its pcs in `kernel`; empty: the same
   std::optional<PlacesInText> inText; ///< in place of `before`
   TimedCode code;
-  uint32_t registers, residentBlocks;
+  uint32_t registers, residentCtasPerSm;
   uint64_t clusterSize;
   uint64_t slotsOfAll; ///< of the whole machine
   std::vector<Slot> slots;
@@ -208,7 +207,7 @@ private:
   bool waits = false; ///< the sample waits for CTAs that are not in it
   /// Dependences between CTAs, and the equality of their work.
   struct Blocks {
-    std::optional<BlockWork> work; ///< by the text
+    std::optional<CtaWork> work;   ///< by the text
     Spread spread;                 ///< of the instructions of clusters that have ended
     uint32_t talk = 0;             ///< a line by which one has learned what others did
     std::string whole;             ///< why there is no sample

@@ -6,7 +6,7 @@ namespace fp4::sim {
 
 /// Returns the use of the registers' ports that a wgmma leaves to others; nothing where there is
 /// none.
-static Beside besideOf(const Multiprocessor &sm, unsigned scheduler, double now) {
+static Beside besideOf(const Sm &sm, unsigned scheduler, double now) {
   return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : Beside();
 }
 
@@ -29,8 +29,7 @@ static void holdOthers(std::array<Server, kPipes> &pipes, const Beside &beside, 
 /// Returns the cycle at which the banks have the registers that machine instructions read; each
 /// bank delivers one register at a time. An instruction is issued a cycle before a bank is free for
 /// it.
-static double registersFree(const Multiprocessor &sm, unsigned scheduler,
-                            const PipeCounts &counts) {
+static double registersFree(const Sm &sm, unsigned scheduler, const PipeCounts &counts) {
   constexpr double ahead = 1; // cycles: what is read waits in front of the pipes
   double when = 0;
   for (unsigned bank = 0; bank < kBanks; ++bank)
@@ -40,7 +39,7 @@ static double registersFree(const Multiprocessor &sm, unsigned scheduler,
 }
 
 /// Returns how long machine instructions of a line of PTX take each pipe that has no queue.
-std::array<double, kPipes> TimedLaunch::pipeTimes(const Multiprocessor &sm, unsigned scheduler,
+std::array<double, kPipes> TimedLaunch::pipeTimes(const Sm &sm, unsigned scheduler,
                                                   const PipeCounts &counts, double now) const {
   constexpr std::pair<Pipe, TimingRate> intervals[] = {{PipeAlu, TimingRate::AluInterval},
                                                        {PipeHeavy, TimingRate::ImadInterval},
@@ -63,8 +62,8 @@ std::array<double, kPipes> TimedLaunch::pipeTimes(const Multiprocessor &sm, unsi
 
 /// Takes the pipes of machine instructions, and the registers that they read, if all are free.
 /// False if not: `when` is when they will be.
-bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
-                               double now, double &when) {
+bool TimedLaunch::reservePipes(Sm &sm, unsigned scheduler, const PipeCounts &counts, double now,
+                               double &when) {
   auto &pipes = sm.pipes[scheduler];
   const std::array<double, kPipes> times = pipeTimes(sm, scheduler, counts, now);
   when = registersFree(sm, scheduler, counts);
@@ -84,7 +83,7 @@ bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const Pip
 }
 
 /// Delays an MMA by an instruction, if the integer pipe and that of products are both busy.
-static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
+static void delayMma(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
   if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
     pipes[PipeTensor].free += delay;
 }
@@ -120,7 +119,7 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
 }
 
 /// Returns the cycle at which a cp.async has a place in the queue of shared memory.
-double TimedLaunch::whenQueued(const Multiprocessor &sm) const {
+double TimedLaunch::whenQueued(const Sm &sm) const {
   return sm.shared.free - rates[TimingRate::FillQueue];
 }
 
@@ -137,7 +136,7 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
       return false;
     pipes[pipe].serve(now, interval * insn.count);
     if (beside.interval > 0)
-      delayProduct(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
+      delayMma(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
     return true;
   };
   if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync)

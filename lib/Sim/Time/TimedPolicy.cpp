@@ -17,10 +17,10 @@ void TimedPolicy::issued(const Ticket &ticket) {
   last = std::max(last, end);
   if (ticket.kind == TicketKind::Mma && !watched) {
     products.push_back(ticket.id);
-    productsEnd = std::max(productsEnd, end);
+    mmasEnd = std::max(mmasEnd, end);
     return;
   }
-  announceProducts();
+  announceMmas();
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
@@ -28,9 +28,9 @@ void TimedPolicy::issued(const Ticket &ticket) {
 /// Nobody sees an MMA of tcgen05 before what is issued behind it, such as its commit. So those that
 /// are issued in a row happen in a row, when the last of them ends: their accumulator is in the
 /// host's cache then.
-void TimedPolicy::announceProducts() {
+void TimedPolicy::announceMmas() {
   for (uint64_t id : products)
-    announce(id, std::max(now, productsEnd));
+    announce(id, std::max(now, mmasEnd));
   products.clear();
 }
 
@@ -49,7 +49,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
       return firstStage = copyOut(ticket);
     return copyIn(ticket);
   case TicketKind::ThreadCopy: {
-    Multiprocessor &sm = *processors[ticket.issuer.rank];
+    Sm &sm = *processors[ticket.issuer.rank];
     if (recorder.lines.empty())
       return now;
     return machine.memory.fill(sm.port, now, recorder.lines);
@@ -83,7 +83,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
 
 /// Returns the cycle at which the engine begins a copy whose rows take it `fill`. Copies come to
 /// the engine one after the other, and a small one may come while a large one is in the engine.
-double TimedPolicy::startOf(Multiprocessor &sm, double fill) const {
+double TimedPolicy::startOf(Sm &sm, double fill) const {
   const double issue = rates[TimingRate::TmaIssue];
   const double begin = sm.requests.serve(now, issue) - std::min(fill, issue);
   return sm.copies.serve(begin, fill) - fill;
@@ -93,7 +93,7 @@ double TimedPolicy::startOf(Multiprocessor &sm, double fill) const {
 /// stored data take the same way to L2, a cycle for a row and four for one that is stored. If both
 /// wait, a quarter of the way is for loads (micro: store-beside: 31.9 bytes a clock are loaded and
 /// 23.9 stored).
-double TimedPolicy::besideStores(Multiprocessor &sm, double fill) const {
+double TimedPolicy::besideStores(Sm &sm, double fill) const {
   constexpr double part = 0.25;
   const double begin = std::max(now, sm.copies.free);
   const double stores = std::max(0.0, sm.port.stores.end() - begin);
@@ -115,7 +115,7 @@ static std::pair<double, double> rowsOf(const Ticket &ticket) {
 double TimedPolicy::copyIn(const Ticket &ticket) {
   const uint32_t address = ticket.sharedWrites.empty() ? 0 : ticket.sharedWrites[0].address;
   const size_t rank = std::min<size_t>(address >> kSharedRankShift, processors.size() - 1);
-  Multiprocessor &to = *processors[rank], &from = *processors[ticket.issuer.rank];
+  Sm &to = *processors[rank], &from = *processors[ticket.issuer.rank];
   const double bytes = double(ticket.bytes                  ? ticket.bytes
                               : ticket.sharedWrites.empty() ? 0
                                                             : ticket.sharedWrites[0].bytes);
@@ -155,7 +155,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
 /// Copies behind a prefetch wait until the engine has asked for its rows, and no longer: it keeps
 /// none of them in flight (micro: prefetches).
 void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
-  Multiprocessor &sm = *processors[rank];
+  Sm &sm = *processors[rank];
   for (const GlobalRun &run : runs) {
     const double fill = std::ceil(run.bytes / 128.0) * 128 / rates[TimingRate::TmaBytes];
     const double start = startOf(sm, fill);
@@ -166,8 +166,7 @@ void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
 /// Returns the cycles at which the engine asks for the first and the last row of a copy that begins
 /// at `start` at the earliest: it asks for as many bytes as may be in flight, and for more when
 /// others have arrived.
-TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, double fill,
-                                          double bytes) const {
+TimedPolicy::CopyTurn TimedPolicy::turnOf(Sm &sm, double start, double fill, double bytes) const {
   const double limit = rates[TimingRate::TmaInFlight] * 1024;
   start = std::max(start, sm.lastRow);
   while (!sm.inFlight.empty() && sm.inFlight.front().last <= start) {
@@ -176,7 +175,7 @@ TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, doub
   }
   const auto whenFor = [&](double need) {
     double excess = sm.bytesInFlight + std::min(need, limit) - limit, when = start;
-    for (const Multiprocessor::InFlight &one : sm.inFlight) {
+    for (const Sm::InFlight &one : sm.inFlight) {
       if (excess <= 0)
         break;
       const double part = std::min(1.0, excess / one.bytes);
@@ -201,7 +200,7 @@ double TimedPolicy::copyOut(const Ticket &ticket) {
                      store.now == now && store.warp == warp && store.begin == begin &&
                      store.bytes == ticket.bytes;
   if (!again) {
-    Multiprocessor &sm = *processors[ticket.issuer.rank];
+    Sm &sm = *processors[ticket.issuer.rank];
     const double issue = rates[TimingRate::TmaIssue];
     const double taken = machine.memory.write(sm.port, sm.requests.serve(now, issue) - issue,
                                               std::span<const GlobalRun>(ticket.global));
@@ -229,7 +228,7 @@ static double rateBetween(const Rates &rates, std::span<const RateOfColumns> row
 }
 
 /// The intervals of arithmetic beside MMAs of n columns.
-static Beside besideProduct(const Rates &rates, double n, bool registers) {
+static Beside besideMma(const Rates &rates, double n, bool registers) {
   constexpr RateOfColumns ofShared[] = {{16, TimingRate::BesideShared16},
                                         {64, TimingRate::BesideShared64},
                                         {256, TimingRate::BesideShared256}};
@@ -250,7 +249,7 @@ static Beside besideProduct(const Rates &rates, double n, bool registers) {
 /// memory, which a warpgroup reads once.
 double TimedPolicy::wgmma(const Ticket &ticket) {
   constexpr double rows = 16, rowBytes = 32;
-  Multiprocessor &sm = *processors[ticket.issuer.rank];
+  Sm &sm = *processors[ticket.issuer.rank];
   const double n = double(ticket.insn->u);
   const unsigned k = unsigned(double(ticket.flops) / (2 * rows * n) + 0.5);
   const bool registers = ticket.insn->op[1].kind == OperandKind::Vector;
@@ -259,24 +258,24 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
                read = columns + (registers ? 0 : rows * row);
   const double least = registers ? rates[TimingRate::WgmmaMinimum] : 0;
   Server &pipe = sm.pipes[ticket.issuer.warp % kSchedulers][PipeTensor];
-  sm.beside[ticket.issuer.warp % kSchedulers] = besideProduct(rates, n, registers);
+  sm.beside[ticket.issuer.warp % kSchedulers] = besideMma(rates, n, registers);
   double &chain = chains[ticket.issuer];
   const double begin = registers ? std::max(now, chain + rates[TimingRate::WgmmaGap]) : now;
   const double duration = std::max({compute, read * kSchedulers, least});
   const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
-  sm.productEnd = std::max(sm.productEnd, end);
+  sm.mmaEnd = std::max(sm.mmaEnd, end);
   // Loads of threads have what is left, and an MMA is no slower beside them (H200, micro: beside: a
   // tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).
   constexpr double most = 0.9, ofColumns = 1.52;
   const double taken = std::max(read, ofColumns * columns) * kSchedulers;
-  sm.productShare = std::min(taken / duration, most);
+  sm.mmaShare = std::min(taken / duration, most);
   return std::max(end, sm.shared.free) +
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
 /// Returns the columns that exist: an address beyond them is an error of the copy or the MMA.
-static std::span<double> columnsOf(Multiprocessor &sm, const TmemRange &range) {
+static std::span<double> columnsOf(Sm &sm, const TmemRange &range) {
   const size_t first = std::min<size_t>(range.column, sm.copied.size());
   return std::span(sm.copied).subspan(first,
                                       std::min<size_t>(range.columns, sm.copied.size() - first));
@@ -295,7 +294,7 @@ double TimedPolicy::tmemCopy(const Ticket &ticket) {
 }
 
 /// The end of an MMA that keeps the tensor core for `duration`.
-double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double duration) {
+double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration) {
   double begin = now;
   for (const TmemRange &range : ticket.scales)
     for (double copied : columnsOf(sm, range))
@@ -332,7 +331,7 @@ double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
 }
 
 double TimedPolicy::tmemMove(const Ticket &ticket) {
-  Multiprocessor &sm = *processors[ticket.issuer.rank];
+  Sm &sm = *processors[ticket.issuer.rank];
   uint64_t bytes = ticket.bytes;
   for (const RegisterRange &range : ticket.registerWrites)
     bytes += range.end - range.begin;

@@ -31,7 +31,7 @@ public:
 
   /// `processors`: of the CTAs, by rank. `watched`: somebody is told when each ticket ends.
   TimedPolicy(Machine &machine, const Recorder &recorder, const TimedCode &code,
-              std::vector<Multiprocessor *> processors, bool watched, Announce announce)
+              std::vector<Sm *> processors, bool watched, Announce announce)
       : machine(machine), rates(machine.rates), recorder(recorder), code(code),
         processors(std::move(processors)), watched(watched), announce(std::move(announce)) {}
 
@@ -50,7 +50,7 @@ public:
   /// Stops the clock: work is still counted, but takes no time.
   void stopClock() { stopped = true; }
   /// Announces the MMAs that wait for others.
-  void announceProducts();
+  void announceMmas();
   /// The cycle at which the last operation so far ends.
   double lastEnd() const { return last; }
   /// The cycle at which the operation that was issued last ends.
@@ -61,9 +61,9 @@ private:
   struct CopyTurn {
     double first, last;
   };
-  double besideStores(Multiprocessor &sm, double fill) const;
-  double startOf(Multiprocessor &sm, double fill) const;
-  CopyTurn turnOf(Multiprocessor &sm, double start, double fill, double bytes) const;
+  double besideStores(Sm &sm, double fill) const;
+  double startOf(Sm &sm, double fill) const;
+  CopyTurn turnOf(Sm &sm, double start, double fill, double bytes) const;
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.
   double endOfThoseBefore(const Ticket &ticket, double least) const;
@@ -71,7 +71,7 @@ private:
   double copyOut(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
   double tmemCopy(const Ticket &ticket);
-  double multiply(Multiprocessor &sm, const Ticket &ticket, double duration);
+  double multiply(Sm &sm, const Ticket &ticket, double duration);
   double tcgen05Mma(const Ticket &ticket);
   double tmemMove(const Ticket &ticket);
 
@@ -79,11 +79,11 @@ private:
   const Rates &rates;
   const Recorder &recorder;
   const TimedCode &code;
-  std::vector<Multiprocessor *> processors;
+  std::vector<Sm *> processors;
   const bool watched;
   Announce announce;
   std::vector<uint64_t> products; ///< of tcgen05, that are not announced
-  double productsEnd = 0;
+  double mmasEnd = 0;
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp

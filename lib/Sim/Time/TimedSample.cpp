@@ -26,7 +26,7 @@ namespace fp4::sim {
 /// CTAs of a persistent grid go on for long and see many: two clusters are enough.
 uint32_t TimedLaunch::membersOf() const {
   constexpr uint64_t processors = 8, clusters = 2;
-  const bool persistent = launch.totalClusters <= slotsOfAll * residentBlocks;
+  const bool persistent = launch.totalClusters <= slotsOfAll * residentCtasPerSm;
   const uint64_t enough = persistent ? 1 : (processors + clusterSize - 1) / clusterSize;
   return uint32_t(std::min(slotsOfAll, std::max(clusters, enough)));
 }
@@ -54,7 +54,7 @@ bool TimedLaunch::maySample() {
       !blocks.whole.empty())
     return false;
   const uint64_t notBegun = launch.totalClusters - launch.nextCluster;
-  return (predictor.timesOnly || notBegun > slots.size() * residentBlocks) &&
+  return (predictor.timesOnly || notBegun > slots.size() * residentCtasPerSm) &&
          standsForRest(notBegun);
 }
 
@@ -65,9 +65,10 @@ bool TimedLaunch::maySample() {
 bool TimedLaunch::standsForRest(uint64_t notBegun) {
   constexpr double most = 0.02;
   if (!blocks.work)
-    blocks.work = blockWorkOf(code, *launch.kernel);
-  const BlockWork &work = *blocks.work;
-  const bool stay = launch.totalClusters <= slotsOfAll * residentBlocks || launch.canceledClusters;
+    blocks.work = ctaWorkOf(code, *launch.kernel);
+  const CtaWork &work = *blocks.work;
+  const bool stay =
+      launch.totalClusters <= slotsOfAll * residentCtasPerSm || launch.canceledClusters;
   const double sampled = double(notBegun) * double(members) / double(slots.size());
   const uint32_t talk = blocks.talk ? blocks.talk : stay ? work.talk : 0;
   if (talk)

@@ -18,7 +18,7 @@ const Turns &TimedLaunch::turnsOf(const Slot &slot, const TimedEvent &event) con
 
 /// Makes an event for the next time at which a scheduler may issue one of the warps that wait. The
 /// event comes behind others of that time, so that a warp that goes on then takes part.
-void TimedLaunch::announceTurn(Slot &slot, Multiprocessor &sm, unsigned scheduler, double now) {
+void TimedLaunch::announceTurn(Slot &slot, Sm &sm, unsigned scheduler, double now) {
   constexpr uint64_t last = uint64_t(1) << 63;
   Turns &turns = sm.turns[scheduler];
   if (turns.announced || turns.empty())
@@ -44,7 +44,7 @@ Status TimedLaunch::runReady(Slot &slot, const TimedEvent &event, TimedWarp &war
 }
 
 Status TimedLaunch::runTurn(Slot &slot, const TimedEvent &event) {
-  Multiprocessor &sm = machine.processors[slot.index * clusterSize + event.running / kSchedulers];
+  Sm &sm = machine.processors[slot.index * clusterSize + event.running / kSchedulers];
   const unsigned scheduler = event.running % kSchedulers;
   sm.turns[scheduler].announced = false;
   for (bool issued = false; !issued && !sm.turns[scheduler].empty();) {

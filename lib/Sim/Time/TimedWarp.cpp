@@ -213,7 +213,7 @@ double TimedLaunch::loadThroughL1(TimedWarp &warp, double looked) {
 /// Returns true when a store goes to L2 with the one before: two of a warp that store parts of the
 /// same sectors do if no other warp of the SM stores between them (H200, micro: store-parts: 30
 /// bytes a clock of one warp that stores halves of sectors, and 13 of four).
-bool TimedLaunch::joinsStore(const TimedWarp &warp) const {
+bool TimedLaunch::reductionsStore(const TimedWarp &warp) const {
   auto &before = warp.processor->store;
   if (before.warp == warp.warp && before.lines == recorder.lines) {
     before.warp = nullptr;
@@ -226,8 +226,8 @@ bool TimedLaunch::joinsStore(const TimedWarp &warp) const {
 
 double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
                                  double issue, Activity &because) {
-  Multiprocessor &sm = *warp.processor;
-  const double left = issue < sm.productEnd ? 1 - sm.productShare : 1;
+  Sm &sm = *warp.processor;
+  const double left = issue < sm.mmaEnd ? 1 - sm.mmaShare : 1;
   const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes] / left;
   double result = issue;
   if (recorder.wavefronts) {
@@ -246,7 +246,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
     return looked;
   const std::span<const LineAccess> all = recorder.lines;
   const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
-  if (recorder.write && !recorder.atomic && joinsStore(warp))
+  if (recorder.write && !recorder.atomic && reductionsStore(warp))
     return result;
   if (recorder.write || recorder.atomic) {
     warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));

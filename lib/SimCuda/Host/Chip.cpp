@@ -35,7 +35,7 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {12, of(m.registersPerSM)},
       {13, 1'800'000}, // clockRate in kHz: a round number, nothing here has a clock
       {14, 512},       // textureAlignment
-      {16, of(m.multiprocessors)},
+      {16, of(m.sms)},
       {30, 512},       // surfaceAlignment
       {36, 3'200'000}, // memoryClockRate
       {37, of(chip.memoryBusBits)},

@@ -181,7 +181,7 @@ public:
                KernelWork &work);
   Code launch(const char *function, const KernelWork &work, const sim::Dependence &dependence);
   /// CTAs of `kernel` that one SM can hold; registers are not counted.
-  int residentBlocks(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
+  int residentCtasPerSm(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
 
   /// The process ends: writes the last line of the report.
   void finish();

@@ -39,9 +39,9 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
     return refuse(InvalidConfiguration,
                   fmt::format("the grid must have at most 65535 CTAs in y and z, but got {} and {}",
                               request.grid.y, request.grid.z));
-  uint64_t resident = uint64_t(residentBlocks(info, static_cast<int>(volume(request.block)),
-                                              request.dynamicShared)) *
-                      currentChip->model().multiprocessors;
+  uint64_t resident = uint64_t(residentCtasPerSm(info, static_cast<int>(volume(request.block)),
+                                                 request.dynamicShared)) *
+                      currentChip->model().sms;
   if (request.asked.cooperative && volume(request.grid) > resident)
     return refuse(CooperativeLaunchTooLarge,
                   fmt::format("a cooperative grid of {} CTAs, but {} fit at once",
@@ -49,8 +49,8 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
   return {};
 }
 
-int Context::residentBlocks(const sim::KernelInfo &kernel, int threads,
-                            uint64_t dynamicShared) const {
+int Context::residentCtasPerSm(const sim::KernelInfo &kernel, int threads,
+                               uint64_t dynamicShared) const {
   const hw::TargetModel &m = currentChip->model();
   if (threads < 1 || static_cast<unsigned>(threads) > m.maxThreadsPerCta)
     return 0;
@@ -115,7 +115,7 @@ Code Context::runKernel(const char *function, const Function &kernel,
     seconds += stats->seconds;
     reportLine(fmt::format("kernel {{\"name\": \"{}\", \"grid\": [{}], \"block\": [{}], "
                            "\"cluster\": [{}], \"shared_bytes\": {}, \"warp_instructions\": {}, "
-                           "\"matrix_products\": {}, \"seconds\": {:.6f}}}",
+                           "\"matrix_mmas\": {}, \"seconds\": {:.6f}}}",
                            kernel.name, fmt::join(config.grid, ", "), fmt::join(config.block, ", "),
                            fmt::join(config.cluster, ", "), config.dynamicSharedBytes,
                            stats->warpInstructions, stats->mmas, stats->seconds));

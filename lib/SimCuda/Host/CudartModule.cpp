@@ -188,7 +188,7 @@ FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
-  return residentBlocks(__func__, *found, threads, shared, *blocks);
+  return residentCtasPerSm(__func__, *found, threads, shared, *blocks);
 }
 
 FP4_ENTRY int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,

@@ -11,7 +11,7 @@ FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
                                                                    unsigned) {
   FP4_REQUIRE(blocks && function);
   FP4_REQUIRE_LIVE(function);
-  return residentBlocks(__func__, *function, threads, shared, *blocks);
+  return residentCtasPerSm(__func__, *function, threads, shared, *blocks);
 }
 
 FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function,
@@ -39,18 +39,18 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, F
     return info.error();
   const hw::TargetModel &m = context().chip().model();
   const int most = static_cast<int>(m.maxThreadsPerCta);
-  int bestResident = 0;
+  int bestCtasPerSm = 0;
   *block = 0;
   for (int threads = limit > 0 ? std::min(limit, most) : most; threads > 0;
        threads = (threads - 1) / 32 * 32) {
     const int resident =
-        context().residentBlocks(**info, threads, sharedOf ? sharedOf(threads) : shared);
-    if (resident * threads > bestResident * *block) {
-      bestResident = resident;
+        context().residentCtasPerSm(**info, threads, sharedOf ? sharedOf(threads) : shared);
+    if (resident * threads > bestCtasPerSm * *block) {
+      bestCtasPerSm = resident;
       *block = threads;
     }
   }
-  *grid = bestResident * static_cast<int>(m.multiprocessors);
+  *grid = bestCtasPerSm * static_cast<int>(m.sms);
   return Success;
 }
 

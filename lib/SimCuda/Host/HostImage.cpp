@@ -139,7 +139,7 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out = {};
   out.sharedSizeBytes = info.staticSharedBytes;
   out.localSizeBytes = info.localBytes;
-  uint64_t threads = uint64_t(info.maximumBlock[0]) * info.maximumBlock[1] * info.maximumBlock[2];
+  uint64_t threads = uint64_t(info.maximumCta[0]) * info.maximumCta[1] * info.maximumCta[2];
   out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
   // PTX has no register allocation: what a CTA of the largest size leaves each thread.
   out.numRegs = static_cast<int>(std::min(
@@ -165,8 +165,7 @@ Code fp4::simcuda::launchIn(const char *function, Function &kernel, const Launch
 /// kernel asks how many there are.
 static uint64_t roomFor(const hw::TargetModel &model, uint64_t cluster) {
   const hw::Rate *room = hw::timingRate(model.name, hw::TimingRate::ClustersOfFour);
-  return cluster < 4 || !room ? model.multiprocessors
-                              : std::min(uint64_t(model.multiprocessors), uint64_t(room->value));
+  return cluster < 4 || !room ? model.sms : std::min(uint64_t(model.sms), uint64_t(room->value));
 }
 
 Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
@@ -180,7 +179,7 @@ Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
                                             request.asked.cluster.y * request.asked.cluster.z);
   uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
   auto blocks = static_cast<uint64_t>(
-      context.residentBlocks(info, static_cast<int>(threads), request.dynamicShared));
+      context.residentCtasPerSm(info, static_cast<int>(threads), request.dynamicShared));
   clusters = static_cast<int>(roomFor(context.chip().model(), size) / size * blocks);
   return Success;
 }
@@ -200,10 +199,10 @@ Code fp4::simcuda::availableShared(const char *function, Function &kernel, int b
   return Success;
 }
 
-Code fp4::simcuda::residentBlocks(const char *function, Function &kernel, int threads,
-                                  size_t shared, int &blocks) {
+Code fp4::simcuda::residentCtasPerSm(const char *function, Function &kernel, int threads,
+                                     size_t shared, int &blocks) {
   const auto info = Context::get().kernelOf(function, kernel);
-  blocks = info ? Context::get().residentBlocks(**info, threads, shared) : 0;
+  blocks = info ? Context::get().residentCtasPerSm(**info, threads, shared) : 0;
   return info ? Success : info.error();
 }
 

@@ -47,8 +47,8 @@ FP4_HOST_API Code activeClusters(const char *function, Function &kernel,
 FP4_HOST_API Code availableShared(const char *function, Function &kernel, int blocks,
                                   size_t &bytes);
 /// CTAs of `threads` threads that one SM can hold; 0 after an error.
-FP4_HOST_API Code residentBlocks(const char *function, Function &kernel, int threads, size_t shared,
-                                 int &blocks);
+FP4_HOST_API Code residentCtasPerSm(const char *function, Function &kernel, int threads,
+                                    size_t shared, int &blocks);
 /// Returns the offset of parameter `index` among all, and its size; `bytes` may be null.
 FP4_HOST_API Code parameterOf(const char *function, Function &kernel, size_t index, size_t &offset,
                               size_t *bytes);

@@ -68,7 +68,7 @@ class Checkpoint(Mapping[str, Entry]):
             partial: read the weight although the layer computes more than its matmul.
 
         Returns:
-            Its bytes as they are, with linear block scales, the scale of the tensor in the
+            The stored bytes, with linear block scales, the scale of the tensor in the
             convention of the layout, and the recipe that decodes it as the layout's package does.
 
         Raises:

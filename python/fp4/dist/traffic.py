@@ -14,8 +14,8 @@ class Traffic:
     """Bytes that each rank receives.
 
     Attributes:
-        data, scales: of the quantized matrix: 4-bit elements, and scales without padding.
-        bfloat16: of the same matrix in bfloat16.
+        data, scales: the quantized matrix: 4-bit elements, and scales without padding.
+        bfloat16: the same matrix in bfloat16.
     """
 
     data: int

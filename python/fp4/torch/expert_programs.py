@@ -1,4 +1,4 @@
-"""The programs behind the experts of a mixture, matmuls of groups of 16-bit activations and
+"""The programs behind the experts of a mixture, grouped matmuls of 16-bit activations and
 prepacked weights, with the gate of each expert and its biases (docs/reference/semantics.md).
 
 A layer has one program for any number of rows. Only the device knows to which expert a row belongs.

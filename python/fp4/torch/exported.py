@@ -113,7 +113,7 @@ def from_export(exported: torch.export.ExportedProgram, *, name: str = "exported
             values[node], passed = _add_argument(function, node, types)
             arguments.append(passed)
     for node, (lhs, rhs, element) in products.items():
-        values[node] = _add_product(function, values, lhs, rhs, element)
+        values[node] = _add_gemm(function, values, lhs, rhs, element)
     function.returns(*(values[result] for result in nodes[-1].args[0]))
     compiled = compile_program(builder, target=target)
     return Exported(builder, compiled, _constants(exported), arguments)
@@ -125,7 +125,7 @@ def _wrong(node: _Node, reason: str, note: str) -> UsageError:
     return UsageError(f"node '{node.name}'{place} has no counterpart in fp4: {reason}", note)
 
 
-#===--- Products ----------------------------------------------------------===#
+#===--- Matmuls -----------------------------------------------------------===#
 
 
 def _shape(node: _Node) -> tuple[int, ...]:
@@ -234,7 +234,7 @@ def _add_argument(function: FunctionBuilder, node: _Node,
     return value, _Passed(() if element == "f32" else None)
 
 
-def _add_product(function: FunctionBuilder, values: dict[_Node, Value], lhs: _Operand,
+def _add_gemm(function: FunctionBuilder, values: dict[_Node, Value], lhs: _Operand,
                  rhs: _Operand, element: str) -> Value:
     def scaled(side: _Operand) -> ScaledValue:
         number = None if side.number is None else values[side.number]

@@ -39,7 +39,7 @@ def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
 def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
     """Returns the split-K factor of a small-M matmul beside weights [n, k]. The kernel reads every
     weight once, so the smallest factor is best whose tiles occupy nearly all SMs
-    (notebook/WeightProducts.md, products of bf16 activations and prepacked weights)."""
+    (notebook/gemm-weights.md, products of bf16 activations and prepacked weights)."""
     tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
     return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])

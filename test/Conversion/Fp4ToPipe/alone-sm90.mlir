@@ -1,13 +1,13 @@
 // A kernel with PDL, of which an SM holds one CTA by its plan, says so: CTAs of the next
 // launch would take second places. With several CTAs by its plan, or without PDL, it does not.
-// RUN: sed 's/PLAN/resident = 1, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
-// RUN: sed 's/PLAN/resident = 1, overlap = waits/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
-// RUN: sed 's/PLAN/resident = 2, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
-// RUN: sed 's/PLAN/resident = 1, overlap = none/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
+// RUN: sed 's/PLAN/ctas_per_sm=1, pdl = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/PLAN/ctas_per_sm=1, pdl = waits/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/PLAN/ctas_per_sm=2, pdl = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
+// RUN: sed 's/PLAN/ctas_per_sm=1, pdl = none/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
 // ALONE: gpu.func @kernel{{.*}}pipe.alone
 // TOGETHER-NOT: pipe.alone
 func.func @product(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }

@@ -11,7 +11,7 @@
 !s = tensor<4096x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @f(%a: tensor<4096x2048xf4E2M1FN>, %s: !s) -> tensor<4096x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256], cluster = CLUSTER>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], cluster = CLUSTER>}
       : (tensor<4096x2048xf4E2M1FN>, !s, tensor<4096x2048xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }

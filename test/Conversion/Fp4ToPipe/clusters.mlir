@@ -27,7 +27,7 @@
 // CHECK: pipe.load %arg3[%[[N_PAIR]], %{{.*}}] multicast m :
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<256x16xf8E4M3FN, tiled_128x4, pair>
 func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
@@ -51,7 +51,7 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 // CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E2M1FN>, %sb: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2], tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], tile = [128, 128, 256]>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
@@ -75,7 +75,7 @@ func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E
 // CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
 func.func @pairs(%a: tensor<1024x1024xf4E2M1FN>, %s: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [4, 2], tile = [256, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [4, 2], tile = [256, 256, 256]>}
       : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }

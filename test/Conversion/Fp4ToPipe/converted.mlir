@@ -3,7 +3,7 @@
 // A target with wgmma multiplies what fp4 is converted to: B through shared memory, A on its way to
 // the tensor core. The conversion of NVFP4 multiplies each operand by 2^-7, which is undone.
 // CHECK-LABEL: func.func @linear
-// CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B, tail>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B, residue>
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1)
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>}
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : vector<16xf32>
@@ -24,7 +24,7 @@
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
       -> tensor<?x512xbf16>
@@ -74,7 +74,7 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:   pipe.read_fragment %[[ACC1]][0]
 func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
@@ -92,7 +92,7 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 !sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], swap>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], swap>}
       : (!a, !sa, !b, !sb) -> tensor<300x512xbf16>
   return %y : tensor<300x512xbf16>
 }
@@ -114,7 +114,7 @@ func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
     %z = arith.truncf %v : f32 to bf16
     fp4.yield %z : bf16
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>,
-       fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], swap>}
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], swap>}
       : (!a, !sa, !b, !sb, tensor<f32>) -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
   return %y, %q, %s : tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>
 }
@@ -135,7 +135,7 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
   ^bb0(%v: f32):
     %z = arith.truncf %v : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
       : (!a, !sa, !b, !sb) -> (tensor<300x512xbf16>, tensor<f32>)
   return %y, %amax : tensor<300x512xbf16>, tensor<f32>
 }
@@ -150,7 +150,7 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
 !sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
       : (!a, !sa, !b, !sb) -> tensor<300x512xf32>
   return %y : tensor<300x512xf32>
 }
@@ -165,7 +165,7 @@ func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
 !sb = tensor<516x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
       : (!a, !sa, !b, !sb) -> tensor<300x516xbf16>
   return %y : tensor<300x516xbf16>
 }
@@ -174,7 +174,7 @@ func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
 
 // Small M: the CTAs of a cluster store their sums that way, and warps that reduce in a workspace do not.
 // CHECK-LABEL: func.func @few
-// CHECK: pipe.join_fragment
+// CHECK: pipe.reduce_fragment
 // CHECK: pipe.store_fragment {{.*}} transposed staged
 !a = tensor<64x8192xf4E2M1FN>
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
@@ -189,7 +189,7 @@ func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
 // -----
 
 // CHECK-LABEL: func.func @workspace
-// CHECK: pipe.join %
+// CHECK: pipe.count_partial %
 // CHECK: pipe.store_fragment {{.*}} transposed :
 !a = tensor<64x8192xf4E2M1FN>
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
@@ -197,7 +197,7 @@ func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
 !sb = tensor<256x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @workspace(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+      {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (!a, !sa, !b, !sb) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }

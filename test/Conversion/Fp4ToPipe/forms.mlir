@@ -21,7 +21,7 @@
 // CHECK: pipe.role epilogue
 func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<64x1024xf4E2M1FN>, %sb: tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<300x1024xf4E2M1FN>, tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<64x1024xf4E2M1FN>, tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16>
   return %y : tensor<300x64xbf16>
 }
@@ -35,7 +35,7 @@ func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.
 // CHECK: pipe.role epilogue
 func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
@@ -52,7 +52,7 @@ func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 // CHECK: pipe.role epilogue
 func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x272xf4E2M1FN>, %sb: tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
       : (tensor<129x272xf4E2M1FN>, tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x272xf4E2M1FN>, tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32>
   return %y : tensor<129x384xf32>
 }
@@ -75,7 +75,7 @@ func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.
 // CHECK-COUNT-4: pipe.store_tile
 func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
       : (tensor<128x1024xf4E2M1FN>, tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16>
   return %y : tensor<128x512xf16>
 }
@@ -89,7 +89,7 @@ func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4
 // CHECK: pipe.role epilogue
 func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<1x64xf4E2M1FN>, tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32>
   return %y : tensor<1x8xf32>
 }
@@ -103,7 +103,7 @@ func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.sca
 // CHECK: pipe.role epilogue
 func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<200x352xf4E2M1FN>, %sb: tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
       : (tensor<?x352xf4E2M1FN>, tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x352xf4E2M1FN>, tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
@@ -117,7 +117,7 @@ func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.sc
 // CHECK: pipe.role epilogue
 func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1x32xf4E2M1FN>, %sb: tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<128x32xf4E2M1FN>, tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x32xf4E2M1FN>, tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32>
   return %y : tensor<128x1xf32>
 }
@@ -130,7 +130,7 @@ func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.
 // CHECK: pipe.mma {{.*}} steps %c3_i32
 func.func @mxk160(%a: tensor<129x160xf4E2M1FN>, %sa: tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1x160xf4E2M1FN>, %sb: tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<129x160xf4E2M1FN>, tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x160xf4E2M1FN>, tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16>
   return %y : tensor<129x1xbf16>
 }

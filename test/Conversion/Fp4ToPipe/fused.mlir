@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
-// Two GEMMs of one lhs: one load of A for two matrix instructions, and codes that leave the kernel.
+// A dual GEMM: one load of A for two matrix instructions, and codes that leave the kernel.
 
 !e = tensor<256x1024xf4E2M1FN>
 !s = tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -20,7 +20,7 @@
 // The tile has no second pair of accumulators: all of it is read before codes are stored.
 // CHECK:   pipe.read %[[UP]][%c0_i32]
 // CHECK:   pipe.read %[[GATE]][%c0_i32]
-// CHECK:   pipe.quantize_blocks %{{.*}} amax %[[TENSOR]] {held, recipe = #fp4.recipe<transformer_engine>} : vector<64xbf16>
+// CHECK:   pipe.quantize_blocks %{{.*}} amax %[[TENSOR]] {recipe = #fp4.recipe<transformer_engine>, resident} : vector<64xbf16>
 // CHECK:   pipe.read %[[UP]][%c64_i32]
 // CHECK:   pipe.quantize_blocks
 // CHECK-NOT: pipe.quantize_blocks
@@ -33,7 +33,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
     %product = arith.mulf %x, %y : f32
     %rounded = arith.truncf %product : f32 to bf16
     fp4.yield %rounded : bf16
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], epilogue_warps = 4>}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
       : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q, %t : tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
@@ -48,7 +48,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
 // CHECK: gpu.func @kernel
 // CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}} rows %c160_i32 of %c160_i32{{.*}} : vector<32xf32>
 // CHECK: %[[TURNED:.*]] = pipe.transpose %{{.*}} : vector<32xf32>
-// CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, held, recipe = #fp4.recipe<ocp_floor>} : vector<32xf32>
+// CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, recipe = #fp4.recipe<ocp_floor>, resident} : vector<32xf32>
 // CHECK: %[[SECOND:.*]] = pipe.row_amax %{{.*}} of %c160_i32{{.*}} and %[[FIRST]] : vector<32xf32>
 // CHECK: pipe.store_column %{{.*}} : vector<32xf4E2M1FN>, !pipe.global<160x160xf4E2M1FN>
 // CHECK: pipe.fold_amax %{{.*}}, %{{.*}} : !pipe.global<f32>
@@ -56,7 +56,7 @@ func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8
   %q, %t, %m = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax, fp4.plan = #fp4.plan<tile_product, epilogue_warps = 4>}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax, fp4.plan = #fp4.plan<tile_gemm, epilogue_warps = 4>}
       : (!e, !s, !e, !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
   return %q, %t, %m : tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>
 }

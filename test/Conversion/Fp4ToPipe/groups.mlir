@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 64, 256]}" -convert-fp4-to-pipe -canonicalize | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_gemm, tile = [128, 64, 256]}" -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 !lx = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !lw = tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -40,7 +40,7 @@
 // CHECK: %[[AT:.*]] = arith.addi %[[IN_TILE]], %[[COLUMNS]]
 // CHECK: pipe.store {{.*}}[%[[ROW0]], %[[AT]]]
 func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [128, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256]>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
@@ -55,7 +55,7 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 // CHECK-NOT: from
 // CHECK: pipe.mma {{.*}} !pipe.tmem<128x256xf32, pair>
 func.func @pairs(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [128, 256, 256], cluster = [4, 1]>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256], cluster = [4, 1]>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }

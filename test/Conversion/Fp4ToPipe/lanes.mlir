@@ -17,7 +17,7 @@
 // CHECK: pipe.store
 func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
       : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
@@ -40,7 +40,7 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // CHECK: pipe.store {{.*}}, %[[COLUMN]]]
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<512x1024xf8E4M3FN>, %sb: tensor<4x8xf32>) -> tensor<512x512xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
       : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<512x1024xf8E4M3FN>, tensor<4x8xf32>) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
@@ -55,7 +55,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: pipe.lane_scale
 func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<400x400xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<200x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, groups = array<i64: 150, 50>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, groups = array<i64: 150, 50>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<200x400xf8E4M3FN>, tensor<200x4xf32>, tensor<400x400xf8E4M3FN>, tensor<4x4xf32>) -> tensor<200x200xbf16>
   return %y : tensor<200x200xbf16>
 }

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
-// RUN: fp4-opt %s -split-input-file -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s --check-prefix=FEWER
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=sms=3 -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s --check-prefix=FEWER
 
 // The host makes the arguments, launches one CTA per tile and at most one per SM; the
 // kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.
@@ -35,7 +35,7 @@
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
       -> tensor<?x512xbf16>
@@ -69,7 +69,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<200x272xf4E2M1FN>, %sw: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<1x200xf32> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256]>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
       : (tensor<1x272xf4E2M1FN>, tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<200x272xf4E2M1FN>, tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<1x200xf32>
@@ -97,10 +97,10 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<8x352xf4E2M1FN>, %sw: tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<300x8xf16>, tensor<300x8xf16>) {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
-  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
   return %y, %z : tensor<300x8xf16>, tensor<300x8xf16>

@@ -15,7 +15,7 @@
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
 func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
@@ -39,7 +39,7 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 // CHECK:     pipe.mma_fragment
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<256x1024xf8E4M3FN>, tensor<2x8xf32>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
@@ -54,13 +54,13 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
 // CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
 // CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
-// CHECK: pipe.join_fragment %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
+// CHECK: pipe.reduce_fragment %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
 // CHECK: arith.cmpi eq, %[[PART]], %c0
 // CHECK: arith.cmpi eq, %[[PART]], %c1
 // CHECK: pipe.store_fragment
 func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 112, 128]>}
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 112, 128]>}
       : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
@@ -83,7 +83,7 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK:   pipe.promote %[[ACC]],
 func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
       : (tensor<100x768xf8E4M3FN>, tensor<100x6xf32>, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
@@ -106,7 +106,7 @@ func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<
 // CHECK: gpu.alloc () : memref<11x4xi32>
 func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }
@@ -115,7 +115,7 @@ func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: ten
 
 func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], roles =
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], roles =
        #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>}
       : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
@@ -142,7 +142,7 @@ func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK: arith.cmpi uge
 func.func @searched(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }

@@ -15,7 +15,7 @@
 // CHECK:   scf.if
 // CHECK:     pipe.global_view %[[Y]]
 // CHECK:     gpu.alloc {{.*}}memref<?x16384xf32>
-// CHECK:     gpu.launch_func @chosen_matmul_1::@kernel {{.*}}fp4.overlaps
+// CHECK:     gpu.launch_func @chosen_matmul_1::@kernel {{.*}}fp4.pdl
 // CHECK:   } else {
 // CHECK-NOT: gpu.alloc
 // CHECK:     pipe.global_view %[[Y]]
@@ -26,9 +26,9 @@
 // CHECK: pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
 func.func @chosen(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16> {
   %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 100 : i64,
-      fp4.row_plans = [#fp4.plan<tile_product, tile = [16, 128, 256], overlap = waits, max_rows = 16>,
-                       #fp4.plan<tile_product, tile = [128, 128, 128], cluster = [1, 1], max_rows = 100>],
-      fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256], overlap = none>}
+      fp4.row_plans = [#fp4.plan<tile_gemm, tile = [16, 128, 256], pdl = waits, max_rows = 16>,
+                       #fp4.plan<tile_gemm, tile = [128, 128, 128], cluster = [1, 1], max_rows = 100>],
+      fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256], pdl = none>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return %y : tensor<?x256xbf16>
 }

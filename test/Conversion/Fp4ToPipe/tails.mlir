@@ -6,9 +6,9 @@
 // Dynamic rows. The rows are counted once for each tile.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: %[[ROWS:.*]] = memref.dim
-// CHECK: pipe.make_tensor_map %{{.*}} columns 512 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, tail>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 512 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK: pipe.make_tensor_map %{{.*}} columns 512 : memref<200x512xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
-// CHECK: pipe.make_tensor_map %{{.*}} columns 4 : memref<?x4xf32> -> !pipe.tensor_map<128x4xf32, tail>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 4 : memref<?x4xf32> -> !pipe.tensor_map<128x4xf32, residue>
 // CHECK: pipe.make_tensor_map %{{.*}} columns 4 : memref<2x4xf32> -> !pipe.tensor_map<1x4xf32>
 // CHECK-LABEL: gpu.func @kernel
 // CHECK-SAME: %[[M:[a-z0-9]*]]: i32)
@@ -16,14 +16,14 @@
 // CHECK:   %[[ROW:.*]] = arith.muli %[[TILE]]
 // CHECK:   %[[EXIST:.*]] = pipe.existing_rows %[[M]] from %[[ROW]] of 128
 // CHECK-NOT: pipe.existing_rows
-// CHECK:   pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x4xf32, tail>
+// CHECK:   pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x4xf32, residue>
 // CHECK:   pipe.load %{{.*}} : !pipe.tensor_map<1x4xf32>
 // CHECK:   scf.for
-// CHECK:     pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, tail>
+// CHECK:     pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK-NOT: pipe.existing_rows
 func.func @dynamic(%a: tensor<?x512xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<?x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
       : (tensor<?x512xf8E4M3FN>, tensor<?x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
@@ -32,10 +32,10 @@ func.func @dynamic(%a: tensor<?x512xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<
 
 // Static rows that fill all boxes have one map, others two.
 // CHECK-LABEL: func.func @whole
-// CHECK-NOT: tail
+// CHECK-NOT: residue
 // CHECK-NOT: pipe.existing_rows
 func.func @whole(%x: tensor<256x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256]>}
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
       : (tensor<256x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
@@ -46,9 +46,9 @@ func.func @whole(%x: tensor<256x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_l
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[C300:.*]] = arith.constant 300 : i32
 // CHECK: pipe.existing_rows %[[C300]] from %{{.*}} of 64
-// CHECK: pipe.load {{.*}} : !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+// CHECK: pipe.load {{.*}} : !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 func.func @ragged(%x: tensor<300x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256]>}
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
       : (tensor<300x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
@@ -61,7 +61,7 @@ func.func @ragged(%x: tensor<300x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK: pipe.existing_rows %[[C20]] from %[[ZERO]] of 32
 func.func @few(%x: tensor<20x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [32, 128, 128]>}
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>}
       : (tensor<20x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
@@ -70,7 +70,7 @@ func.func @few(%x: tensor<20x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layo
 
 // Tiles of groups end where other rows begin.
 // CHECK-LABEL: func.func @groups
-// CHECK-NOT: tail
+// CHECK-NOT: residue
 // CHECK-NOT: pipe.existing_rows
 func.func @groups(%a: tensor<300x512xf8E4M3FN>, %sa: tensor<300x4xf32>, %b: tensor<400x512xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<300x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb

@@ -3,7 +3,7 @@
 // RUN:     -pipe-specialize-warps -pipe-verify-sync -canonicalize -cse -pipe-verify-sync \
 // RUN:     -pipe-pipeline -canonicalize -cse -pipe-verify-sync -pipe-verify-capacity \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
-// RUN: fp4-opt %s -fp4-set-target=multiprocessors=3 -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
+// RUN: fp4-opt %s -fp4-set-target=sms=3 -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=FEWER
 
 // A quantizer that transforms on the tensor core becomes a kernel of tiles; every form of it prints, parses
 // and verifies. 1024 x 512 are 16 x 4 tiles, as many CTAs of one tile. Two CTAs share an SM, so that

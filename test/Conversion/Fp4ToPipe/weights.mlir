@@ -4,9 +4,9 @@
 // transposed. The conversion of NVFP4 multiplies by 2^-7, which is undone. 5 tiles of K are in two
 // k tiles of 4, so that their number is said.
 // CHECK-LABEL: func.func @prepacked
-// CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, tail>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, residue>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
-// CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.overlaps
+// CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : vector<16xf32>
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: scf.for
@@ -34,7 +34,7 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 // CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
 // CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
 // CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
-// CHECK: pipe.join_fragment %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
+// CHECK: pipe.reduce_fragment %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
 // CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[PART]], %c0
 // CHECK: scf.if %[[MINE]]
 // CHECK:   pipe.read_fragment %[[ACC]][0]
@@ -54,7 +54,7 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK-NOT: gpu.memset
 // CHECK: gpu.launch_func @split_matmul_0::@kernel blocks in (%c4, %c1, %c1)
 // CHECK: pipe.leave_fragment %{{.*}}, 0] : vector<4xf32>, !pipe.global<4x1024xf32>
-// CHECK: %[[LAST:.*]] = pipe.join %{{.*}} of 2 : !pipe.global<2x8xi32>
+// CHECK: %[[LAST:.*]] = pipe.count_partial %{{.*}} of 2 : !pipe.global<2x8xi32>
 // CHECK: scf.if %[[LAST]]
 // CHECK:   %[[OWN:.*]] = pipe.read_fragment
 // CHECK:   %[[OTHER:.*]] = pipe.fetch_fragment
@@ -62,7 +62,7 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK:   arith.addf %[[OWN]], %[[OTHER]]
 // CHECK:   pipe.store_fragment {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -73,7 +73,7 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // sums are added from the first to the last.
 // CHECK-LABEL: func.func @three
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: pipe.join
+// CHECK: pipe.count_partial
 // CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[PART:.*]], %c0_i32
 // CHECK:   %[[A:.*]] = scf.if %[[FIRST]]
 // CHECK:     pipe.read_fragment
@@ -89,7 +89,7 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
 // CHECK:   arith.addf %[[AB]], %[[C]]
 func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -99,13 +99,13 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // With 128 rows all partial sums are fetched: a thread has no room for the sums of all three.
 // CHECK-LABEL: func.func @many
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: pipe.join
+// CHECK: pipe.count_partial
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.fetch_fragment
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.store_fragment
 func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<70x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32>
   return %y : tensor<70x256xf32>
 }
@@ -115,7 +115,7 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // More than four partial sums are added by a loop, of which ptxas loads none early.
 // CHECK-LABEL: func.func @five
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: pipe.join
+// CHECK: pipe.count_partial
 // CHECK: %[[FIRST:.*]] = pipe.fetch_fragment %[[LEFT:.*]][%{{.*}}, 0]
 // CHECK: %[[SECOND:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
 // CHECK: %[[BOTH:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
@@ -124,7 +124,7 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK:   arith.addf %[[SUM]], %[[NEXT]]
 // CHECK: pipe.store_fragment
 func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 5 : i64, fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256], cluster = [1, 1]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 5 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256], cluster = [1, 1]>}
       : (tensor<64x1280xbf16>, tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }
@@ -134,13 +134,13 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 // Nor have they beside 256 columns of the result, which are two parts of 64 rows.
 // CHECK-LABEL: func.func @wide
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: pipe.join
+// CHECK: pipe.count_partial
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.fetch_fragment
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.store_fragment
 func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128], cluster = [1, 1]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128], cluster = [1, 1]>}
       : (tensor<64x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }
@@ -161,7 +161,7 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[PARTS]], %c1_i32
 // CHECK: scf.if %[[MORE]]
 // CHECK:   pipe.leave_fragment {{.*}} : vector<8xf32>, !pipe.global<4x2048xf32>
-// CHECK:   %[[LAST:.*]] = pipe.join %{{.*}} of %[[PARTS]] : !pipe.global<2x8xi32>
+// CHECK:   %[[LAST:.*]] = pipe.count_partial %{{.*}} of %[[PARTS]] : !pipe.global<2x8xi32>
 // CHECK:   scf.if %[[LAST]]
 // CHECK:     %[[TWO:.*]] = arith.cmpi eq, %[[PARTS]], %c2_i32
 // CHECK:     scf.if %[[TWO]]
@@ -191,7 +191,7 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // CHECK: pipe.read_fragment %[[A1]][0]
 // CHECK: pipe.store_fragment {{.*}} transposed
 func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
       : (tensor<60x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16>
   return %y : tensor<60x256xbf16>
 }
@@ -216,7 +216,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 
 // Beside e4m3 a tile has 128 elements of K, and every MMA begins with an accumulator of zeros.
 // CHECK-LABEL: func.func @bytes
-// CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, tail>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
 // CHECK: %[[MORE:.*]] = arith.constant true
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
@@ -245,7 +245,7 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: arith.mulf %[[SCALED]], %{{.*}} : vector<16xf32>
 // CHECK: pipe.store_fragment {{.*}} transposed staged
 func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
@@ -256,9 +256,9 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead
 // CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
-// CHECK-SAME: {fp4.overlaps}
+// CHECK-SAME: {fp4.pdl}
 // CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
-// CHECK-SAME: {fp4.overlaps}
+// CHECK-SAME: {fp4.pdl}
 // CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
 // CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
@@ -273,7 +273,7 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK: pipe.store_fragment {{.*}} transposed staged
 // CHECK: pipe.read_fragment %[[ACC1]][0]
 func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], swap>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
@@ -288,7 +288,7 @@ func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weig
 // CHECK-COUNT-4: pipe.store_fragment
 // CHECK-COUNT-4: pipe.fragment_factors
 func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
+  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], swap>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
@@ -299,15 +299,15 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 // CHECK-LABEL: func.func @held
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[FIRST:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
-// CHECK: %[[HELD:.*]] = pipe.hold_weights %[[FIRST]]
+// CHECK: %[[HELD:.*]] = pipe.load_resident %[[FIRST]]
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %{{.*}} : i32
 // CHECK: arith.minsi %[[NEXT]], %{{.*}} : i32
 // CHECK: %[[W:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
-// CHECK: pipe.mma_held %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
+// CHECK: pipe.mma_resident %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
 func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }

@@ -182,9 +182,9 @@ func.func @scale_map(%sf: memref<4x16x512xi8>) {
 
 // The residue of a map is a second map behind the first. The box of the second has the rows behind the last whole box,
 // or those of a box where there are none.
-// CHECK-LABEL: llvm.func internal @tail(
+// CHECK-LABEL: llvm.func internal @residue(
 // CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
-func.func @tail(%x: memref<?x512xbf16>) {
+func.func @residue(%x: memref<?x512xbf16>) {
   // CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(256 : i64)
   // CHECK-DAG: %[[BOX:.*]] = llvm.mlir.constant(128 : i64)
   // CHECK-DAG: %[[NONE:.*]] = llvm.mlir.constant(0 : i64)
@@ -197,7 +197,7 @@ func.func @tail(%x: memref<?x512xbf16>) {
   // CHECK: llvm.call @fp4rt_tensor_map(%[[MAPS]],
   // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[MAPS]][128]
   // CHECK: llvm.call @fp4rt_tensor_map(%[[SECOND]],
-  %map = pipe.make_tensor_map %x columns 512 : memref<?x512xbf16> -> !pipe.tensor_map<128x64xbf16, swizzle_128B, tail>
+  %map = pipe.make_tensor_map %x columns 512 : memref<?x512xbf16> -> !pipe.tensor_map<128x64xbf16, swizzle_128B, residue>
   return
 }
 }

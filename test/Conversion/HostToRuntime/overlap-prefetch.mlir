@@ -1,7 +1,7 @@
 // A kernel that waits for the one before it may ask the L2 cache for memory meanwhile. A kernel that does not wait asks for none.
-// RUN: fp4-opt %s -fp4-overlap-launches=all=false | FileCheck %s --check-prefixes=CHECK,CHOSEN
-// RUN: fp4-opt %s -fp4-overlap-launches | FileCheck %s --check-prefixes=CHECK,ALL
-// RUN: fp4-opt %s -fp4-overlap-launches="all=false chosen=false" | FileCheck %s --check-prefix=NONE
+// RUN: fp4-opt %s -fp4-pdl-launches=all=false | FileCheck %s --check-prefixes=CHECK,CHOSEN
+// RUN: fp4-opt %s -fp4-pdl-launches | FileCheck %s --check-prefixes=CHECK,ALL
+// RUN: fp4-opt %s -fp4-pdl-launches="all=false chosen=false" | FileCheck %s --check-prefix=NONE
 
 // NONE-NOT: {{griddepcontrol|prefetch|fp4.dependent}}
 module attributes {gpu.container_module} {

@@ -1,6 +1,6 @@
 // A quantizer begins while the amax before it ends, loads what the amax loads too, and waits before it touches other memory. A
 // kernel that may take the place of both can be between their launches; another kernel or a memset cannot.
-// RUN: fp4-opt %s -fp4-overlap-launches=all=false | FileCheck %s
+// RUN: fp4-opt %s -fp4-pdl-launches=all=false | FileCheck %s
 
 module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.module @amax
@@ -161,7 +161,7 @@ func.func @views(%x: memref<64xf32>) {
   %end = pipe.global_view %bytes : memref<32xf32> -> !pipe.global<32xf32>
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %end : !pipe.global<32xf32>) {fp4.leads}
   gpu.launch_func @quantize_view::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
-  gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.overlaps}
+  gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.pdl}
   gpu.launch_func @quantize_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
   return
 }
@@ -172,9 +172,9 @@ func.func @views(%x: memref<64xf32>) {
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
-  gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
-  gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
-  gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
+  gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
+  gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
+  gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
   return
 }

@@ -1,6 +1,6 @@
 // Kernels wait for the one before them where they first touch global memory, and read it as memory that may be
 // written meanwhile.
-// RUN: fp4-opt %s -fp4-overlap-launches | FileCheck %s
+// RUN: fp4-opt %s -fp4-pdl-launches | FileCheck %s
 
 module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.module @streaming

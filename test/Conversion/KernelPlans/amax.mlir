@@ -78,7 +78,7 @@ func.func @others(%x: tensor<64x64xbf16>, %y: tensor<64x64xbf16>, %b: tensor<f32
 !columnScales = tensor<4096x1024xf8E4M3FN>
 func.func @tiles(%x: tensor<16384x4096xbf16>) -> (!rows, !rowScales, !columns, !columnScales) {
   %a, %at = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<16384x4096xbf16> -> tensor<f32>, tensor<f32>
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3, order = descending>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3, order = descending>
   %q, %s, %qt, %st = fp4.quantize %x amax %a columnwise_amax %at {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
       outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<size = 16>}
       : (tensor<16384x4096xbf16>, tensor<f32>, tensor<f32>) -> (!rows, !rowScales, !columns, !columnScales)

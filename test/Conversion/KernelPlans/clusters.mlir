@@ -20,7 +20,7 @@ func.func @as_many_turns(%a: !a, %s: !s) -> !y {
 // CHECK-LABEL: func @one_pair_is_asked_for
 // CHECK: cluster = [2, 1], pair
 func.func @one_pair_is_asked_for(%a: !a, %s: !s) -> !y {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 1], pair>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 1], pair>}
       : (!a, !s, !a, !s) -> !y
   return %y : !y
 }

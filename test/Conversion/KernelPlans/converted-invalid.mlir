@@ -3,7 +3,7 @@
 // RUN: sed s/PLAN/tile=[128,64,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/pair/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed s/PLAN/resident=2/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: sed s/PLAN/ctas_per_sm=2/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
 // RUN: sed 's/PLAN/roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CONVERT
 // RUN: sed 's/PLAN/roles = #pipe.role_plan<load warps 8 to 9 drives [tma], convert warps 4 to 8 drives [convert], math warps 0 to 4 drives [tensor, threads]>/' %s \
@@ -13,12 +13,12 @@
 // TILE: error: {{.*}}tile{{.*}}[256, 128, 128]{{.*}}for up to 64 columns, [256, 64, 128] or [128, 64, 128]
 // PAIR: error: {{.*}}pair{{.*}}left out on sm_90a
 // CLUSTER: error: {{.*}}cluster{{.*}}left out for such a GEMM on sm_90a
-// RESIDENT: error: {{.*}}resident{{.*}}1
+// RESIDENT: error: {{.*}}ctas_per_sm{{.*}}1
 // CONVERT: error: {{.*}}roles{{.*}}drive the engine convert
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 4
 func.func @f(%a: tensor<256x256xf4E2M1FN>, %s: tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<256x256xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>

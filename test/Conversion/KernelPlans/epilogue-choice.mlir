@@ -1,7 +1,7 @@
 // If threads do more than convert and store elements, the model counts the work: eight warps, or narrower tiles, where
 // one warp of a scheduler would wait, and four where pipes or memory are busy anyway. Remarks say what bounds.
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_100a -fp4-plan-kernels --remarks-filter-passed=fp4-plan -o /dev/null 2>&1 | FileCheck %s
-// RUN: sed 's/{format/{fp4.plan = #fp4.plan<tile_product, epilogue_warps = 4>, format/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels \
+// RUN: sed 's/{format/{fp4.plan = #fp4.plan<tile_gemm, epilogue_warps = 4>, format/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels \
 // RUN:   | FileCheck %s --check-prefix=FOUR
 // FOUR-COUNT-6: epilogue warps 0 to 4
 

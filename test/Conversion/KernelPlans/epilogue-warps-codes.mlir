@@ -10,7 +10,7 @@ func.func @f(%a: tensor<1024x1024xf4E2M1FN>, %sa: tensor<1024x64xf8E4M3FN, #fp4.
   ^bb0(%x: f32):
     %narrow = arith.truncf %x : f32 to bf16
     fp4.yield %narrow : bf16
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, quantize_outputs = #fp4.outputs<columnwise>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, COLUMNS, 256], epilogue_warps = 8>}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, quantize_outputs = #fp4.outputs<columnwise>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, COLUMNS, 256], epilogue_warps = 8>}
       : (tensor<1024x1024xf4E2M1FN>, tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<768x1024xf4E2M1FN>, tensor<768x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> (tensor<768x1024xf4E2M1FN>, tensor<768x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %r#0, %r#1 : tensor<768x1024xf4E2M1FN>, tensor<768x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }

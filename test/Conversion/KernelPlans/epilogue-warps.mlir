@@ -1,10 +1,10 @@
 // Plans whose epilogue has eight warps, and what of them does not fit.
 // RUN: sed 's/PLAN/epilogue_warps=8/; s/SPLIT/1/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=EIGHT
 // RUN: sed 's/PLAN/epilogue_warps=8, store = tma/; s/SPLIT/1/' %s | fp4-opt -fp4-set-target=target=sm_103a -fp4-plan-kernels | FileCheck %s --check-prefix=STAGED
-// RUN: sed 's/PLAN/epilogue_warps=8, join = cluster/; s/SPLIT/4/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/epilogue_warps=8, reduction = cluster/; s/SPLIT/4/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
 // RUN: sed 's/PLAN/epilogue_warps=4/; s/SPLIT/1/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
 // RUN: sed 's/PLAN/epilogue_warps=6/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=SIX
-// RUN: sed 's/PLAN/epilogue_warps=8, join = workspace/; s/SPLIT/4/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WORKSPACE
+// RUN: sed 's/PLAN/epilogue_warps=8, reduction = workspace/; s/SPLIT/4/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/epilogue_warps=8, pair, tile = [128, 64, 256]/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
 // RUN: sed 's/PLAN/epilogue_warps=8, swap, tile = [128, 16, 256]/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // RUN: sed 's/PLAN/epilogue_warps=8/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
@@ -16,7 +16,7 @@
 // BYTES: error: {{.*}}'epilogue_warps' is 4 for tiles whose columns are no multiple of 64, but got 8
 // EIGHT: epilogue_warps = 8, {{.*}}load warps 10 to 11 drives [tma], mma warps 8 to 10 drives [tensor, scale_copy], epilogue warps 0 to 8 drives [threads]
 // STAGED: store = tma, epilogue_warps = 8, {{.*}}epilogue warps 0 to 8 drives [threads], store warps 11 to 12 drives [bulk_store]
-// JOINED: cluster = [4, 1], join = cluster, epilogue_warps = 8
+// JOINED: cluster = [4, 1], reduction = cluster, epilogue_warps = 8
 // FOUR: epilogue_warps = 4, {{.*}}epilogue warps 0 to 4 drives [threads]
 // SIX: error: {{.*}}'epilogue_warps' is 4 or 8, but got 6
 // WORKSPACE: error: {{.*}}'epilogue_warps' is 4 where split-K is reduced in a workspace, but got 8
@@ -28,7 +28,7 @@
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @f(%a: tensor<32x7168xf4E2M1FN>, %sa: !s, %b: tensor<1024x7168xf4E2M1FN>, %sb: !t) -> tensor<32x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = SPLIT : i64, fp4.plan = #fp4.plan<tile_product, PLAN>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = SPLIT : i64, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (tensor<32x7168xf4E2M1FN>, !s, tensor<1024x7168xf4E2M1FN>, !t) -> tensor<32x1024xbf16>
   return %y : tensor<32x1024xbf16>
 }

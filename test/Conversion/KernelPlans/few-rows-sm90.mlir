@@ -8,9 +8,9 @@
 // RUN: sed 's/ROWS/16/g;s/DEPTH/7040/g;s/BLOCKS/440/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=BESIDE,ALL
 
 // A plan says it by its roles, and then K consists of whole k tiles.
-// RUN: sed 's/ROWS/64/g;s/DEPTH/512/g;s/BLOCKS/32/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
+// RUN: sed 's/ROWS/64/g;s/DEPTH/512/g;s/BLOCKS/32/g;s/PLAN/, fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
 // RUN:   | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
-// RUN: sed 's/ROWS/64/g;s/DEPTH/528/g;s/BLOCKS/33/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
+// RUN: sed 's/ROWS/64/g;s/DEPTH/528/g;s/BLOCKS/33/g;s/PLAN/, fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: error: {{.*}}'roles' drives the engine convert where K is no multiple of 128, but got none that does for K = 528
 
@@ -19,15 +19,15 @@
 !b = tensor<8192xDEPTHxf4E2M1FN>
 !t = tensor<8192xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // ALL-LABEL: func.func @one
-// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, resident = 1, overlap = waits
-// BESIDE: drives [convert] registers {{.*}} resident = 1, overlap = both
+// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits
+// BESIDE: drives [convert] registers {{.*}} ctas_per_sm = 1, pdl = both
 func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64PLAN} : (!a, !s, !b, !t) -> tensor<ROWSx8192xbf16>
   return %y : tensor<ROWSx8192xbf16>
 }
 // ALL-LABEL: func.func @gate
 // ALL: drives [convert]
-// ALL: overlap = both
+// ALL: pdl = both
 func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xf32> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t with %b scaled %t epilogue() {
   ^bb0(%x: f32, %z: f32):

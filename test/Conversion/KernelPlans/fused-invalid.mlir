@@ -28,7 +28,7 @@ func.func @f(%a: !e, %s: !s, %amax: tensor<f32>) -> (tensor<64x64xf4E2M1FN>, ten
   %q, %t = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s quantize_amax %amax epilogue() {
   ^bb0(%x: f32, %y: f32):
     fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
   return %q, %t : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
 }

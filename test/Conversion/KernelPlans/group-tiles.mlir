@@ -2,7 +2,7 @@
 // has as few, and equal groups have the tiles of a GEMM alone.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=SYNC
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WGMMA
-// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_product, swap}" 2>&1 | FileCheck %s --check-prefix=SWAP
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, swap}" 2>&1 | FileCheck %s --check-prefix=SWAP
 // SWAP: error: {{.*}}must have a plan whose 'swap' is left out for groups, but got it
 
 !t = tensor<8192x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -10,7 +10,7 @@
 // SYNC-LABEL: func.func @few
 // SYNC: tile = [16, {{[0-9]+}}, 128]
 // WGMMA-LABEL: func.func @few
-// WGMMA: tile = [128, 128, 128], {{.*}}resident = 1>
+// WGMMA: tile = [128, 128, 128], {{.*}}ctas_per_sm = 1>
 func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1FN>, %sb: !t) -> tensor<16x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1>}
       : (tensor<16x128xf4E2M1FN>, !u, tensor<4096x128xf4E2M1FN>, !t) -> tensor<16x256xbf16>
@@ -21,7 +21,7 @@ func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1F
 // gpt-oss with 2, 16 and 128 rows for each of its 32 experts.
 !w = tensor<1440x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @two
-// WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}resident = 2, overlap = both>
+// WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}ctas_per_sm = 2, pdl = both>
 func.func @two(%x: tensor<64x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<64x5760xbf16> {
   %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>, expected_rows = 2 : i64}
       : (tensor<64x2880xbf16>, !w, tensor<33xi64>) -> tensor<64x5760xbf16>
@@ -60,10 +60,10 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
   return %y : tensor<16384x5632xbf16>
 }
 
-// Two GEMMs of groups have two CTAs of an SM; one layer with as many rows has one.
+// Two grouped GEMMs have two CTAs of an SM; one layer with as many rows has one.
 !g = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_groups
-// WGMMA: tile = [32, 128, 256], {{.*}}resident = 2, overlap = both>
+// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 2, pdl = both>
 func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor<33xi64>) -> tensor<512x2944xbf16> {
   %y = fp4.blockscaled_matmul %x, %w offsets %o with %v epilogue() {
   ^bb0(%s: f32, %t: f32):
@@ -75,7 +75,7 @@ func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor
 }
 !l = tensor<256x64x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_one
-// WGMMA: tile = [32, 128, 256], {{.*}}resident = 1, overlap = both>
+// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 1, pdl = both>
 func.func @gates_of_one(%x: tensor<32x4096xbf16>, %w: !l, %v: !l) -> tensor<32x32768xbf16> {
   %y = fp4.blockscaled_matmul %x, %w with %v epilogue() {
   ^bb0(%s: f32, %t: f32):

@@ -3,19 +3,19 @@
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @tile(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [128, 80, 256]}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 80, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 80, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [64, 64, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [128, 64, 128]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 128]>}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
 }
@@ -24,21 +24,21 @@ func.func @tile(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  // expected-error @+2 {{must have a plan whose 'resident' is 1, but got 2}}
-  // expected-note @+1 {{leave 'resident' out}}
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, resident = 2>}
+  // expected-error @+2 {{must have a plan whose 'ctas_per_sm' is 1, but got 2}}
+  // expected-note @+1 {{leave 'ctas_per_sm' out}}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, ctas_per_sm = 2>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'schedule' is a schedule such as #pipe.static_persistent<along_m>, but got "along_m"}}
   // expected-note @+1 {{leave 'schedule' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, schedule = "along_m">}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, schedule = "along_m">}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' is a #pipe.role_plan, but got #pipe.static_persistent<along_m>}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, roles = #pipe.static_persistent<along_m>>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.static_persistent<along_m>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine scale_copy, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
@@ -48,27 +48,27 @@ func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 0 to 1 drives [tma], mma warps 1 to 2 drives [tensor, scale_copy], epilogue warps 4 to 8 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines tensor and scale_copy from one role, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 4 to 5 drives [tma], s warps 5 to 6 drives [scale_copy], m warps 6 to 7 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines tma and tensor from two roles, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 4 to 5 drives [tma, tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' have at most 32 warps on sm_100a, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 4 to 5 drives [tma], mma warps 32 to 33 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine threads with 4 warps from a multiple of 4, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product,
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
       roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 0 to 1 drives [tensor, scale_copy], epilogue warps 1 to 5 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
@@ -78,11 +78,11 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is at most 256 deep, which split-K ranges are multiples of, but got [128, 64, 512]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 512]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 512]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
   return
 }
@@ -90,15 +90,15 @@ func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.
 // -----
 
 func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, 64, k], as 'stream_k' says, but got [128, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], cluster = [2, 1]>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [2, 1]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
   return
 }
@@ -107,51 +107,51 @@ func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], tile = [256, 128, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], tile = [256, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k], or [256, n, k] of a pair, with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [64, 128, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [64, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 256, 1280], of 286720 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 256, 1280]>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 2], tile = [128, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // Shared memory alone has no room, then tensor memory alone.
   // expected-error @+2 {{but got [128, 128, 2048], of 311296 bytes and 512 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %bytes = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 2048]>}
+  %bytes = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 2048]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [256, 256, 1280], of 204800 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %columns = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 1280]>}
+  %columns = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 128, 4611686018427387904]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %huge = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 4611686018427387904]>}
+  %huge = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 4611686018427387904]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has an even number of CTAs along m, two for each pair, but got [1, 2]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [1, 2]>}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [1, 2]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // 128 columns are 8 for each of 16 CTAs, and 64 are 4.
-  %16 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], cluster = [16, 1]>}
+  %16 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], cluster = [16, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has CTAs along m that each load a multiple of 8 of the 64 columns of a tile, but got [16, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %17 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], cluster = [16, 1]>}
+  %17 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [16, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [8, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [8, 4]>}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [8, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
+  %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [3, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [3, 1]>}
+  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [3, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
 }
@@ -160,27 +160,27 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 4], and has an even number of CTAs along m, but got [2, 3]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 3]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 3]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 2], and has an even number of CTAs along m, but got [1, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [1, 1]>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [1, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out but for block-scaled GEMMs with 'pair', but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2], fallback = [2, 1]>}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], fallback = [2, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out with pairs of 128 rows, but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [2, 1], tile = [128, 256, 256]>}
+  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], tile = [128, 256, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out with a schedule that takes over tiles of others, but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [2, 1], schedule = #pipe.cluster_launch<along_m>>}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], schedule = #pipe.cluster_launch<along_m>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
 }
@@ -192,7 +192,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>} {
 func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-error @+2 {{must have a plan whose 'fallback' is left out on sm_90a, whose clusters have one size, but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, fallback = [2, 1]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, fallback = [2, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
 }
@@ -203,20 +203,20 @@ func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sb = tensor<202x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @stores(%a: tensor<256x256xf4E2M1FN>, %s: !s, %b: tensor<202x256xf4E2M1FN>, %sb: !sb) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'store' is direct for rows of a result that are no multiple of 16 bytes, but got tma for 404 bytes}}
   // expected-note @+1 {{leave 'store' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<202x256xf4E2M1FN>, !sb) -> tensor<256x202xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine bulk_store, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma,
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma,
       roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines threads and bulk_store from two roles, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma,
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma,
       roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads, bulk_store]>>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
@@ -267,11 +267,11 @@ func.func @threads(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
 // -----
 
 func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
-  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, resident = 8>}
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, ctas_per_sm = 8>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
-  // expected-error @+2 {{must have a plan whose 'resident' is at most 8 for 256 threads on sm_100a, but got 9}}
-  // expected-note @+1 {{leave 'resident' out}}
-  %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, resident = 9>}
+  // expected-error @+2 {{must have a plan whose 'ctas_per_sm' is at most 8 for 256 threads on sm_100a, but got 9}}
+  // expected-note @+1 {{leave 'ctas_per_sm' out}}
+  %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, ctas_per_sm = 9>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // expected-error @+2 {{must have a plan whose 'blocks_per_thread' is at most 16, but got 17}}
   // expected-note @+1 {{leave 'blocks_per_thread' out}}
@@ -292,10 +292,10 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %q3, %s3 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
       columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, tile = [64, 64]>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
-  // expected-error @+2 {{must have a plan whose 'resident' is at most 3 for 192 threads of 82 registers, but got 4}}
-  // expected-note @+1 {{leave 'resident' out}}
+  // expected-error @+2 {{must have a plan whose 'ctas_per_sm' is at most 3 for 192 threads of 82 registers, but got 4}}
+  // expected-note @+1 {{leave 'ctas_per_sm' out}}
   %q4, %s4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>,
-      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, resident = 4>}
+      columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>, fp4.plan = #fp4.plan<tile_transform, ctas_per_sm = 4>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
   return
 }
@@ -306,19 +306,19 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
 !t = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !d = tensor<?x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @swap(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN>, %t: !t, %da: tensor<?x256xf4E2M1FN>, %d: !d) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 32, 256]>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 32, 256]>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a multiple of 256, but got [128, 16, 256] for 40 rows}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 16, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 16, 256]>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', store = tma, and a 'cluster' without join = cluster, but got both}}
+  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', store = tma, and a 'cluster' without reduction = cluster, but got both}}
   // expected-note @+1 {{leave 'swap' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, store = tma>}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, store = tma>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
   // expected-error @+2 {{must have a plan whose 'swap' is left out for groups and for dynamic rows, but got it}}
   // expected-note @+1 {{leave 'swap' out}}
-  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap>}
+  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap>}
       : (tensor<?x256xf4E2M1FN>, !d, tensor<256x256xf4E2M1FN>, !t) -> tensor<?x256xbf16>
   return
 }
@@ -327,15 +327,15 @@ func.func @swap(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN
 
 !s = tensor<8x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @dots(%a: tensor<8x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<stream_dots, threads = 64>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 64>}
       : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
   // expected-error @+2 {{must have a plan whose 'threads' are a multiple of 32 up to 1024 on sm_100a, but got 48}}
   // expected-note @+1 {{leave 'threads' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<stream_dots, threads = 48>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 48>}
       : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
-  // expected-error @+2 {{has no kernel of family tile_product}}
-  // expected-note @+1 {{it has kernels of: stream_dots}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>, fp4.plan = #fp4.plan<tile_product>}
+  // expected-error @+2 {{has no kernel of family tile_gemm}}
+  // expected-note @+1 {{it has kernels of: gemv}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<tile_gemm>}
       : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
   return
 }

@@ -7,20 +7,20 @@
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_100a' has no tensor core instructions of K = 96
 // OTHER: note: targets with tensor core instructions of K = 96: sm_103a
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, tile = [256, 96, 768]'" 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 96, 768]'" 2>&1 | FileCheck %s --check-prefix=WIDE
 // WIDE: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 96, 768]
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, tile = [256, 128, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 128, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
 // DEPTH: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 128, 256]
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, swap'" 2>&1 | FileCheck %s --check-prefix=SWAP
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, swap'" 2>&1 | FileCheck %s --check-prefix=SWAP
 // SWAP: must have a plan whose 'pair' is there with arithmetic tensor_core_k96, but got none
 
 func.func @large(%a: tensor<8192x8192xf4E2M1FN>, %sa: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8192x8192xf4E2M1FN>, %sb: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<tensor_core_k96>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16>
   return %y : tensor<8192x8192xbf16>
 }
 func.func @few(%a: tensor<64x4096xf4E2M1FN>, %sa: tensor<64x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8192x4096xf4E2M1FN>, %sb: tensor<8192x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<tensor_core_k96>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (tensor<64x4096xf4E2M1FN>, tensor<64x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x4096xf4E2M1FN>, tensor<8192x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x8192xbf16>
   return %y : tensor<64x8192xbf16>
 }

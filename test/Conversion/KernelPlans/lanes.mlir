@@ -29,7 +29,7 @@ func.func @tile(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
   // expected-error @below {{must have a plan whose 'tile' is [128, n, 128] with n = 16, 32, 64, 128 or 256, but got [128, 96, 128]}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 128]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 128]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
@@ -40,7 +40,7 @@ func.func @pair(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
   // expected-error @below {{must have a plan whose 'tile' is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256, but got [128, 128, 128]}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], pair>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], pair>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
@@ -51,7 +51,7 @@ func.func @ranges(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tens
   // expected-error @below {{must have a plan whose 'tile' has at most 128 columns for split-K, but got 256}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
@@ -62,7 +62,7 @@ func.func @roles(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
   // expected-error @below {{must have a plan whose 'roles' drive the engine threads with 8 warps from a multiple of 4, but got}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], roles =
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], roles =
        #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], promote warps 0 to 4 drives [threads]>>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
@@ -73,12 +73,12 @@ func.func @roles(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
 // The first has a cluster that fits; that of the second is too large to be counted.
 func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %fits = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   // expected-error @below {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @below {{leave 'cluster' out}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   return
 }
@@ -87,12 +87,12 @@ func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: te
 
 func.func @stores(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %direct = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, store = direct>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, store = direct>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   // expected-error @below {{must have a plan whose 'store' is left out for format fp8_block128 on sm_100a, but got tma}}
   // expected-note @below {{leave 'store' out}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   return
 }

@@ -8,7 +8,7 @@
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
 !s = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @many(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !s) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<4096x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
@@ -21,7 +21,7 @@ func.func @many(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @pairs(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !s) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
       : (tensor<4096x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
@@ -35,7 +35,7 @@ func.func @pairs(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf
 !s = tensor<128x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @few(%a: tensor<128x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<128x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<128x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<128x4096xbf16>
   return %y : tensor<128x4096xbf16>
 }
@@ -49,7 +49,7 @@ func.func @few(%a: tensor<128x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2
 !s = tensor<?x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @dynamic(%a: tensor<?x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
@@ -63,7 +63,7 @@ func.func @dynamic(%a: tensor<?x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 !s = tensor<16x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @rows(%a: tensor<16x4096xf4E2M1FN>, %sa: !s, %b: tensor<65536x4096xf4E2M1FN>, %sb: !t) -> tensor<16x65536xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<16x4096xf4E2M1FN>, !s, tensor<65536x4096xf4E2M1FN>, !t) -> tensor<16x65536xbf16>
   return %y : tensor<16x65536xbf16>
 }
@@ -77,7 +77,7 @@ func.func @rows(%a: tensor<16x4096xf4E2M1FN>, %sa: !s, %b: tensor<65536x4096xf4E
 !s = tensor<2048x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @last(%a: tensor<2048x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<2048x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<2048x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<2048x4096xbf16>
   return %y : tensor<2048x4096xbf16>
 }
@@ -90,7 +90,7 @@ func.func @last(%a: tensor<2048x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 !s = tensor<4736x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @hidden(%a: tensor<4736x4096xf4E2M1FN>, %sa: !s, %b: tensor<1024x4096xf4E2M1FN>, %sb: !t) -> tensor<4736x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
       : (tensor<4736x4096xf4E2M1FN>, !s, tensor<1024x4096xf4E2M1FN>, !t) -> tensor<4736x1024xbf16>
   return %y : tensor<4736x1024xbf16>
 }

@@ -12,14 +12,14 @@
 !w = tensor<256x256xf4E2M1FN>
 !t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @f(%x: !x, %w: !w, %t: !t) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
       : (!x, !w, !t) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }
 
 //--- lanes.mlir
 func.func @f(%a: tensor<128x256xf8E4M3FN>, %s: tensor<128x2xf32>, %b: tensor<256x256xf8E4M3FN>, %t: tensor<2x2xf32>) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
       : (tensor<128x256xf8E4M3FN>, tensor<128x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }
@@ -28,7 +28,7 @@ func.func @f(%a: tensor<128x256xf8E4M3FN>, %s: tensor<128x2xf32>, %b: tensor<256
 !w = tensor<256x256xf4E2M1FN>
 !t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @f(%x: tensor<128x256xbf16>, %w: !w, %t: !t) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
       : (tensor<128x256xbf16>, !w, !t) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }

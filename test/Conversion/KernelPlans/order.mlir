@@ -14,7 +14,7 @@
 // RUN: diff -r %t/gpu-first %t/pipe-first
 // RUN: ls %t/pipe-first | FileCheck %s
 // The named phases give the same:
-// RUN: fp4-runner %s --no-overlap-launches --emit=ptx -o %t/phases/
+// RUN: fp4-runner %s --no-pdl --emit=ptx -o %t/phases/
 // RUN: diff -r %t/gpu-first %t/phases
 // CHECK: train_amax_0.ptx
 // CHECK: train_dequantize_0.ptx

@@ -1,19 +1,19 @@
 // A field that a program sets is kept, then comes the field of the option, then the decision of the pass.
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s --check-prefixes=CHECK,OWN
-// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256]; reduce_grid, threads = 64}" \
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_gemm, tile = [128, 256, 256]; reduce_grid, threads = 64}" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
 // The short options of fp4-opt and of fp4-runner give the same:
-// RUN: fp4-opt %s --compile-to=planned "--plan=tile_product, tile = [128, 256, 256]" "--plan=reduce_grid, threads = 64" \
+// RUN: fp4-opt %s --compile-to=planned "--plan=tile_gemm, tile = [128, 256, 256]" "--plan=reduce_grid, threads = 64" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
-// RUN: fp4-runner %s --emit=mlir --compile-to=planned --plan "tile_product, tile = [128, 256, 256]" --plan "reduce_grid, threads = 64" \
+// RUN: fp4-runner %s --emit=mlir --compile-to=planned --plan "tile_gemm, tile = [128, 256, 256]" --plan "reduce_grid, threads = 64" \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
 // RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={reduce_grid, threads = 64; stream, threads = 64}" 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: error: option 'plans' must list plans, but got 'stream, threads = 64': unknown family of kernels 'stream'
-// TEXT-NEXT: note: known: tile_product,
+// TEXT-NEXT: note: known: tile_gemm,
 // A plan that no kernel has is no error, because several programs may share their options, but it is said:
-// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256], max_rows = 16; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_gemm, tile = [128, 256, 256], max_rows = 16; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=UNUSED --implicit-check-not=warning:
-// UNUSED: warning: the plan 'tile_product, tile = [128, 256, 256], max_rows = 16' is for no kernel of this program
+// UNUSED: warning: the plan 'tile_gemm, tile = [128, 256, 256], max_rows = 16' is for no kernel of this program
 // UNUSED: note: plans with 'max_rows' are for GEMMs whose rows are dynamic and of no groups: leave 'max_rows' out
 // UNUSED: warning: the plan 'tile_transform, stages = 2' is for no kernel of this program
 // UNUSED: note: no kernel is of its family; --emit=mlir --compile-to=planned shows the plans of all
@@ -32,7 +32,7 @@ func.func @products(%a: tensor<256x256xf4E2M1FN>, %s: !sa) -> (tensor<256x256xbf
       : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xbf16>
   // CHECK: fp4.blockscaled_matmul {{.*}}tile = [128, 192, 256], store = tma, schedule = #pipe.static_persistent<panels<4>>
   %z = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>, stages = 3, accumulators = 1>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>, stages = 3, accumulators = 1>}
       : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xf32>
   return %y, %z : tensor<256x256xbf16>, tensor<256x256xf32>
 }
@@ -48,14 +48,14 @@ func.func @streams(%x: tensor<64x32xbf16>, %a: tensor<f32>)
   // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>
   %c = fp4.amax %x {nan = #fp4.nan_policy<propagate>, fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>}
       : tensor<64x32xbf16> -> tensor<f32>
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 512, blocks_per_thread = 1, resident = 2, cache_hints>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 512, blocks_per_thread = 1, ctas_per_sm = 2, cache_hints>
   %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 512, resident = 2, cache_hints>}
+      fp4.plan = #fp4.plan<stream_blocks, threads = 512, ctas_per_sm = 2, cache_hints>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // The tile quantizer writes rows too.
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 1>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 1>
   %q1, %s1 = fp4.quantize %x amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<tile_quantize, resident = 1>}
+      fp4.plan = #fp4.plan<tile_quantize, ctas_per_sm = 1>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   return %b, %c, %q, %s, %q1, %s1 : tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>
 }

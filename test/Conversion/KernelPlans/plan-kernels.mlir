@@ -35,23 +35,23 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %f: tensor<64x32xf32>, %a: tensor<
   %qf, %sf = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // As many blocks as the target's registers allow where blocks are plain, else three or two.
-  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
-  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 4>
+  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
+  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 4>
   %q2, %s2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
   %q3, %s3 = fp4.quantize %f amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}
       : (tensor<64x32xf32>, tensor<f32>) -> (tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>)
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
   %q4, %s4 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // Blocks of 32 that are rounded stochastically take more registers without an instruction for it.
-  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
-  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 2>
+  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
+  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 2>
   %q5, %s5 = fp4.quantize %x rng %seed {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, rounding = #fp4.rounding<stochastic>, outputs = #fp4.outputs<columnwise>}
       : (tensor<64x32xbf16>, tensor<2xi64>) -> (tensor<32x64xf4E2M1FN>, tensor<32x2xf8E8M0FNU>)
-  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
-  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 4>
+  // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
+  // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 4>
   %q6, %s6 = fp4.quantize %x amax %two {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 32, 32>}
       : (tensor<64x32xbf16>, tensor<2xf32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // CHECK: fp4.dequantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>

@@ -37,9 +37,9 @@ func.func @deeper(%a: tensor<4096x4096xf8E4M3FN>, %sa: tensor<4096x32xf32>, %b: 
 // CHECK: tile = [64, 8, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
 // CHECK: tile = [64, 16, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
 func.func @narrow(%a: tensor<300x1152xf8E4M3FN>, %sa: tensor<300x9xf32>, %b: tensor<40x1152xf8E4M3FN>, %sb: tensor<1x9xf32>) -> (tensor<300x40xbf16>, tensor<300x40xbf16>) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 8, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 8, 128]>}
       : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
-  %z = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 16, 128]>}
+  %z = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 16, 128]>}
       : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
   return %y, %z : tensor<300x40xbf16>, tensor<300x40xbf16>
 }
@@ -82,7 +82,7 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
   // expected-error @below {{must have a plan whose 'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but got [2, 1]}}
   // expected-note @below {{}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], cluster = [2, 1]>}
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1]>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }

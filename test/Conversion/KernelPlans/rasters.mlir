@@ -56,13 +56,13 @@ func.func @twelve_rows(%x: tensor<1536x8192xbf16>, %p: !w) -> tensor<1536x29696x
 // CHECK-LABEL: @seventeen_columns
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_n>
 func.func @seventeen_columns(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x4352xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x4352xbf16>
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x4352xbf16>
   return %y : tensor<4096x4352xbf16>
 }
 
 // If nobody knows the rows, no tile is chosen that fills the waves of so many.
 // CHECK-LABEL: @any_rows
-// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]
 func.func @any_rows(%x: tensor<?x8192xbf16>, %p: !w) -> tensor<?x4352xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<?x8192xbf16>, !w) -> tensor<?x4352xbf16>
   return %y : tensor<?x4352xbf16>
@@ -101,7 +101,7 @@ func.func @converted(%a: !x, %sa: !s, %b: !x, %sb: !s) -> tensor<8192x8192xbf16>
 // CHECK-LABEL: @bytes
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<16>>
 func.func @bytes(%x: tensor<4096x8192xf8E4M3FN>, %p: !w) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>} : (tensor<4096x8192xf8E4M3FN>, !w) -> tensor<4096x8192xbf16>
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>} : (tensor<4096x8192xf8E4M3FN>, !w) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 

@@ -5,7 +5,7 @@
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_120a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WARPS
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=GROUPS
 // CHECK: accumulators = 2
-// WITHOUT: #fp4.plan<tile_product
+// WITHOUT: #fp4.plan<tile_gemm
 // WITHOUT-NOT: accumulators
 // WARPS: error: 'fp4.blockscaled_matmul' op must have a plan whose 'accumulators' is left out on sm_120a, whose registers have the sums, but got 2
 // WARPS-NEXT: %y
@@ -13,7 +13,7 @@
 // GROUPS: error: 'fp4.blockscaled_matmul' op must have a plan whose 'accumulators' is left out on sm_90a, whose registers have the sums, but got 2
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @f(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, accumulators = 2>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }

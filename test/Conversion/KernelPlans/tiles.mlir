@@ -1,12 +1,12 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels | FileCheck %s
-// RUN: fp4-opt %s -fp4-set-target=multiprocessors=2 -fp4-plan-kernels | FileCheck %s --check-prefix=FEW
+// RUN: fp4-opt %s -fp4-set-target=sms=2 -fp4-plan-kernels | FileCheck %s --check-prefix=FEW
 // RUN: fp4-opt %s -fp4-set-target=target=sm_110a -fp4-plan-kernels | FileCheck %s --check-prefix=THOR
 // GEMMs on the tensor core: the cost model follows the SMs.
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: func @product
-// CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_product, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
-// CHECK-SAME: roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>, resident = 1>
+// CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_gemm, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
+// CHECK-SAME: roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>, ctas_per_sm = 1>
 // FEW-LABEL: func @product
 // FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
 // THOR-LABEL: func @product
@@ -22,7 +22,7 @@ func.func @product(%a: tensor<1024x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024
 // CHECK-LABEL: func @transform
 // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
 // CHECK: fp4.quantize {{.*}}#fp4.plan<tile_transform, tile = [64, 128], strip = 1, schedule = #pipe.static_persistent<along_m>,
-// CHECK-SAME: resident = 2>
+// CHECK-SAME: ctas_per_sm = 2>
 // CHECK-SAME: outputs = #fp4.outputs<columnwise>
 // FEW-LABEL: func @transform
 // FEW: fp4.quantize {{.*}}strip = 64

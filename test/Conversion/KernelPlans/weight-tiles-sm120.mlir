@@ -7,20 +7,20 @@
 
 // Tiles of half as many rows occupy twice as many SMs.
 // CHECK-LABEL: @rows16
-// CHECK: tile = [8, 128, 128], {{.*}} resident = 1{{[,>]}}
+// CHECK: tile = [8, 128, 128], {{.*}} ctas_per_sm = 1{{[,>]}}
 func.func @rows16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
 // Split-K does so without loading weights twice, two CTAs beside each other.
 // CHECK-LABEL: @ranges16
-// CHECK: tile = [16, 128, 128], {{.*}} resident = 2{{[,>]}}
+// CHECK: tile = [16, 128, 128], {{.*}} ctas_per_sm = 2{{[,>]}}
 func.func @ranges16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 5 : i64} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
 // CHECK-LABEL: @rows64
-// CHECK: tile = [32, 128, 128], {{.*}} resident = 1{{[,>]}}
+// CHECK: tile = [32, 128, 128], {{.*}} ctas_per_sm = 1{{[,>]}}
 func.func @rows64(%x: tensor<64x8192xbf16>, %p: !p) -> tensor<64x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<64x8192xbf16>, !p) -> tensor<64x8192xbf16>
   return %y : tensor<64x8192xbf16>

@@ -58,7 +58,7 @@ func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 // Workers share tiles of the rows and columns that the operation says. If there are more workers than
 // SMs, an SM has two CTAs of few rows.
 // CHECK-LABEL: @shared
-// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} resident = 2, overlap = both>
+// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} ctas_per_sm = 2, pdl = both>
 func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 264, 16, 128>}
       : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16>
@@ -69,7 +69,7 @@ func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weigh
 
 // A fifth stage of such tiles would fit.
 // CHECK-LABEL: @shared_many
-// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, resident = 1, overlap = both>
+// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, ctas_per_sm = 1, pdl = both>
 func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 132, 128, 128>}
       : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16>
@@ -126,7 +126,7 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
 // CHECK-LABEL: @fast
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<1024x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16>
   return %y : tensor<1024x8192xbf16>
 }
@@ -137,7 +137,7 @@ func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.w
 // CHECK-LABEL: @fast_few
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
 func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<256x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
@@ -148,7 +148,7 @@ func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp
 // CHECK-LABEL: @fast_split
 // CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<256x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16>
   return %y : tensor<256x7168xbf16>
 }
@@ -157,7 +157,7 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // A small-M CTA has two k slices where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
-// CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
       : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
@@ -170,7 +170,7 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 // CHECK-LABEL: @uneven
 // CHECK: tile = [8, 128, 256],
 // CHECK-NOT: ranges
-// CHECK: resident = 2, overlap = both>
+// CHECK: ctas_per_sm = 2, pdl = both>
 func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
       : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>

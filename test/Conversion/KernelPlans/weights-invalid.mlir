@@ -12,14 +12,14 @@
 // RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[256,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[128,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
-// RUN: sed 's/PLAN/resident = 1/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
+// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
 // RUN: sed 's/PLAN/tile=[128,128,128]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STREAM
 // RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
-// RUN: sed 's/PLAN/resident = 1/; s/{format/{split_k = 2 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{format/{split_k = 2 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
 // RUN: sed 's/PLAN/cluster=[1,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/tile=[64,128,256], resident = 2/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
-// RUN: sed 's/PLAN/tile=[32,128,256], resident = 2/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWO
+// RUN: sed 's/PLAN/tile=[64,128,256], ctas_per_sm = 2/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: sed 's/PLAN/tile=[32,128,256], ctas_per_sm = 2/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWO
 // RUN: sed 's/PLAN/store = tma/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
 // RUN: sed 's/PLAN/roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 4 drives [tensor, threads]>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MATH
@@ -30,31 +30,31 @@
 // RUN: sed s/PLAN/tile=[128,256,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWICE
 // RUN: sed s/PLAN/tile=[64,256,64]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NARROWER
 // RUN: sed 's/PLAN/tile=[64,256,128], cluster=[2,1]/; s/{format/{split_k = 2 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=JOIN
-// RUN: sed 's/PLAN/tile=[64,128,128], ranges = 3/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/tile=[64,256,128], ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 2 : i64, format/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/ranges = 8/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/ranges = 4/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
-// RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
-// RUN: sed 's/PLAN/ranges = 2, cluster = [4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/ranges = 4/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
-// RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: sed 's/PLAN/tile=[64,128,128], k_slices = 3/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/tile=[64,256,128], k_slices = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 2 : i64, format/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=8/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=4/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/k_slices=2, cluster = [4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/k_slices=4/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
-// LANES: error: {{.*}}'ranges' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
-// RANGES: error: {{.*}}'ranges' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
-// WHOLE: tile = [64, 128, 64], {{.*}}ranges = 4,
+// LANES: error: {{.*}}'k_slices' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
+// RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
+// WHOLE: tile = [64, 128, 64], {{.*}}k_slices = 4,
 // TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs; beside n = 128, m is also a multiple of 8 from 128 to 192
 // POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]
 // UNEVEN: tile = [152, 128, 128]
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but
 // JOINED: cluster = [2, 1]
 // FOUR: tile = [128, 128, 64], cluster = [4, 1]
-// SHARED: tile = [64, 128, 256], schedule = {{.*}}, resident = 1, overlap = both>
+// SHARED: tile = [64, 128, 256], schedule = {{.*}}, ctas_per_sm = 1, pdl = both>
 // STREAM: error: {{.*}}'tile' is [64, 128, k], as 'stream_k' says, but got [128, 128, 128]
 // PAIR: error: {{.*}}'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]
 // ALONE: cluster = [1, 1]
-// RESIDENT: error: {{.*}}resident{{.*}}is 1
-// TWO: resident = 2
+// RESIDENT: error: {{.*}}ctas_per_sm{{.*}}is 1
+// TWO: ctas_per_sm = 2
 // STORE: error: {{.*}}store{{.*}}left out on sm_90a
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
 // TARGET: error: {{.*}}'tile' is [m, 128, 64 or 128] with m = 16, 32, 64, 128 or 256 for a lhs without scales on sm_100a, but got [64, 128, 256]
@@ -64,7 +64,7 @@
 // JOIN: error: {{.*}}'tile' is {{.*}} without a cluster, 256 for m up to 128 {{.*}}, but got [64, 256, 128]
 // WIDE: math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @f(%x: tensor<64x1024xbf16>, %p: tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (tensor<64x1024xbf16>, tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }

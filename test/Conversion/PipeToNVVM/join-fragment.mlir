@@ -49,7 +49,7 @@
 
 // A reduction in a loop of its own may be the last of that loop, but not of the CTA: its warps
 // always arrive, and the CTA always ends with a barrier.
-// CHECK-LABEL: llvm.func @joins_in_loop
+// CHECK-LABEL: llvm.func @reductions_in_loop
 // CHECK: llvm.fadd
 // CHECK-NOT: llvm.icmp "slt"
 // CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
@@ -77,7 +77,7 @@ gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %c0 = arith.constant 0 : i32
     %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-    pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
     pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
   }
@@ -91,7 +91,7 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-      pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+      pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
       %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
       pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
     }
@@ -99,7 +99,7 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
   gpu.return
 }
 
-gpu.func @joins_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
+gpu.func @reductions_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -108,7 +108,7 @@ gpu.func @joins_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {known_b
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       scf.for %i = %c0 to %c4 step %c1 : i32 {
         %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-        pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+        pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
         %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
         pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
       }
@@ -123,7 +123,7 @@ gpu.func @ranges(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_si
     %c0 = arith.constant 0 : i32
     %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
     %next = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-    pipe.join_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
     pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
   }

@@ -3,7 +3,7 @@
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' \
 // RUN:   | FileCheck %s --check-prefix=TWO
 
-!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 !tile = !pipe.shared<64x128xbf16, swizzle_128B>
 !ch = !pipe.channel<!tile>
 

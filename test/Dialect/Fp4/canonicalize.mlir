@@ -210,16 +210,16 @@ func.func @random(%x: tensor<64x48xbf16>, %a: tensor<f32>, %rng: tensor<2xi64>) 
 
 // A transposed GEMM is that of the operands the other way round, with its plan; one that is used as it is too
 // stays.
-// CHECK-LABEL: func @transposed_product
+// CHECK-LABEL: func @transposed_gemm
 // CHECK-SAME:    (%[[A:.*]]: tensor<64x32xf4E2M1FN>, %[[SA:.*]]: tensor<64x1xf8E8M0FNU, {{.*}}>, %[[B:.*]]: tensor<8x32xf4E2M1FN>, %[[SB:.*]]: tensor<8x1xf8E8M0FNU
-// CHECK:         %[[Y:.*]] = fp4.blockscaled_matmul %[[B]] scaled %[[SB]], %[[A]] scaled %[[SA]] {{.*}}fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>} {{.*}} -> tensor<8x64xf32>
+// CHECK:         %[[Y:.*]] = fp4.blockscaled_matmul %[[B]] scaled %[[SB]], %[[A]] scaled %[[SA]] {{.*}}fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>} {{.*}} -> tensor<8x64xf32>
 // CHECK:         %[[Z:.*]] = fp4.blockscaled_matmul %[[B]] scaled %[[SB]], %[[B]] scaled %[[SB]]
 // CHECK:         %[[ZT:.*]] = linalg.transpose ins(%[[Z]]
 // CHECK:         return %[[Y]], %[[Z]], %[[ZT]]
-func.func @transposed_product(%a: tensor<64x32xf4E2M1FN>, %sa: tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+func.func @transposed_gemm(%a: tensor<64x32xf4E2M1FN>, %sa: tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                               %b: tensor<8x32xf4E2M1FN>, %sb: tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<8x64xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
       : (tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x8xf32>
   %yi = tensor.empty() : tensor<8x64xf32>

@@ -20,7 +20,7 @@
 // CHECK-NEXT: }
 // CHECK-NOT: linalg.generic
 func.func @bias(%a: tensor<128x256xf4E2M1FN>, %s: !s, %bias: tensor<128xf32>, %residual: tensor<128x128xbf16>) -> tensor<128x128xbf16> {
-  // REMARKS: remark: [Passed] product+elementwise | Category:fp4-fuse | {{.*}}the matmul's epilogue computes what follows it
+  // REMARKS: remark: [Passed] matmul+elementwise | Category:fp4-fuse | {{.*}}the matmul's epilogue computes what follows it
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xbf16>
   %wide = arith.extf %y : tensor<128x128xbf16> to tensor<128x128xf32>
@@ -44,7 +44,7 @@ func.func @bias(%a: tensor<128x256xf4E2M1FN>, %s: !s, %bias: tensor<128xf32>, %r
 func.func @needed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="'func.return' reads the matmul too"
+  // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="'func.return' reads the matmul too"
   %z = arith.negf %y : tensor<128x128xf32>
   return %y, %z : tensor<128x128xf32>, tensor<128x128xf32>
 }
@@ -62,7 +62,7 @@ func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf3
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
   %e = tensor.empty() : tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="the operation reads the matmul in another order"
+  // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="the operation reads the matmul in another order"
   %z = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "parallel"]}
       ins(%y : tensor<128x128xf32>) outs(%e : tensor<128x128xf32>) {
   ^bb0(%x: f32, %o: f32):
@@ -83,11 +83,11 @@ func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf3
 func.func @groups(%a: tensor<128x256xf4E2M1FN>, %s: tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %room: tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 100, 28>}
       : (tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x64xf32>
-  // REMARKS: remark: [Passed] product+elementwise
+  // REMARKS: remark: [Passed] matmul+elementwise
   %n = arith.negf %y : tensor<128x64xf32>
   %z = fp4.blockscaled_matmul %a scaled %room, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<128x256xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<3xi64>) -> tensor<128x64xf32>
-  // REMARKS: remark: [Missed] product+elementwise | Category:fp4-fuse | Reason="rows of the matmul that are of no group are zero, and those of its result may be not"
+  // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="rows of the matmul that are of no group are zero, and those of its result may be not"
   %m = arith.negf %z : tensor<128x64xf32>
   return %n, %m : tensor<128x64xf32>, tensor<128x64xf32>
 }

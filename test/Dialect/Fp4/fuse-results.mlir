@@ -19,7 +19,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s) -> tensor<128x128xf32> {
   // The order of the arguments is that of the GEMMs.
   %w = arith.extf %x : tensor<128x128xbf16> to tensor<128x128xf32>
   %square = arith.mulf %w, %w : tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+product | Category:fp4-fuse | {{.*}}two matmuls of one lhs are one
+  // REMARKS: remark: [Passed] matmul+matmul | Category:fp4-fuse | {{.*}}two matmuls of one lhs are one
   %z = arith.divf %square, %y : tensor<128x128xf32>
   return %z : tensor<128x128xf32>
 }
@@ -33,8 +33,8 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s) -> tensor<128x128xf32> {
 func.func @other_lhs(%a: !e, %b: !e, %s: !s) -> tensor<128x128xf32> {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %b scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+product | Category:fp4-fuse | Reason="the matmuls have no common lhs"
-  // REMARKS: remark: [Passed] product+elementwise
+  // REMARKS: remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="the matmuls have no common lhs"
+  // REMARKS: remark: [Passed] matmul+elementwise
   %z = arith.mulf %x, %y : tensor<128x128xf32>
   return %z : tensor<128x128xf32>
 }
@@ -57,10 +57,10 @@ func.func @quantized(%a: !e, %s: !s, %t: tensor<64x64xbf16>)
     -> (tensor<128x128xbf16>, tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
   %given = fp4.amax %t : tensor<64x64xbf16> -> tensor<f32>
-  // REMARKS: remark: [Passed] product+quantize | Category:fp4-fuse | {{.*}}the matmul gives its elements and their codes and scales
+  // REMARKS: remark: [Passed] matmul+quantize | Category:fp4-fuse | {{.*}}the matmul gives its elements and their codes and scales
   %q, %r = fp4.quantize %x amax %given {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
-  // REMARKS: remark: [Passed] product+amax | Category:fp4-fuse | {{.*}}the matmul gives the amax of its elements
+  // REMARKS: remark: [Passed] matmul+amax | Category:fp4-fuse | {{.*}}the matmul gives the amax of its elements
   %amax = fp4.amax %x : tensor<128x128xbf16> -> tensor<f32>
   return %x, %q, %r, %amax : tensor<128x128xbf16>, tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>
 }
@@ -77,8 +77,8 @@ func.func @quantized(%a: !e, %s: !s, %t: tensor<64x64xbf16>)
 func.func @own_amax(%a: !e, %s: !s) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
   %amax = fp4.amax %x : tensor<128x128xbf16> -> tensor<f32>
-  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the amax is computed from the matmul, or cannot move before it"
-  // REMARKS: remark: [Passed] product+amax
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="the amax is computed from the matmul, or cannot move before it"
+  // REMARKS: remark: [Passed] matmul+amax
   %q, %r = fp4.quantize %x amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
   return %q, %r : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>
@@ -94,12 +94,12 @@ func.func @own_amax(%a: !e, %s: !s) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf
 // CHECK: return
 func.func @reasons(%a: !e, %s: !s, %f: tensor<f32>, %rng: tensor<2xi64>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<128xf32>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xbf16>
-  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer rounds stochastically"
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="the quantizer rounds stochastically"
   %q, %r = fp4.quantize %x amax %f rng %rng {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
       : (tensor<128x128xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
-  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="the amax is not one of the whole"
+  // REMARKS: remark: [Missed] matmul+amax | Category:fp4-fuse | Reason="the amax is not one of the whole"
   %rows = fp4.amax %x {per_row} : tensor<128x128xbf16> -> tensor<128xf32>
-  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="a NaN makes the amax NaN"
+  // REMARKS: remark: [Missed] matmul+amax | Category:fp4-fuse | Reason="a NaN makes the amax NaN"
   %nan = fp4.amax %x {nan = #fp4.nan_policy<propagate>} : tensor<128x128xbf16> -> tensor<f32>
   return %q, %r, %rows, %nan : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<128xf32>, tensor<f32>
 }
@@ -117,9 +117,9 @@ module attributes {fp4.target = #fp4.target<sm_90a>} {
 func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+product
+  // REMARKS: remark: [Passed] matmul+matmul
   %z = arith.mulf %x, %y : tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+amax
+  // REMARKS: remark: [Passed] matmul+amax
   %amax = fp4.amax %z : tensor<128x128xf32> -> tensor<f32>
   return %z, %amax : tensor<128x128xf32>, tensor<f32>
 }
@@ -131,13 +131,13 @@ func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
-// CHECK-LABEL: func.func @few_rows
+// CHECK-LABEL: func.func @small_m
 // CHECK: fp4.blockscaled_matmul
 // CHECK: with_amax}
 // CHECK-NOT: fp4.amax
-func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
+func.func @small_m(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<64x64xf32>
-  // REMARKS: remark: [Passed] product+amax
+  // REMARKS: remark: [Passed] matmul+amax
   %amax = fp4.amax %x : tensor<64x64xf32> -> tensor<f32>
   return %x, %amax : tensor<64x64xf32>, tensor<f32>
 }
@@ -156,12 +156,12 @@ module attributes {fp4.target = #fp4.target<sm_90a>} {
 func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+product
+  // REMARKS: remark: [Passed] matmul+matmul
   %z = arith.mulf %x, %y : tensor<128x128xf32>
-  // REMARKS: remark: [Passed] product+quantize
+  // REMARKS: remark: [Passed] matmul+quantize
   %q, %r = fp4.quantize %z amax %f {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xf32>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
-  // REMARKS: remark: [Passed] product+amax
+  // REMARKS: remark: [Passed] matmul+amax
   %amax = fp4.amax %z : tensor<128x128xf32> -> tensor<f32>
   return %q, %r, %amax : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>
 }
@@ -181,7 +181,7 @@ func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, t
 // CHECK-NOT: fp4.quantize{{ }}
 // CHECK-LABEL: func.func @other_groups
 // CHECK: fp4.quantize
-// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer has other groups than the matmul, or an amax for each"
+// REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="the quantizer has other groups than the matmul, or an amax for each"
 func.func @same_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor<64x64xf4E2M1FN>, !t) {
   %y = fp4.blockscaled_matmul %a scaled %t, %w scaled %t {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> tensor<64x64xbf16>
@@ -218,8 +218,8 @@ func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor
 // CHECK: fp4.quantize {{.*}} offsets
 // CHECK-LABEL: func.func @left
 // CHECK: fp4.quantize {{.*}} offsets
-// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="rows of no group are zero, and their codes and scales may be not"
-// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the matmul leaves tiles of scales that the quantizer clears"
+// REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="rows of no group are zero, and their codes and scales may be not"
+// REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="the matmul leaves tiles of scales that the quantizer clears"
 func.func @same_offsets(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l) {
   %y = fp4.blockscaled_matmul %a scaled %s, %w scaled %t offsets %o {format = #fp4.format<mxfp4>}
       : (!e, !l, tensor<128x128xf4E2M1FN>, !t, tensor<3xi64>) -> tensor<64x64xbf16>

@@ -236,7 +236,7 @@ func.func private @trailing_bad() attributes {bad = #fp4.recipe<transformer_engi
 // -----
 
 // target (C1)
-module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 66>} {}
+module attributes {fp4.target = #fp4.target<sm_100a, sms = 66>} {}
 // expected-error @+2 {{unknown target 'sm_42'}}
 // expected-note @+1 {{known targets: }}
 module attributes {fp4.target = #fp4.target<sm_42>} {}
@@ -244,17 +244,17 @@ module attributes {fp4.target = #fp4.target<sm_42>} {}
 // -----
 
 // target (C1)
-// expected-error @+2 {{multiprocessors of a target must be 0 to 65535, but got -1}}
+// expected-error @+2 {{SMs of a target must be 0 to 65535, but got -1}}
 // expected-note @+1 {{leave it out for those of the GPU}}
-module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = -1>} {}
+module attributes {fp4.target = #fp4.target<sm_100a, sms = -1>} {}
 
 // -----
 
 // target (C1)
-module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 65535>} {}
-// expected-error @+2 {{multiprocessors of a target must be 0 to 65535, but got 4294967296}}
+module attributes {fp4.target = #fp4.target<sm_100a, sms = 65535>} {}
+// expected-error @+2 {{SMs of a target must be 0 to 65535, but got 4294967296}}
 // expected-note @+1 {{leave it out for those of the GPU}}
-module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 4294967296>} {}
+module attributes {fp4.target = #fp4.target<sm_100a, sms = 4294967296>} {}
 
 // -----
 

@@ -70,11 +70,11 @@ func.func @spread(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.sc
 
 // blockscaled_matmul (C192)
 func.func @threads(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %x: tensor<4x64xf4E2M1FN>, %y: tensor<8x64xf4E2M1FN>) {
-  %0 = fp4.blockscaled_matmul %x scaled %sa, %y scaled %sb {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %0 = fp4.blockscaled_matmul %x scaled %sa, %y scaled %sb {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x64xf4E2M1FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
   // expected-error @+2 {{expects no arithmetic fma for elements of 8 bits, but got it}}
   // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies; or quantize both operands to 4 bits}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
   return
 }

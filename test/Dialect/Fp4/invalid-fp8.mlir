@@ -89,7 +89,7 @@ func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   // expected-error @+2 {{expects no arithmetic fma for format fp8_block128, but got it}}
   // expected-note @+1 {{matmuls of this format have one result, and are on the tensor core}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   return
 }

@@ -169,11 +169,11 @@ func.func @alpha_one(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f3
 !d = tensor<?x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // blockscaled_matmul (C30)
 func.func @fma_rows(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb, %d: tensor<?x512xf4E2M1FN>, %sd: !d) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
   // expected-error @+2 {{attribute 'arithmetic' fma must be of 1 to 8 static rows of 'lhs', or of each group, but got 64}}
   // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies}}
-  %1 = fp4.blockscaled_matmul %b scaled %t, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %b scaled %t, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<64x512xf4E2M1FN>, !sb, tensor<64x512xf4E2M1FN>, !sb) -> tensor<64x64xbf16>
   return
 }
@@ -186,7 +186,7 @@ func.func @fma_rows(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1
 func.func @fma_dynamic(%a: tensor<?x512xf4E2M1FN>, %s: !d, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
   // expected-error @+2 {{attribute 'arithmetic' fma must be of 1 to 8 static rows of 'lhs', or of each group, but got dynamic ones}}
   // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<?x512xf4E2M1FN>, !d, tensor<64x512xf4E2M1FN>, !sb) -> tensor<?x64xbf16>
   return
 }
@@ -199,7 +199,7 @@ func.func @fma_dynamic(%a: tensor<?x512xf4E2M1FN>, %s: !d, %b: tensor<64x512xf4E
 func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
   // expected-error @+2 {{expects neither 'split_k' nor operand 'offsets' with arithmetic fma}}
   // expected-note @+1 {{leave 'arithmetic' out: matmuls of the tensor core have both}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
   return
 }
@@ -209,11 +209,11 @@ func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M
 !s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // blockscaled_matmul (C30)
 func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 4, 4>, arithmetic = #fp4.product_arithmetic<fma>}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 4, 4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   // expected-error @+2 {{expects groups of equal size with arithmetic fma, but got array<i64: 3, 5>}}
   // expected-note @+1 {{leave 'arithmetic' out: matmuls of the tensor core have groups of any size}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 3, 5>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 3, 5>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   return
 }
@@ -224,11 +224,11 @@ func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2
 !s2 = tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // blockscaled_matmul (C15)
 func.func @no_group(%a: tensor<16x64xf4E2M1FN>, %s: !s, %t: !s2) {
-  %0 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 8, 8>, arithmetic = #fp4.product_arithmetic<fma>}
+  %0 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 8, 8>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<16x64xf4E2M1FN>, !s2, tensor<16x64xf4E2M1FN>, !s2) -> tensor<16x8xf32>
   // expected-error @+2 {{attribute 'groups' must be at least one number of rows, none negative, but got []}}
   // expected-note @+1 {{a group without rows has the number 0}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<16x64xf4E2M1FN>, !s) -> tensor<16x16xf32>
   return
 }

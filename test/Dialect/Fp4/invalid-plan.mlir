@@ -16,7 +16,7 @@ func.func private @twice() attributes {p = #fp4.plan<stream_items, threads = 64,
 // -----
 
 // expected-error @+2 {{unknown family of kernels 'stream'}}
-// expected-note @+1 {{known: tile_product, tile_transform, tile_quantize, stream_blocks, stream_items, reduce_grid, reduce_rows}}
+// expected-note @+1 {{known: tile_gemm, tile_transform, tile_quantize, stream_blocks, stream_items, reduce_grid, reduce_rows}}
 func.func private @family() attributes {p = #fp4.plan<stream, threads = 64>}
 
 // -----
@@ -31,14 +31,14 @@ func.func private @zero() attributes {p = #fp4.plan<stream_items, threads = 0>}
 // #fp4.plan (C2)
 // expected-error @+2 {{'tile' of a plan must be positive, but got -64}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @negative() attributes {p = #fp4.plan<tile_product, tile = [128, -64, 256]>}
+func.func private @negative() attributes {p = #fp4.plan<tile_gemm, tile = [128, -64, 256]>}
 
 // -----
 
 // #fp4.plan (C2)
 // expected-error @+2 {{'store' of a plan must be direct or tma, but got bulk}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @store() attributes {p = #fp4.plan<tile_product, store = bulk>}
+func.func private @store() attributes {p = #fp4.plan<tile_gemm, store = bulk>}
 
 // -----
 
@@ -57,30 +57,30 @@ func.func private @amax() attributes {p = #fp4.plan<stream_blocks, amax = before
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+2 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-error @+2 {{'tile' of a plan of family tile_gemm must have 3 sizes, but got 2}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @two() attributes {p = #fp4.plan<tile_product, tile = [128, 64]>}
+func.func private @two() attributes {p = #fp4.plan<tile_gemm, tile = [128, 64]>}
 
 // -----
 
 // #fp4.plan (C2)
 // expected-error @+2 {{'tile' of a plan must have 1 to 3 sizes, but got 4}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @four() attributes {p = #fp4.plan<tile_product, tile = [128, 64, 256, 1]>}
+func.func private @four() attributes {p = #fp4.plan<tile_gemm, tile = [128, 64, 256, 1]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+2 {{'cluster' of a plan of family tile_product must have 2 sizes, but got 3}}
+// expected-error @+2 {{'cluster' of a plan of family tile_gemm must have 2 sizes, but got 3}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @cluster() attributes {p = #fp4.plan<tile_product, cluster = [2, 1, 1]>}
+func.func private @cluster() attributes {p = #fp4.plan<tile_gemm, cluster = [2, 1, 1]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+2 {{'wave_cost' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-error @+2 {{'wave_cost' of a plan of family tile_gemm must have 3 sizes, but got 2}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
-func.func private @cost() attributes {p = #fp4.plan<tile_product, wave_cost = [2, 1]>}
+func.func private @cost() attributes {p = #fp4.plan<tile_gemm, wave_cost = [2, 1]>}
 
 // -----
 

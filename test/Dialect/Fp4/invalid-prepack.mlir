@@ -275,14 +275,14 @@ func.func @no_powers(%p: tensor<2x2x4352xi8, #fp4.weight_layout<wgmma_rows>>) {
 !rows = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma_rows>>
 !tiles = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
   // Without it the sums are promoted, whatever powers rows have.
   %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
   // blockscaled_matmul (C606)
   // expected-error @+2 {{operand 'rhs' must have the layout #fp4.weight_layout<wgmma_rows> for arithmetic fast_accumulation}}
   // expected-note @+1 {{give the result of fp4.prepack this layout, so that rows of weights have one power of two}}
-  %2 = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %2 = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xf8E4M3FN>, !tiles) -> tensor<8x256xf32>
   return
 }
@@ -295,7 +295,7 @@ func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
   // blockscaled_matmul (C606)
   // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got a lhs of another type}}
   // expected-note @+1 {{leave 'arithmetic' out: matmuls of other operands have one order of sums}}
-  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   return
 }

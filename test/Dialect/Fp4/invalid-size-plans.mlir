@@ -7,13 +7,13 @@
 // #fp4.plan (C495)
 func.func @cost(%a: !c, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
-  // expected-error @+2 {{attribute fp4.size_plans must have plans of family tile_product with 'wave_cost', but got [#fp4.plan<tile_product>]}}
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+2 {{attribute fp4.size_plans must have plans of family tile_gemm with 'wave_cost', but got [#fp4.plan<tile_gemm>]}}
   // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   return
 }
 
@@ -24,13 +24,13 @@ func.func @cost(%a: !c, %s: !s) {
 // #fp4.plan (C506)
 func.func @depth(%a: !c, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product, max_rows = 8, depth_unit = 128, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
-  // expected-error @+2 {{attribute fp4.plan must have no 'depth_unit', but got #fp4.plan<tile_product, depth_unit = 128, wave_cost = [1, 2, 3]>}}
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, max_rows = 8, depth_unit = 128, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+2 {{attribute fp4.plan must have no 'depth_unit', but got #fp4.plan<tile_gemm, depth_unit = 128, wave_cost = [1, 2, 3]>}}
   // expected-note @+1 {{the plan is for all K; plans for multiples are those of fp4.size_plans}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, depth_unit = 128, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product, max_rows = 8, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+      fp4.plan = #fp4.plan<tile_gemm, depth_unit = 128, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, max_rows = 8, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   return
 }
 
@@ -38,11 +38,11 @@ func.func @depth(%a: !c, %s: !s) {
 
 // #fp4.plan (C506)
 func.func @few(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
-  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_gemm, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+2 {{attribute fp4.row_plans must have no 'depth_unit', but got #fp4.plan<tile_product, max_rows = 16, depth_unit = 128>}}
+  // expected-error @+2 {{attribute fp4.row_plans must have no 'depth_unit', but got #fp4.plan<tile_gemm, max_rows = 16, depth_unit = 128>}}
   // expected-note @+1 {{the plan is for all K; plans for multiples are those of fp4.size_plans}}
-  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16, depth_unit = 128>]}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_gemm, max_rows = 16, depth_unit = 128>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
 }
@@ -54,13 +54,13 @@ func.func @few(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layou
 // #fp4.plan (C495)
 func.func @own(%a: !c, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
-  // expected-error @+2 {{attribute fp4.size_plans must be beside an fp4.plan with 'wave_cost', but got [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]}}
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+2 {{attribute fp4.size_plans must be beside an fp4.plan with 'wave_cost', but got [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]}}
   // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product>,
-      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+      fp4.plan = #fp4.plan<tile_gemm>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   return
 }
 
@@ -71,12 +71,12 @@ func.func @own(%a: !c, %s: !s) {
 // #fp4.plan (C495)
 func.func @list(%a: !c, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
-      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   // expected-error @+2 {{attribute fp4.size_plans must be a list of plans, but got []}}
   // expected-note @+1 {{--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N or K; or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
-      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.plan = #fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>,
       fp4.size_plans = []} : (!c, !s, !c, !s) -> tensor<?x?xf32>
   return
 }
@@ -88,6 +88,6 @@ func.func @operation(%x: tensor<?x256xbf16>) {
   %0 = fp4.amax %x : tensor<?x256xbf16> -> tensor<f32>
   // expected-error @+2 {{attribute fp4.size_plans must be on a fp4.blockscaled_matmul}}
   // expected-note @+1 {{remove it: only matmuls have plans for sizes}}
-  %1 = fp4.amax %x {fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : tensor<?x256xbf16> -> tensor<f32>
+  %1 = fp4.amax %x {fp4.size_plans = [#fp4.plan<tile_gemm, wave_cost = [1, 2, 3]>]} : tensor<?x256xbf16> -> tensor<f32>
   return
 }

@@ -22,7 +22,7 @@ func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   // expected-error @+2 {{expects static rows, tiled scales of both operands, or 16-bit floats or arithmetic fast_accumulation beside prepacked weights, and no groups, 'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'}}
   // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, arithmetic = #fp4.product_arithmetic<fma>}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
 }
@@ -43,7 +43,7 @@ func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN
 }
 !rows = tensor<1x8x8704xi8, #fp4.weight_layout<wgmma_rows>>
 func.func @fast(%e: tensor<8x1024xf8E4M3FN>, %p: !rows) {
-  %0 = fp4.blockscaled_matmul %e, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+  %0 = fp4.blockscaled_matmul %e, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x1024xf8E4M3FN>, !rows) -> tensor<8x128xbf16>
   return
 }

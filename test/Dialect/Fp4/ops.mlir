@@ -65,9 +65,9 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
       : (tensor<96x64xf32>) -> (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU>)
   %st = fp4.swizzle_scales %s
       : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>} :
+  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>} :
   %y = fp4.blockscaled_matmul %q scaled %st, %q scaled %st
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
          tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
       -> tensor<96x96xf32>

@@ -2,15 +2,15 @@
 // Plans of every family, complete and with open fields; fields are printed in one order.
 
 func.func private @families() attributes {
-  // CHECK: a = #fp4.plan<tile_product, tile = [256, 128, 256], cluster = [2, 1], pair, store = tma, schedule = #pipe.static_persistent<panels<8>>, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>, stages = 3, accumulators = 1, resident = 1>
-  a = #fp4.plan<tile_product, accumulators = 1, resident = 1, stages = 3, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>,
+  // CHECK: a = #fp4.plan<tile_gemm, tile = [256, 128, 256], cluster = [2, 1], pair, store = tma, schedule = #pipe.static_persistent<panels<8>>, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>, stages = 3, accumulators = 1, ctas_per_sm = 1>
+  a = #fp4.plan<tile_gemm, accumulators = 1, ctas_per_sm = 1, stages = 3, roles = #pipe.role_plan<load warps 0 to 1 drives [tma]>,
                 schedule = #pipe.static_persistent<panels<8>>, tile = [256, 128, 256], pair, store = tma, cluster = [2, 1]>,
   // CHECK-SAME: b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>
   b = #fp4.plan<tile_transform, tile = [64, 128], strip = 3>,
-  // CHECK-SAME: c = #fp4.plan<tile_quantize, threads = 256, resident = 3>
-  c = #fp4.plan<tile_quantize, threads = 256, resident = 3>,
-  // CHECK-SAME: d = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 2, resident = 12, cache_hints>
-  d = #fp4.plan<stream_blocks, cache_hints, resident = 12, threads = 128, blocks_per_thread = 2>,
+  // CHECK-SAME: c = #fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>
+  c = #fp4.plan<tile_quantize, threads = 256, ctas_per_sm = 3>,
+  // CHECK-SAME: d = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 2, ctas_per_sm = 12, cache_hints>
+  d = #fp4.plan<stream_blocks, cache_hints, ctas_per_sm = 12, threads = 128, blocks_per_thread = 2>,
   // CHECK-SAME: e = #fp4.plan<stream_items, threads = 256, items_per_thread = 4>
   e = #fp4.plan<stream_items, threads = 256, items_per_thread = 4>,
   // CHECK-SAME: f = #fp4.plan<reduce_grid, grid = 8>

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s --fp4-compile=to=pipelined | FileCheck %s --check-prefix=PIPELINED
-// RUN: fp4-opt %s --fp4-compile=to=pipelined | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
+// RUN: fp4-opt %s --fp4-compile=to=pipelined | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 
 // NVFP4 GEMMs Y[M,512] = alpha * A[M,1024] B[512,1024]^T in clusters, by hand in the sequential
 // form. M is dynamic. unittests/Compiler/ClusterKernelTest.cpp executes them.

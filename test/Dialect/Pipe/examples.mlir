@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt -o /dev/null
 
-// The examples of the descriptions in Pipe*.td, each verbatim (utils/check_examples.py).
+// The examples of the descriptions in Pipe*.td, each verbatim (lint/check_examples.py).
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !channel = !pipe.channel<!data, !data>
@@ -61,7 +61,7 @@ func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
                  %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32,
-                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>, %rows: i32) {
+                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>, %rows: i32) {
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %exist = pipe.existing_rows %rows from %row of 128
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
@@ -70,7 +70,7 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
-      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>,
+      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
@@ -134,8 +134,8 @@ func.func @checked(%o: !pipe.global<5x2xi32>, %ranges: !pipe.global<1x4xi32>, %r
 
 func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
       !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
       !pipe.shared<1x8704xi8>
   return
@@ -326,8 +326,8 @@ func.func @overlapping_stages(%it: i32) {
 func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>,
     %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %n: i32, %row: i32, %column: i32) {
   %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
-  %last = pipe.join %counters[%tile] of 4 : !pipe.global<24x4xi32>
-  %also = pipe.join %counters[%tile] of %n : !pipe.global<24x4xi32>
+  %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
+  %also = pipe.count_partial %counters[%tile] of %n : !pipe.global<24x4xi32>
   %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
   return
 }
@@ -361,12 +361,12 @@ gpu.func @planned() kernel attributes {pipe.role_plan =
 }
 gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  pipe.join_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+  pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
 gpu.func @joined_lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %sums = pipe.join_lanes %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
   gpu.return
 }
 gpu.func @roles(%c: i32) kernel {

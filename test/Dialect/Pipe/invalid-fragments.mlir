@@ -288,7 +288,7 @@ func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x508xbf16>, %m: i32) {
 // -----
 
 func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.global<24x8xi32>, %m: i32) {
-  %last = pipe.join %c[%m] of 2 : !pipe.global<24x8xi32>
+  %last = pipe.count_partial %c[%m] of 2 : !pipe.global<24x8xi32>
   scf.if %last {
     pipe.store_fragment %v, %d[%m, %m] transposed : vector<16xbf16>, !pipe.global<64x512xbf16>
     // (C333)
@@ -429,17 +429,17 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
   // expected-note @+1 {{write an accumulator of 256 columns; pipe.mma_prepacked takes others}}
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 
@@ -447,17 +447,17 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
   // expected-note @+1 {{load 256 rows of one tile's depth of activations}}
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 
@@ -465,17 +465,17 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %v: !pipe.shared<2x8704xi8>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
   // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
-  pipe.mma_held %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
+  pipe.mma_resident %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
   return
 }
 
@@ -483,15 +483,15 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C318)
   // expected-error @+2 {{weights must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
   // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
-  %held = pipe.hold_weights %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.load_resident %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }
 
@@ -499,15 +499,15 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>) {
   // (C318)
   // expected-error @+2 {{register-resident weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
-  // expected-note @+1 {{take the result of pipe.hold_weights}}
-  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
+  // expected-note @+1 {{take the result of pipe.load_resident}}
+  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
   return
 }
 
@@ -577,7 +577,7 @@ func.func @twin() {
 func.func @bad() {
   // (C313)
   // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
-  // expected-note @+1 {{e4m3 fragments hold weights, which pipe.hold_weights makes}}
+  // expected-note @+1 {{e4m3 fragments hold weights, which pipe.load_resident makes}}
   %acc = pipe.fragment : !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }

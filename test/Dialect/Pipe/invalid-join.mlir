@@ -14,11 +14,11 @@ func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: 
 // -----
 
 func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i32) {
-  %0 = pipe.join %c[%i] of 2 : !pipe.global<24x4xi32>
+  %0 = pipe.count_partial %c[%i] of 2 : !pipe.global<24x4xi32>
   // (C171)
   // expected-error @+2 {{counters must be a buffer of i32 with 4 or 8 columns, but got '!pipe.global<24x1xi32>'}}
   // expected-note @+1 {{allocate rows of 4 x i32, or of 8 for roles of 8 warps}}
-  %1 = pipe.join %bad[%i] of 2 : !pipe.global<24x1xi32>
+  %1 = pipe.count_partial %bad[%i] of 2 : !pipe.global<24x1xi32>
   return
 }
 
@@ -28,7 +28,7 @@ func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
   // (C171)
   // expected-error @+2 {{parts must be at least 2, but got 1}}
   // expected-note @+1 {{one part has nothing to reduce: leave the operation out}}
-  %1 = pipe.join %c[%i] of 1 : !pipe.global<24x4xi32>
+  %1 = pipe.count_partial %c[%i] of 1 : !pipe.global<24x4xi32>
   return
 }
 
@@ -48,12 +48,12 @@ func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
-  pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   %of_warps = pipe.fragment : !pipe.fragment<64x32xf32, mma_sync>
   // (C260)
   // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
   // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.join_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
+  pipe.reduce_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
   gpu.return
 }
 }
@@ -66,7 +66,7 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
   // (C260)
   // expected-error @+2 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
   // expected-note @+1 {{take fewer columns for each piece}}
-  pipe.join_fragment %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce_fragment %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
 }
@@ -77,12 +77,12 @@ gpu.module @m {
 gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   %next = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
-  pipe.join_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
   %other = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C260)
   // expected-error @+2 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
   // expected-note @+1 {{reduce accumulators of different types with an operation for each type}}
-  pipe.join_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+  pipe.reduce_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
 }
@@ -94,8 +94,8 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C261)
   // expected-error @+2 {{expects a cluster of at least 2 CTAs along m, but got 1}}
-  // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join where CTAs share no memory}}
-  pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.count_partial where CTAs share no memory}}
+  pipe.reduce_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
 }
@@ -103,11 +103,11 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
 // -----
 
 func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
-  %0 = pipe.join %c[%i] of %i : !pipe.global<24x4xi32>
+  %0 = pipe.count_partial %c[%i] of %i : !pipe.global<24x4xi32>
   // (C419)
   // expected-error @+2 {{parts must be a constant or a value, but got both}}
   // expected-note @+1 {{write 'of N' or 'of %n', and not both}}
-  %1 = "pipe.join"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1
+  %1 = "pipe.count_partial"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1
   return
 }
 
@@ -116,12 +116,12 @@ func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
 gpu.module @m {
 gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<32xf32>
   %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
   // (C520)
   // expected-error @+2 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
   // expected-note @+1 {{take an accumulator of 128 TMEM lanes for each CTA}}
-  %1 = pipe.join_lanes %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
+  %1 = pipe.reduce_tmem %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
   gpu.return
 }
 }
@@ -134,7 +134,7 @@ gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C521)
   // expected-error @+2 {{expects a cluster of at least 2 pairs along m, but got 1}}
   // expected-note @+1 {{a cluster of two pairs has 4 CTAs along m}}
-  %0 = pipe.join_lanes %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
   gpu.return
 }
 }
@@ -147,7 +147,7 @@ gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C522)
   // expected-error @+2 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
   // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
   gpu.return
 }
 }
@@ -159,11 +159,11 @@ gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   %accs = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x64xf32>>
   pipe.role epilogue warps 0 to 8 drives [threads] {
     %acc = pipe.consumer_wait %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
-    %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
+    %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
     // (C522)
     // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
     // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-    %1 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
+    %1 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
     pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
   }
   gpu.return

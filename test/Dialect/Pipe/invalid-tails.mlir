@@ -3,9 +3,9 @@
 
 func.func private @twin(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>)
 // (C471)
-// expected-error @+2 {{map with a tail must have rows of elements, but got layout tiled_128x4}}
-// expected-note @+1 {{scale tiles have no tail: leave 'tail' out}}
-func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, tail>)
+// expected-error @+2 {{map with a residue must have rows of elements, but got layout tiled_128x4}}
+// expected-note @+1 {{scale tiles have no residue: leave 'residue' out}}
+func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, residue>)
 
 // -----
 
@@ -33,43 +33,43 @@ func.func @rows(%rows: i32, %row: i32) {
 
 // -----
 
-!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @none(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   // (C473)
-  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got none}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
+  // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got none}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
   %bad = pipe.load %map[%i, %i] : !map -> !tile
   return
 }
 
 // -----
 
-!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @others(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   // (C473)
-  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got others}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
+  // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got others}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
   %bad = pipe.load %map[%i, %i] rows %rows : !map -> !tile
   return
 }
 
 // -----
 
-!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @box(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   %wrong = pipe.existing_rows %rows from %i of 128
   // (C473)
-  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got those of 128}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
+  // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got those of 128}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
   %bad = pipe.load %map[%i, %i] rows %wrong : !map -> !tile
   return
 }
@@ -77,27 +77,27 @@ func.func @box(%map: !map, %rows: i32, %i: i32) {
 // -----
 
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
-func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>,
+func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>,
                  %plain: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, tail> -> !tile
+  %twin = pipe.load %map[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, residue> -> !tile
   // (C473)
-  // expected-error @+2 {{rows must be for a map with a tail, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
-  // expected-note @+1 {{leave the rows out, or write 'tail' in the type of the map}}
+  // expected-error @+2 {{rows must be for a map with a residue, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{leave the rows out, or write 'residue' in the type of the map}}
   %bad = pipe.load %plain[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !tile
   return
 }
 
 // -----
 
-!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 gpu.module @m {
 gpu.func @together(%map: !map, %rows: i32, %i: i32) kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
   // (C473)
-  // expected-error @+2 {{map with a tail must have tiles that one CTA loads, but got multicast}}
-  // expected-note @+1 {{leave 'multicast' out, or 'tail' in the type of the map}}
+  // expected-error @+2 {{map with a residue must have tiles that one CTA loads, but got multicast}}
+  // expected-note @+1 {{leave 'multicast' out, or 'residue' in the type of the map}}
   %bad = pipe.load %map[%i, %i] rows %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
   gpu.return
 }

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target -pipe-verify-sync -pipe-verify-capacity -o /dev/null
-// RUN: fp4-opt %s -fp4-set-target | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
+// RUN: fp4-opt %s -fp4-set-target | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 // RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
 
 // The GEMM of cluster-products.mlir's pair, by hand in the pipelined form, with two accumulators of

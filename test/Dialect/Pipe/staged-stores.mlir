@@ -4,7 +4,7 @@
 // RUN: fp4-opt %s -fp4-set-target -pipe-specialize-warps -pipe-pipeline | fp4-opt -pipe-verify-sync -pipe-verify-capacity \
 // RUN:   | FileCheck %s --check-prefix=PIPELINED
 // RUN: fp4-opt %s -fp4-set-target -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
-// RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
+// RUN:   | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 
 // The threads of an epilogue leave rows in shared memory, and a role of its own stores the tiles: the
 // tiles become a channel from threads to bulk_store. The depth of the channel is 2, since one tile is

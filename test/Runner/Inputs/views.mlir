@@ -77,7 +77,7 @@ func.func @transposed(%x: tensor<64x48xbf16> {fp4.name = "x"})
 }
 
 // The other way round: the GEMM is that of the operands exchanged.
-func.func @transposed_product(%a: tensor<24x64xf4E2M1FN> {fp4.name = "a"}, %sa: tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+func.func @transposed_gemm(%a: tensor<24x64xf4E2M1FN> {fp4.name = "a"}, %sa: tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                               %b: tensor<40x64xf4E2M1FN> {fp4.name = "b"}, %sb: tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<40x24xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}

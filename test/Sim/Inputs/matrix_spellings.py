@@ -113,17 +113,17 @@ def mma_kinds():
         yield mma(f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.{t}.{a}.{b}.{t}",
                   (n, 4, 4, n), ", %r40, 0")
     for a, b, size in itertools.product(F8F6F4, F8F6F4, ("", ".scale_vec::1X")):
-        tail = f"row.col.kind::mxf8f6f4.block_scale{size}.f32.{a}.{b}.f32.ue8m0"
-        yield mma(f"mma.sync.aligned.m16n8k32.{tail}", (4, 4, 2, 4), scales)
-        yield mma(f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.{tail}", (4, 4, 4, 4), ", %r40, 0" + scales)
+        residue = f"row.col.kind::mxf8f6f4.block_scale{size}.f32.{a}.{b}.f32.ue8m0"
+        yield mma(f"mma.sync.aligned.m16n8k32.{residue}", (4, 4, 2, 4), scales)
+        yield mma(f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.{residue}", (4, 4, 4, 4), ", %r40, 0" + scales)
     # CUTLASS writes the kind before .sp, and metadata in braces.
     yield mma("mma.sync.aligned.kind::mxf8f6f4.sp::ordered_metadata.block_scale.scale_vec::1X.m16n8k64.row.col.f32.e4m3."
               "e4m3.f32.ue8m0", (4, 4, 4, 4), ", {%r40}, 0" + scales)
     for kind, size, scale in (("mxf4", "", "ue8m0"), ("mxf4", ".scale_vec::2X", "ue8m0"),
                               ("mxf4nvf4", ".scale_vec::2X", "ue8m0"), ("mxf4nvf4", ".scale_vec::4X", "ue4m3")):
-        tail = f"row.col.kind::{kind}.block_scale{size}.f32.e2m1.e2m1.f32.{scale}"
-        yield mma(f"mma.sync.aligned.m16n8k64.{tail}", (4, 4, 2, 4), scales)
-        yield mma(f"mma.sp::ordered_metadata.sync.aligned.m16n8k128.{tail}", (4, 4, 4, 4), ", %r40, 0" + scales)
+        residue = f"row.col.kind::{kind}.block_scale{size}.f32.e2m1.e2m1.f32.{scale}"
+        yield mma(f"mma.sync.aligned.m16n8k64.{residue}", (4, 4, 2, 4), scales)
+        yield mma(f"mma.sp::ordered_metadata.sync.aligned.m16n8k128.{residue}", (4, 4, 4, 4), ", %r40, 0" + scales)
 
 
 def wgmma():
@@ -132,9 +132,9 @@ def wgmma():
         base, meta = ("wgmma.mma_async.sp", ", %r160, 0") if sparse else ("wgmma.mma_async", "")
         k = 2 if sparse else 1
 
-        def form(shape, types, registers, tail, sat=""):
+        def form(shape, types, registers, residue, sat=""):
             for a in ("%rd0", regs(4, 150)):
-                last = tail(a == "%rd0")
+                last = residue(a == "%rd0")
                 yield f"{base}.sync.aligned.{shape}{sat}.{types} {regs(registers)}, {a}, %rd1{meta}, %p0{last};"
 
         transposed = lambda shared: ", 1, -1, 0, 1" if shared else ", 1, -1, 1"

@@ -68,8 +68,7 @@ inline std::string kernelText(const std::string &body, const std::string &shared
 /// first `bytes` of the CTA's `pitch` bytes of %out (%rd1) go to `dynamic` (%r3), `bar` (%r4)
 /// becomes `barriers` mbarriers of one arrival, and all columns of tensor memory are allocated
 /// (%r10). %r1 is the warp, %r2 the CTA's rank, %p3 is true if the warp is not the first.
-inline std::string setUpProducts(unsigned pitch, unsigned bytes, unsigned barriers,
-                                 unsigned group) {
+inline std::string setUpMmas(unsigned pitch, unsigned bytes, unsigned barriers, unsigned group) {
   std::string text = fmt::format(
       "  mov.u32 %r2, %cluster_ctarank;\n  mov.u32 %r3, dynamic;\n  mov.u32 %r4, bar;\n"
       "  mov.u32 %r9, slot;\n  shr.u32 %r1, %t, 5;\n"

@@ -139,7 +139,7 @@ std::string mmaKernel(const Problem &p, unsigned columns, Issue issue = Issue::O
     return hw::SmemDescriptor::scaleFactorBlock(dynamicBase + offset).encode();
   };
   const char *g = p.group == 2 ? "2" : "1";
-  std::string text = setUpProducts(imageBytes, imageBytes, 2, p.group);
+  std::string text = setUpMmas(imageBytes, imageBytes, 2, p.group);
   text += fmt::format("  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, 264;\n"
                       "  or.b32 %r7, %r2, %t;\n  setp.ne.u32 %p4, %r7, 0;\n"
                       "  setp.eq.u32 %p6, %r7, 32;\n{}  @%p4 bra WAIT;\n",

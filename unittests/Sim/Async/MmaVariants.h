@@ -326,7 +326,7 @@ inline std::string moveColumns(bool in, unsigned first, unsigned count, const ch
 /// Global memory of a CTA: image of shared memory, what is read of tensor memory, D.
 inline std::string kernelOf(const Case &c) {
   const unsigned perCta = sharedBytes + 128 * 4 * (columnCount + c.columns());
-  std::string text = setUpProducts(perCta, sharedBytes, 1, c.group) +
+  std::string text = setUpMmas(perCta, sharedBytes, 1, c.group) +
                      "  shl.b32 %r11, %r1, 21;\n  add.u32 %r11, %r11, %r10;\n";
   text +=
       fmt::format("  mul.wide.u32 %rd3, %t, {};\n  add.u64 %rd3, %rd3, %rd1;\n"

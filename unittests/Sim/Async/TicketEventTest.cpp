@@ -70,7 +70,7 @@ std::map<std::pair<TicketKind, Engine>, Recorder::Sum> recordGemm(SimOptions opt
   return recorder.sums;
 }
 
-TEST(TicketEvents, AProductNamesItsEnginesBytesAndOperations) {
+TEST(TicketEvents, AMmaNamesItsEnginesBytesAndOperations) {
   for (const SimOptions &options : schedules(1)) {
     const auto sums = recordGemm(options);
     const auto of = [&](TicketKind kind, Engine engine) {

@@ -86,7 +86,7 @@ TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
 }
 
 /// The barrier is enough where the readers have waited for their MMAs, and only there.
-TEST(Wgmma, OperandsAreOverwrittenOnceTheProductsAreDone) {
+TEST(Wgmma, OperandsAreOverwrittenOnceTheMmasAreDone) {
   const std::string barrier = "  bar.sync 0;\n", overwrite = "  st.shared.b32 [%r1], %r3;\n";
   const std::string one = "  setp.eq.u32 %p0, %t, 96;\n  @%p0" + overwrite;
   for (const SimOptions &policy : policies())
@@ -159,7 +159,7 @@ const std::string fromRegisters =
     "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, {%v4,%v5,%v6,%v7}, "
     "%rd1, 1, 1, 1, 0;\n";
 
-TEST(Wgmma, AFenceComesBetweenWritesOfAAndTheProduct) {
+TEST(Wgmma, AFenceComesBetweenWritesOfAAndTheMma) {
   const std::string fill = "  mov.b32 %v4, 0;\n  mov.b32 %v5, 0;\n  mov.b32 %v6, 0;\n"
                            "  mov.b32 %v7, 0;\n";
   const std::string fence = "  wgmma.fence.sync.aligned; // again\n";

@@ -390,7 +390,7 @@ TEST(Hazards, InitializationsOfMbarriersOfOtherCtas) {
 
 /// One of four warps that wait and multiply says that the stage is free: wgmma.wait_group told it
 /// that the others have come as far. The text of PTX does not say so.
-TEST(Hazards, AProductIsOneOperationOfFourWarps) {
+TEST(Hazards, AMmaIsOneOperationOfFourWarps) {
   const std::string wait = "  wgmma.wait_group.sync.aligned 0;\n";
   const std::string text =
       litmus(litmusInit +
@@ -498,7 +498,7 @@ TEST(Hazards, StrictScopes) {
     }
 }
 
-Litmus threeBlocks() {
+Litmus threeCtas() {
   Litmus test{};
   test.threads = 32;
   test.cluster = 1;
@@ -518,7 +518,7 @@ TEST(Hazards, RelaxedCountersAskedInTurnAreClean) {
 END:
 )");
   for (const SimOptions &options : schedules(3))
-    EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
+    EXPECT_EQ(judge(text, options, threeCtas(), true).text(), "") << describe(options);
 }
 
 /// Lanes of one warp that poll two words: what the second counts for is known, as of the first.
@@ -547,7 +547,7 @@ AGAIN:
   mul.wide.u32 %rd5, %r6, 1;
 END:
 )");
-    Litmus two = threeBlocks();
+    Litmus two = threeCtas();
     two.clusters = 2;
     const Judged judged = judge(text, schedules()[0], two, /*strict=*/true);
     ASSERT_EQ(judged.reports.size(), 1u) << judged.text();
@@ -568,7 +568,7 @@ AGAIN:
 END:
 )");
   for (const SimOptions &options : schedules(3))
-    EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
+    EXPECT_EQ(judge(text, options, threeCtas(), true).text(), "") << describe(options);
 }
 
 /// The last of three atomics is beside those of other CTAs, which its own older one does not hide
@@ -584,9 +584,9 @@ TEST(Hazards, AnAtomicOfOneCtaDoesNotHideThoseOfOthers) {
 END:
 )");
   for (const bool strict : {false, true}) {
-    EXPECT_EQ(judge(text, schedules()[0], threeBlocks(), strict).text(), "");
+    EXPECT_EQ(judge(text, schedules()[0], threeCtas(), strict).text(), "");
     const Judged judged = judge(replaced(text, "gpu.global.exch", "cta.global.exch"),
-                                schedules()[0], threeBlocks(), strict);
+                                schedules()[0], threeCtas(), strict);
     ASSERT_EQ(!judged.reports.empty(), strict) << judged.text();
     if (strict) {
       EXPECT_EQ(judged.reports[0].rule, HazardRule::GlobalRace);

@@ -25,7 +25,7 @@ std::string tensorKernel(const std::string &issue, const std::string &wait) {
   for (int i = 0; i < 32; ++i)
     registers += fmt::format("{}%v{}", i ? ", " : "", i);
   return kernelText(
-      setUpProducts(0, 4096, 4, 1) +
+      setUpMmas(0, 4096, 4, 1) +
           "  and.b32 %r13, %t, 31;\n  setp.ne.u32 %p4, %r13, 0;\n  @%p4 bra ISSUED;\n"
           "  shr.u32 %r14, %r3, 4;\n  cvt.u64.u32 %rd4, %r14;\n"
           "  or.b64 %rd2, %rd4, 0x0000400000080000;\n  mov.u32 %r15, 0x08100010;\n"
@@ -75,7 +75,7 @@ std::string neighbours(bool bug) {
       await("OTHER", "%r4+8") + (bug ? "" : await("OWN", "%r4")));
 }
 
-TEST(TensorOrders, ProductsOfAnotherCtaOrderNothing) {
+TEST(TensorOrders, MmasOfAnotherCtaOrderNothing) {
   const Explored right = explored(neighbours(false), 2);
   EXPECT_EQ(right.run.error + right.run.note, "");
   EXPECT_EQ(right.report.orders, 1u);
@@ -85,7 +85,7 @@ TEST(TensorOrders, ProductsOfAnotherCtaOrderNothing) {
 }
 
 /// An MMA is done before the next one is issued, because a copy that was issued later has come.
-std::string laterProduct(const char *second) {
+std::string laterMma(const char *second) {
   return tensorKernel("  @%p3 bra ISSUED;\n" + std::string(kMultiply) +
                           "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+16], 16;\n"
                           "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -95,10 +95,10 @@ std::string laterProduct(const char *second) {
 }
 
 TEST(TensorOrders, WhatIsDoneAlreadyStillCameFirst) {
-  const Explored products = explored(laterProduct((kMultiply + commit("%r4")).c_str()), 1);
+  const Explored products = explored(laterMma((kMultiply + commit("%r4")).c_str()), 1);
   EXPECT_EQ(products.run.error + products.run.note, "");
   EXPECT_EQ(products.report.orders, 1u);
-  const Explored commits = explored(laterProduct(commit("%r4").c_str()), 1);
+  const Explored commits = explored(laterMma(commit("%r4").c_str()), 1);
   EXPECT_EQ(commits.run.error + commits.run.note, "");
   EXPECT_EQ(commits.report.orders, 1u);
   EXPECT_TRUE(commits.report.complete);

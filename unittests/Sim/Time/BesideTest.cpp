@@ -30,7 +30,7 @@ double cyclesBeside(const std::string &before, const std::string &line) {
   return double(runBeside(before, line).out[128]) / besideTimes;
 }
 
-TEST(BesideTime, ArithmeticBesideProductsIsSlower) {
+TEST(BesideTime, ArithmeticBesideMmasIsSlower) {
   const std::string wide = products(64, 40);
   const std::string logic = "  prmt.b32 %r1{0}, %r1{0}, %t, 12816;\n",
                     multiply = "  mad.lo.u32 %r1{0}, %r1{0}, %t, 3;\n",
@@ -49,7 +49,7 @@ TEST(BesideTime, ArithmeticBesideProductsIsSlower) {
   EXPECT_LT(runBeside(wide, fill).time.cycles, runBeside(wide, "").time.cycles + 300);
 }
 
-TEST(BesideTime, WideProductsBesideOthersTakeLongerAndDelayThem) {
+TEST(BesideTime, WideMmasBesideOthersTakeLongerAndDelayThem) {
   const std::string wide = "  mul.hi.u32 %r1{0}, %r1{0}, %t;\n";
   EXPECT_NEAR(cyclesBeside(products(16, 100), wide), rate(TimingRate::WideBeside16), 0.3);
   EXPECT_NEAR(cyclesBeside(products(64, 100), wide), rate(TimingRate::WideBeside64), 0.3);

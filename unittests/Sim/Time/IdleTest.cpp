@@ -64,7 +64,7 @@ const std::string setUp = R"(
 )";
 
 /// As many MMAs as shared memory says, whose A is computed, and results that follow from them.
-const std::string productsOfRegisters = R"(
+const std::string mmasOfRegisters = R"(
   ld.shared.b32 %r6, [dynamic];
   mov.u32 %r10, %t;
 LOOP:
@@ -85,9 +85,8 @@ LOOP:
   st.global.b32 [%rd1+512], %r8;
 )";
 
-TEST(Idle, WhatOnlyProductsAndResultsNeedTakesItsTimeAndIsNotExecuted) {
-  const Result all = run(setUp + productsOfRegisters, false),
-               only = run(setUp + productsOfRegisters, true);
+TEST(Idle, WhatOnlyMmasAndResultsNeedTakesItsTimeAndIsNotExecuted) {
+  const Result all = run(setUp + mmasOfRegisters, false), only = run(setUp + mmasOfRegisters, true);
   EXPECT_EQ(only.time.cycles, all.time.cycles);
   EXPECT_EQ(only.time.flops, all.time.flops);
   EXPECT_EQ(all.time.flops, 5 * 2.0 * 64 * 8 * 16); // the loop's count was loaded
@@ -98,7 +97,7 @@ TEST(Idle, WhatOnlyProductsAndResultsNeedTakesItsTimeAndIsNotExecuted) {
   }
 }
 
-TEST(Idle, AKernelWithoutProductsIsExecuted) {
+TEST(Idle, AKernelWithoutMmasIsExecuted) {
   const std::string body = "  add.u32 %r1, %t, 7;\n  mul.wide.u32 %rd1, %t, 4;\n"
                            "  add.u64 %rd1, %out, %rd1;\n  st.global.b32 [%rd1], %r1;\n";
   const Result all = run(body, false), only = run(body, true);
@@ -108,7 +107,7 @@ TEST(Idle, AKernelWithoutProductsIsExecuted) {
 
 /// The same kernel, but a predicate depends on what it computes for the MMAs.
 TEST(Idle, WhatABranchDependsOnIsExecuted) {
-  const std::string body = setUp + productsOfRegisters +
+  const std::string body = setUp + mmasOfRegisters +
                            "  setp.lt.u32 %p2, %r10, 2000000;\n  @%p2 bra END;\n  st.global.b32 "
                            "[%rd1+1024], %r7;\nEND:\n";
   const Result all = run(body, false), only = run(body, true);
@@ -128,7 +127,7 @@ std::pair<Result, Result> runBoth(const std::string &body, unsigned blocks = 1) 
   return {all, only};
 }
 
-const std::string oneProduct = R"(
+const std::string oneMma = R"(
   cvt.rn.f32.u32 %r11, %t;
   wgmma.fence.sync.aligned;
   wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, {%r11,%r11,%r11,%r11}, %rd4, 1, 1, 1, 0;
@@ -150,7 +149,7 @@ COUNTED:
 
 /// A sum that nobody uses but for its carry, on which a count depends.
 TEST(Idle, WhatOnlyACarryIsNeededOfIsExecuted) {
-  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  const auto [all, only] = runBoth(setUp + oneMma + R"(
   mov.u32 %r6, -1;
   add.cc.u32 %r7, %r6, 1;
   addc.u32 %r6, 400, 0;
@@ -164,7 +163,7 @@ TEST(Idle, WhatOnlyACarryIsNeededOfIsExecuted) {
 /// CTA 1 polls a counter in global memory, which CTA 0 raises by an asynchronous operation.
 TEST(Idle, CountersThatOthersPollRise) {
   const auto body = [&](const std::string &raise) {
-    return setUp + oneProduct + R"(
+    return setUp + oneMma + R"(
   mov.u32 %r20, %ctaid.x;
   mov.u32 %r22, 1;
   add.u64 %rd5, %out, 2048;
@@ -201,7 +200,7 @@ END:
 
 /// A register that held a result holds a number of a tile later: it is stored and loaded again.
 TEST(Idle, WhatFollowsAResultInItsRegisterIsExecuted) {
-  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  const auto [all, only] = runBoth(setUp + oneMma + R"(
   mov.b32 %v4, %r5;
   st.global.b32 [%rd1+512], %v4;
   st.shared.b32 [dynamic+64], %v4;
@@ -219,7 +218,7 @@ TEST(Idle, WhatFollowsAResultInItsRegisterIsExecuted) {
 /// Shared memory that is loaded at unknown places may hold anything, though it follows from
 /// results.
 TEST(Idle, SharedMemoryThatIsLoadedAnywhereIsStored) {
-  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  const auto [all, only] = runBoth(setUp + oneMma + R"(
   and.b32 %r24, %v4, 0;
   add.u32 %r24, %r24, 500;
   st.shared.b32 [%r3], %r24;
@@ -261,7 +260,7 @@ TEST(Idle, CopiesOfWhatABranchDependsOnAreExecuted) {
                            "  ld.shared.b32 %r6, [%r29];\n",         // of each thread
                            "  ld.shared.b32 %r6, [%r34];\n"}) {      // the upper half of a constant
     SCOPED_TRACE(load);
-    const auto [all, only] = runBoth(setUp + oneProduct + bringCount + load +
+    const auto [all, only] = runBoth(setUp + oneMma + bringCount + load +
                                      "  st.global.b32 [%rd1+512], %r6;\n" + countDown);
     for (unsigned t = 0; t < threads; ++t) {
       EXPECT_EQ(all.out[threads + t], count);
@@ -270,7 +269,7 @@ TEST(Idle, CopiesOfWhatABranchDependsOnAreExecuted) {
   }
 }
 
-TEST(Idle, AProductThatABranchDependsOnIsExecuted) {
+TEST(Idle, AMmaThatABranchDependsOnIsExecuted) {
   const auto [all, only] = runBoth(R"(
   mov.u32 %r11, 0x3c003c00;
   mov.b32 %v0, 0;

@@ -157,7 +157,7 @@ TEST(MachineOrder, ABranchEndsItsBlock) {
 }
 
 /// An MMA has its registers in use until the wait; A is the fence, B the MMA, D the wait.
-TEST(MachineOrder, ArithmeticMovesAroundAProductThatDoesNotUseIt) {
+TEST(MachineOrder, ArithmeticMovesAroundAMmaThatDoesNotUseIt) {
   const auto product = [](const char *before, const char *behind) {
     return fmt::format("  wgmma.fence.sync.aligned;\n"
                        "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%v0, %v1, %v2, %v3}}, "
@@ -171,7 +171,7 @@ TEST(MachineOrder, ArithmeticMovesAroundAProductThatDoesNotUseIt) {
   EXPECT_EQ(sorted(product("", other), {3, 4, 5, 1}), "DABC");
 }
 
-TEST(MachineOrder, BlocksOfSynchronousProductsStay) {
+TEST(MachineOrder, BlocksOfSynchronousMmasStay) {
   const std::string product = "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
                               "{%v0, %v1, %v2, %v3}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, "
                               "{%v0, %v1, %v2, %v3};\n";
@@ -376,7 +376,7 @@ unsigned countOfSum(uint32_t made) {
 }
 
 /// So ptxas 13.0 gives lines to MMAs of a loop that it unrolls.
-TEST(TimedCode, ProductsTellHowOftenABlockWasWritten) {
+TEST(TimedCode, MmasTellHowOftenABlockWasWritten) {
   EXPECT_EQ(countOfSum(16), 3u);
   EXPECT_EQ(countOfSum(2), 24u);
   EXPECT_EQ(countOfSum(0), 24u); // nothing tells

@@ -147,7 +147,7 @@ TEST(Sample, ABlockOfTheSampleThatCountsWithOthersEndsThePrediction) {
                                            "  atom.global.add.u32 %r3, [%out], 1;\n"
                                            "  st.global.u32 [%out+8], %r3;\n";
   EXPECT_THAT(predict(body, kProcessors * 40, 40000).missing,
-              ::testing::ElementsAre(HasSubstr("count or store for those that are (line ")));
+              ::testing::ElementsAre(HasSubstr("which count or store, on those in it (line ")));
   EXPECT_THAT(predict(body, kProcessors * 40, 0).missing, IsEmpty());
 }
 

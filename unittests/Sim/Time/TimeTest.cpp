@@ -47,7 +47,7 @@ TEST(Time, ManyWarpsShareTheUnitsOfTheirSchedulers) {
               warpsOfScheduler * rate(TimingRate::MufuInterval), 0.2);
 }
 
-TEST(Time, WideProductsTakeLongerAndPipesInTurnDoNot) {
+TEST(Time, WideMmasTakeLongerAndPipesInTurnDoNot) {
   const std::string start = "  mov.u32 %r1, %t;\n";
   constexpr double warpsOfScheduler = 4;
   const auto each = [&](const std::string &line) {
@@ -253,7 +253,7 @@ TEST(Time, RegistersChangeHandsInTheirTime) {
               rate(TimingRate::RegisterChange), 3);
 }
 
-TEST(Time, AProductOfATargetHasItsOwnMemory) {
+TEST(Time, AMmaOfATargetHasItsOwnMemory) {
   const std::string body = "  mul.wide.u32 %rd1, %t, 16;\n  add.u64 %rd1, %out, %rd1;\n"
                            "  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];\n"
                            "  st.global.v4.b32 [%rd1], {%r2, %r3, %r4, %r1};\n";
@@ -298,7 +298,7 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
 }
 
 /// MMAs have a clock of their own on an H200, unless another is asked for.
-TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
+TEST(Time, MmasHaveTheClockOfTheTensorCores) {
   const auto clockOf = [](const std::string &body, double asked) {
     return runTimed(operands(128) + body,
                     {.grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384}, 4096,
@@ -333,7 +333,7 @@ TEST(Time, ASampleComputesWhatAPersistentGridDoesAlthoughTheFirstBlocksDoMore) {
   }
 }
 
-TEST(Time, ProductsWhoseSumsNobodyUsesTakeNoTime) {
+TEST(Time, MmasWhoseSumsNobodyUsesTakeNoTime) {
   const auto time = [](int times, bool stored) {
     return runTimed(operands(128) + products(64, times, stored),
                     {.grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384})
@@ -356,12 +356,12 @@ TEST(Time, DeviceMemoryDeliversSectorsOrPairsOfThem) {
   }
 }
 
-TEST(Time, ClustersOfFourFindRoomOnFewerMultiprocessors) {
+TEST(Time, ClustersOfFourFindRoomOnFewerSms) {
   const auto slots = [&](unsigned cluster) {
     return runTimed("  mov.u32 %r1, %t;\n",
                     {.grid = {148, 1, 1}, .block = {32, 1, 1}, .cluster = {cluster, 1, 1}}, 4096,
                     CompletionPolicy::Timed, "sm_100a")
-        .time.multiprocessors;
+        .time.sms;
   };
   EXPECT_EQ(slots(2), 148u);
   EXPECT_EQ(slots(4), uint32_t(rate(TimingRate::ClustersOfFour, "sm_100a")));
@@ -374,8 +374,7 @@ TEST(Time, ABlockNeedsRegistersOfTheSchedulersOfItsWarps) {
   const auto blocks = [](unsigned registers, unsigned warps) {
     std::string text = kernelText("  mov.u32 %r1, %t;\n", "", "sm_90a");
     text.insert(text.find("\n{"), fmt::format(" .maxnreg {}", registers));
-    return runText(text, {.grid = {132, 1, 1}, .block = {32 * warps, 1, 1}})
-        .time.blocksPerMultiprocessor;
+    return runText(text, {.grid = {132, 1, 1}, .block = {32 * warps, 1, 1}}).time.ctasPerSm;
   };
   EXPECT_EQ(blocks(96, 7), 2u);
   EXPECT_EQ(blocks(96, 4), 5u);
@@ -383,7 +382,7 @@ TEST(Time, ABlockNeedsRegistersOfTheSchedulersOfItsWarps) {
   EXPECT_EQ(blocks(80, 7), 3u);
 }
 
-TEST(Time, ProductsWithScalesHaveTheirOwnRate) {
+TEST(Time, MmasWithScalesHaveTheirOwnRate) {
   const auto interval = [](const std::string &form, const std::string &rest) {
     const std::string line = "  mma.sync.aligned." + form +
                              "{%v0, %v1, %v2, %v3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, "
@@ -465,15 +464,15 @@ TEST(Time, FirstLoadsOfALaunchWaitForThoseBehindThem) {
   const double service = 32.0 * blocks * threads * rate(TimingRate::Gigahertz) /
                          (rate(TimingRate::MemoryTerabytes) * 1e3),
                issue = 8 * chain,
-               others = rate(TimingRate::FirstBlocks) + rate(TimingRate::MemoryLatency);
+               others = rate(TimingRate::FirstCtas) + rate(TimingRate::MemoryLatency);
   EXPECT_GT(cycles, others + rate(TimingRate::MemoryDisorder) * service + issue - 100);
   EXPECT_LT(cycles, others + service + issue);
 }
 
 /// CTAs of 1024 threads, of which `first` fill all SMs and the others follow.
-constexpr unsigned first = 2 * 132, blockThreads = 1024;
-double cyclesOfBlocks(const std::string &body, unsigned blocks, size_t words) {
-  return runTimed(body, {.grid = {blocks, 1, 1}, .block = {blockThreads, 1, 1}}, words).time.cycles;
+constexpr unsigned first = 2 * 132, ctaThreads = 1024;
+double cyclesOfCtas(const std::string &body, unsigned blocks, size_t words) {
+  return runTimed(body, {.grid = {blocks, 1, 1}, .block = {ctaThreads, 1, 1}}, words).time.cycles;
 }
 
 /// %rd1 is `bytes` times the number of the thread in the grid, behind %out.
@@ -490,9 +489,9 @@ TEST(Time, AWarpWaitsLongerThanOthersOnlyForWhatIsBehind) {
                            "  mov.u64 %rd5, %clock64;\n  sub.u64 %rd4, %rd5, %rd4;\n"
                            "  add.u64 %rd4, %rd4, %rd6;\n"
                            "  cvt.u32.u64 %r1, %rd4;\n  st.global.b32 [%rd1], %r1;\n";
-  const Timed result = runTimed(body, {.grid = {first + 1, 1, 1}, .block = {blockThreads, 1, 1}},
-                                (first + 1) * blockThreads);
-  const std::span<const uint32_t> last = std::span(result.out).last(blockThreads);
+  const Timed result = runTimed(body, {.grid = {first + 1, 1, 1}, .block = {ctaThreads, 1, 1}},
+                                (first + 1) * ctaThreads);
+  const std::span<const uint32_t> last = std::span(result.out).last(ctaThreads);
   const auto [least, most] = std::ranges::minmax(last);
   const double mean = rate(TimingRate::MemoryLatency) + 60; // wait of a read alone
   EXPECT_LT(least, mean - 150);
@@ -502,12 +501,11 @@ TEST(Time, AWarpWaitsLongerThanOthersOnlyForWhatIsBehind) {
 TEST(Time, ASuccessorDoesNotWaitForStores) {
   const std::string body = placeOfThread(4) + "  st.global.b32 [%rd1], %r1;\n";
   constexpr unsigned few = 4 * first, many = 12 * first;
-  const double turn = (cyclesOfBlocks(body, many, many * blockThreads) -
-                       cyclesOfBlocks(body, few, few * blockThreads)) /
-                      8;
-  const double starts = blockThreads / 32 * rate(TimingRate::WarpStart),
+  const double turn =
+      (cyclesOfCtas(body, many, many * ctaThreads) - cyclesOfCtas(body, few, few * ctaThreads)) / 8;
+  const double starts = ctaThreads / 32 * rate(TimingRate::WarpStart),
                computes = rate(TimingRate::SpecialLatency) + 40;
-  EXPECT_LT(turn, starts + computes + rate(TimingRate::BlockReplace) + 60);
+  EXPECT_LT(turn, starts + computes + rate(TimingRate::CtaReplace) + 60);
 }
 
 TEST(Time, BlocksThatFollowEachOtherReadInOrder) {
@@ -517,11 +515,11 @@ TEST(Time, BlocksThatFollowEachOtherReadInOrder) {
                            "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%rd1+32];\n"
                            "  ld.global.v4.b32 {%v4, %v5, %v6, %v7}, [%rd1+48];\n";
   constexpr unsigned few = 4 * first, many = 8 * first;
-  const double cycles = cyclesOfBlocks(body, many, 16 * many * blockThreads) -
-                        cyclesOfBlocks(body, few, 16 * many * blockThreads);
-  const double bytes = 64.0 * (many - few) * blockThreads,
-               service = bytes * rate(TimingRate::Gigahertz) /
-                         (rate(TimingRate::MemoryTerabytes) * 1e3);
+  const double cycles = cyclesOfCtas(body, many, 16 * many * ctaThreads) -
+                        cyclesOfCtas(body, few, 16 * many * ctaThreads);
+  const double bytes = 64.0 * (many - few) * ctaThreads,
+               service =
+                   bytes * rate(TimingRate::Gigahertz) / (rate(TimingRate::MemoryTerabytes) * 1e3);
   EXPECT_NEAR(service / cycles, 1 + rate(TimingRate::MemoryInOrder), 0.02);
 }
 

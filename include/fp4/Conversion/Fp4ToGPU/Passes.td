@@ -14,7 +14,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     **Precondition.** Operations with a plan (`fp4-plan-kernels`), on tensors, in functions. The
     order of this pass and convert-fp4-to-pipe is free.
 
-    **What holds afterwards.** Each lowered operation is a `gpu.launch_func` of a kernel of its own
+    **Postcondition.** Each lowered operation is a `gpu.launch_func` of a kernel of its own
     in a `gpu.module @<function>_<operation>_<number>`; its result is a `gpu.alloc` of the type that
     BufferTypes.h gives, joined to the remaining tensor operations by
     `builtin.unrealized_conversion_cast`. Constant `tensor<f32>` operands become one-element

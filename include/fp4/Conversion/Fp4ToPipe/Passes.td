@@ -11,11 +11,11 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     tile that its schedule gives it. Sizes, schedule and roles are those of the plan. Nothing here
     knows of warps, barriers or stages.
 
-    **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_product or
+    **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_gemm or
     tile_transform, on tensors, in a `func.func`. The order of this pass and convert-fp4-to-gpu is
     free.
 
-    **What holds afterwards.** None of these operations is left. Each became a result buffer
+    **Postcondition.** None of these operations is left. Each became a result buffer
     (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a
     `gpu.launch_func` of as many CTAs as there are output tiles, at most as many as fit on the GPU
     at once, and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and
@@ -70,7 +70,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     !scales = tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
     func.func @f(%a: !data, %sa: !scales, %b: !data, %sb: !scales) -> tensor<256x256xf32> {
       %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-          {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+          {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
           : (!data, !scales, !data, !scales) -> tensor<256x256xf32>
       return %y : tensor<256x256xf32>
     }

@@ -14,7 +14,7 @@ def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
     **Precondition.** fp4 operations are kernels already; tensors and buffers meet in
     `builtin.unrealized_conversion_cast`.
 
-    **What holds afterwards.** Functions have no `arith.constant` of a tensor, and no
+    **Postcondition.** Functions have no `arith.constant` of a tensor, and no
     `tensor.collapse_shape`, `tensor.expand_shape`, `tensor.extract_slice`, `tensor.concat` or
     `tensor.cast`. `tensor.concat` of rows is a copy of each operand. Any other operation that would
     have to move bytes is an error.
@@ -49,7 +49,7 @@ def FinalizeHostBuffers : Pass<"fp4-finalize-host-buffers", "::mlir::ModuleOp"> 
     **Precondition.** No fp4 operation is left; function bodies are straight-line code whose tensor
     values are converted from and to buffers by `builtin.unrealized_conversion_cast`.
 
-    **What holds afterwards.** Functions take and return memrefs. A 4-bit argument or result whose
+    **Postcondition.** Functions take and return memrefs. A 4-bit argument or result whose
     dense pitch is not a multiple of 16 bytes is repacked by one 2-D copy. A result never aliases an
     argument or another result. Every temporary is deallocated after its last use.
 
@@ -89,7 +89,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
     **Precondition.** `fp4-finalize-host-buffers` ran; kernels are `gpu.binary` ops whose kernel
     table names the dynamic shared memory of each kernel (`fp4-emit-kernels`).
 
-    **What holds afterwards.** Only the LLVM dialect. Each `gpu.binary @m` is a constant
+    **Postcondition.** Only the LLVM dialect. Each `gpu.binary @m` is a constant
     `fp4rt_module`; each public function `f` has the entry point `int32_t fp4_entry_f(void **args)`:
     `args[0]` points at the struct of result memref descriptors, if there are results, and one
     pointer to a memref descriptor follows per argument.
@@ -132,7 +132,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
-def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
+def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
   let summary = "Let each kernel begin while the one before it ends";
   let description = [{
     **Why.** Between two kernels of a stream a GPU is idle while the first drains and the second
@@ -141,7 +141,7 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
 
-    **What holds afterwards.** Every kernel executes `griddepcontrol.launch_dependents` and
+    **Postcondition.** Every kernel executes `griddepcontrol.launch_dependents` and
     `griddepcontrol.wait` before it touches global memory or takes tensor memory, and reads global
     memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for
     which `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
@@ -149,7 +149,7 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of
     an amax (`fp4.leads`), which gives way to it: the amax executes
     `griddepcontrol.launch_dependents`, and the quantizer `griddepcontrol.wait` behind its first
-    loads of what the amax only loads from. A kernel whose launch says `fp4.overlaps` executes both,
+    loads of what the amax only loads from. A kernel whose launch says `fp4.pdl` executes both,
     and one whose launch says `fp4.waits` only waits. Other kernels execute neither, and with
     `chosen = false` as well, no kernel executes either.
 
@@ -157,7 +157,7 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     memory before the loads pays only during the wait.
 
     ```mlir
-    // fp4-opt --fp4-overlap-launches
+    // fp4-opt --fp4-pdl-launches
     gpu.module @m {
       llvm.func @k(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
         %v = llvm.load %x invariant : !llvm.ptr<1> -> i32

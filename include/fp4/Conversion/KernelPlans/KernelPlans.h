@@ -17,7 +17,7 @@ inline constexpr int64_t kTileQuantizeThreads = 256;
 /// A stream_blocks kernel that computes the amax of its input too: threads of a CTA, blocks of a
 /// thread, which keeps their elements in registers until it knows the amax, and CTAs that an SM
 /// holds.
-inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxResident = 4;
+inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxCtasPerSm = 4;
 /// The largest grid of such a kernel, in eighths of the CTAs that fit on the GPU at once: 924 rows
 /// of 4096 elements on an H200. With more rows two launches that overlap take less time.
 inline constexpr int64_t kAmaxEighths = 7;
@@ -69,14 +69,14 @@ int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Returns the most columns that each CTA adds when `blocks` CTAs (or pairs) of a cluster reduce
 /// accumulators of `columns` columns in tensor memory. The columns are dealt out in equal whole
 /// units.
-int64_t joinedColumns(int64_t columns, int64_t blocks);
+int64_t reducedColumns(int64_t columns, int64_t blocks);
 
 /// Returns true when the kernel multiplies floats by weights: the lhs is floats, or becomes floats
 /// before the GEMM because the weights are prepacked.
-bool isWeightProduct(BlockScaledMatmulOp op);
+bool isWeightGemm(BlockScaledMatmulOp op);
 
 /// Returns true when a kernel of its own converts the lhs before the GEMM. `plan` is a complete
 /// plan for fp4 operands on a target without fp4 tensor cores.
-bool convertsAhead(const KernelPlan &plan);
+bool preDequantizes(const KernelPlan &plan);
 
 } // namespace fp4

@@ -14,7 +14,7 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
 
     **Precondition.** The module has a target (`fp4-set-target`).
 
-    **What holds afterwards.** Every operation of the fp4 dialect has a complete plan, `fp4.plan`,
+    **Postcondition.** Every operation of the fp4 dialect has a complete plan, `fp4.plan`,
     that fits the operation and the target. Fields that a program wrote are kept; open fields come
     from the option `plans`, and then from the planner. A quantizer of both orientations whose
     columnwise transform runs on tcgen05 is two operations, because it is two kernels. A matmul of

@@ -8,12 +8,12 @@ def ConvertLinalgToFp4 : Pass<"convert-linalg-to-fp4", "::mlir::ModuleOp"> {
   let summary = "Make fp4 matmuls of block-scaled contractions in linalg.generic";
   let description = [{
     **Why.** Upstream has no named operation for a block-scaled GEMM in this release. Compilers
-    write it as a `linalg.generic` over rows, columns, blocks and elements of a block.
+    write a GEMM as a `linalg.generic` over rows, columns, blocks and elements of a block.
 
     **Precondition.** Sides in blocks come from a `tensor.expand_shape` of their matrix, or have
     blocks of 32: packed rows of 16 elements have no buffer.
 
-    **What holds afterwards.** Each such `linalg.generic` is a `fp4.blockscaled_matmul`, which has
+    **Postcondition.** Each such `linalg.generic` is a `fp4.blockscaled_matmul`, which has
     the order of sums of the tensor core, with a `fp4.swizzle_scales` for the scales of each side.
     One without reductions that multiplies numbers by their scales is a `fp4.dequantize`. A `linalg`
     operation on f4E2M1FN, or with `arith.scaling_extf` or `arith.scaling_truncf`, that is none of

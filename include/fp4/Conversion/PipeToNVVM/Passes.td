@@ -15,7 +15,7 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     but `pipe.global_ptr` and `pipe.load_scalar`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
     `nvvm` and the index ops of `gpu`.
 
-    **What holds afterwards.** The module holds `llvm` and `nvvm` ops only. Each kernel is an
+    **Postcondition.** The module holds `llvm` and `nvvm` ops only. Each kernel is an
     `llvm.func` with `nvvm.kernel`, `nvvm.reqntid` and, for pipe kernels,
     `fp4.dynamic_shared_bytes`. A `!pipe.global` operand is an `!llvm.ptr<1>`; a `!pipe.tensor_map`
     is a grid constant of 128 bytes passed by value, which TMA reads from parameter space.

@@ -11,7 +11,7 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
 
     **Precondition.** None.
 
-    **What holds afterwards.** None of the operations on the left is left. One that fp4 has not is
+    **Postcondition.** None of the operations on the left is left. One that fp4 has not is
     an error with the reason and a remedy.
 
     | tosa | fp4 |

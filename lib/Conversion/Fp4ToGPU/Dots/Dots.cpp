@@ -39,15 +39,15 @@ constexpr int64_t kRegistersOfTwo = 104;
 /// Chunks that a lane loads at a time, for as many bytes in flight as memory needs: many warps need
 /// one each, and fewer warps two.
 int64_t chunksTogether(const LoweringContext &context) {
-  int64_t threads = *context.plan.threads * context.plan.resident.value_or(1);
+  int64_t threads = *context.plan.threads * context.plan.ctasPerSm.value_or(1);
   return context.target.registersPerSM / threads < kRegistersOfTwo ? 1 : 2;
 }
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-class DotsKernel {
+class GemvKernel {
 public:
-  DotsKernel(BlockScaledMatmulOp op, LoweringContext &context);
+  GemvKernel(BlockScaledMatmulOp op, LoweringContext &context);
   void lower();
 
 private:
@@ -96,7 +96,7 @@ private:
 
 } // namespace
 
-DotsKernel::DotsKernel(BlockScaledMatmulOp op, LoweringContext &context)
+GemvKernel::GemvKernel(BlockScaledMatmulOp op, LoweringContext &context)
     : op(op), kernel(op, "dots", context), b(kernel.body()), s(b, context.target),
       groups(op.getNumGroups()), rows(typeOf(op.getLhs()).getDimSize(0) / groups),
       columns(op.getColumns()), depth(typeOf(op.getLhs()).getDimSize(1)),
@@ -116,7 +116,7 @@ DotsKernel::DotsKernel(BlockScaledMatmulOp op, LoweringContext &context)
   result = kernel.output(op.getResult(), /*rows=*/Value());
 }
 
-void DotsKernel::lower() {
+void GemvKernel::lower() {
   int64_t items = groups * llvm::divideCeil(columns, hw::scaleBlockRows) * kRowStep;
   int64_t warps = kernel.numThreads() / kLanes;
   Int32 thread(b, kernel.globalThread());
@@ -130,7 +130,7 @@ void DotsKernel::lower() {
 }
 
 /// Consecutive warps have consecutive rows of a block of 128.
-void DotsKernel::multiplyRows(Value item) {
+void GemvKernel::multiplyRows(Value item) {
   int64_t items = llvm::divideCeil(columns, hw::scaleBlockRows) * kRowStep;
   Int32 group = Int32(b, item) / items, unit = Int32(b, item) % items;
   Int32 row = unit / kRowStep * hw::scaleBlockRows + unit % kRowStep;
@@ -141,7 +141,7 @@ void DotsKernel::multiplyRows(Value item) {
 }
 
 /// Rows that do not exist are the last one.
-DotsKernel::Place DotsKernel::findPlace(Int32 group, Int32 row) {
+GemvKernel::Place GemvKernel::findPlace(Int32 group, Int32 row) {
   int64_t pitch = hw::paddedRowBytes(depth);
   Place place;
   for (int64_t i = 0; i < kRowsOfWarp; ++i) {
@@ -161,7 +161,7 @@ DotsKernel::Place DotsKernel::findPlace(Int32 group, Int32 row) {
 /// Loads a chunk: words of codes of each row of the rhs, and the words of the scales of all of
 /// them. The loads are emitted here: LLVM would move a load that one iteration leaves to the next
 /// into that one.
-DotsKernel::Values DotsKernel::loadRhs(const Place &place, Value chunk) {
+GemvKernel::Values GemvKernel::loadRhs(const Place &place, Value chunk) {
   Values loaded;
   for (Value row : place.rhs)
     llvm::append_range(loaded, codes(row, Int32(b, chunk), /*isReadOnce=*/true));
@@ -174,7 +174,7 @@ DotsKernel::Values DotsKernel::loadRhs(const Place &place, Value chunk) {
 
 /// The codes of a chunk; behind the end of the row those before it, which are multiplied by
 /// nothing.
-DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
+GemvKernel::Values GemvKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
   if (depth % kChunk == 0) {
     Value from = address(b, row, chunk, kBytes);
     auto type = VectorType::get(kWords, b.getI32Type());
@@ -192,14 +192,14 @@ DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
 
 /// The words of `count` chunks of this lane, the first of which is `chunk`; chunks that do not
 /// exist are the last one.
-DotsKernel::Values DotsKernel::loadTogether(const Place &place, Int32 chunk, int64_t count) {
+GemvKernel::Values GemvKernel::loadTogether(const Place &place, Int32 chunk, int64_t count) {
   Values loaded;
   for (int64_t i = 0; i < count; ++i)
     llvm::append_range(loaded, loadRhs(place, minimum(chunk + i * kLanes, Int32(b, chunks() - 1))));
   return loaded;
 }
 
-DotsKernel::Values DotsKernel::addTogether(const Place &place, Int32 chunk, int64_t count,
+GemvKernel::Values GemvKernel::addTogether(const Place &place, Int32 chunk, int64_t count,
                                            ValueRange words, Values sums) {
   size_t ofChunk = words.size() / count;
   for (int64_t i = 0; i < count; ++i)
@@ -210,7 +210,7 @@ DotsKernel::Values DotsKernel::addTogether(const Place &place, Int32 chunk, int6
 /// The sums of this lane, of every row of the lhs with each of the rhs. With one row, the last
 /// chunks that are loaded together, and those that are left, are multiplied behind the loop, which
 /// would load what does not exist. With more rows that takes more registers than there are.
-DotsKernel::Values DotsKernel::sumChunks(const Place &place) {
+GemvKernel::Values GemvKernel::sumChunks(const Place &place) {
   size_t count = rows * kRowsOfWarp;
   int64_t step = atATime * kLanes, last = (chunksOfLane() / atATime - 1) * step;
   Values carried(count, s.constant(0));
@@ -235,7 +235,7 @@ DotsKernel::Values DotsKernel::sumChunks(const Place &place) {
   return left ? addTogether(place, chunk + step, left, next, sums) : sums;
 }
 
-DotsKernel::Values DotsKernel::wordsOf(Value vector) {
+GemvKernel::Values GemvKernel::wordsOf(Value vector) {
   Values words;
   for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
     words.push_back(vector::ExtractOp::create(b, vector, i));
@@ -243,14 +243,14 @@ DotsKernel::Values DotsKernel::wordsOf(Value vector) {
 }
 
 /// Factors of the blocks of a chunk, of a word with the scales of four.
-DotsKernel::Values DotsKernel::factorsOf(Value word, Int32 chunk) {
+GemvKernel::Values GemvKernel::factorsOf(Value word, Int32 chunk) {
   int64_t count = blocksOfChunk();
   word = Int32(b, word).shiftRight(chunk % (kTileBlocks / count) * (8 * count));
   return operands->factors(word, count);
 }
 
 /// `sums` with the products of a chunk. Blocks that do not exist have factors of zero.
-DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRange loaded,
+GemvKernel::Values GemvKernel::addChunk(const Place &place, Int32 chunk, ValueRange loaded,
                                         ValueRange before) {
   Values rhsWords(loaded.drop_back(kRowsOfWarp)), rhsFactors;
   Values sums(before), lhsWords, lhsFactors;
@@ -270,7 +270,7 @@ DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRa
 
 /// Factors of a chunk of the lhs, divided by the factor by which sums are too large; zero for
 /// blocks that do not exist.
-DotsKernel::Values DotsKernel::lhsFactorsOf(Value word, Int32 chunk) {
+GemvKernel::Values GemvKernel::lhsFactorsOf(Value word, Int32 chunk) {
   int64_t together = blocksOfChunk() * kLanes * (isWrittenOut() ? 1 : atATime);
   int64_t blocks = depth / block;
   float inverse = 1 / operands->sumFactor();
@@ -287,7 +287,7 @@ DotsKernel::Values DotsKernel::lhsFactorsOf(Value word, Int32 chunk) {
 }
 
 /// Block `number` of a chunk. `rhs` and `lhs` have the words of all rows and the factors.
-void DotsKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
+void GemvKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
                           Values &sums) {
   int64_t blocks = blocksOfChunk(), words = kWords / blocks;
   auto wordsOf = [&](const Values &all, int64_t row) {
@@ -306,7 +306,7 @@ void DotsKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values>
   }
 }
 
-Value DotsKernel::reduce(Value sum) {
+Value GemvKernel::reduce(Value sum) {
   for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
     sum = s.add(sum, NVVM::ShflOp::create(b, b.getF32Type(), s.integer(-1), sum, s.integer(stride),
                                           s.integer(31), NVVM::ShflKind::bfly,
@@ -319,7 +319,7 @@ Value DotsKernel::reduce(Value sum) {
 //===----------------------------------------------------------------------===//
 
 /// Lane i stores the product of row i / 4 of the lhs with row i % 4 of the warp.
-void DotsKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
+void GemvKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
   Int32 number(b, lane);
   Value sum = sums.front();
   for (auto [i, other] : llvm::enumerate(sums.drop_front()))
@@ -341,7 +341,7 @@ void DotsKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
 static bool isOfGroups(Value input) { return typeOf(input).getRank() == 3; }
 
 /// The number of a scalar, of a row or column, of both, or of a group.
-Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value column) {
+Value GemvKernel::number(Value pointer, RankedTensorType type, Value row, Value column) {
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   bool isMatrix = type.getRank() >= 2; // a tensor of groups has one for each
   if (isMatrix && type.getDimSize(0) != 1)
@@ -352,7 +352,7 @@ Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value 
 }
 
 /// Makes an element of a sum; epilogue regions and steps are those of every matmul.
-Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
+Value GemvKernel::element(Value sum, Value row, Value column, Value group) {
   Type resultType = typeOf(op.getResult()).getElementType();
   auto vectorOf = [&](Value number) -> Value {
     return vector::BroadcastOp::create(b, VectorType::get({1}, number.getType()), number);
@@ -381,7 +381,7 @@ Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
   return value;
 }
 
-LogicalResult fp4::lowerDots(BlockScaledMatmulOp op, LoweringContext &context) {
-  DotsKernel(op, context).lower();
+LogicalResult fp4::lowerGemv(BlockScaledMatmulOp op, LoweringContext &context) {
+  GemvKernel(op, context).lower();
   return success();
 }

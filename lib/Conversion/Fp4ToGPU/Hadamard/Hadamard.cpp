@@ -244,8 +244,8 @@ public:
         kernel.forEachItem(warps.bound(), zeros(), [&](Value item, ValueRange carried) {
           return includePiece(pieces.lanes() > 1 ? warps.clamped(item) : item, carried);
         });
-    finishAmax(found, pointers, blocksOfGrid(kernel, /*maxima=*/2));
-    kernel.launch(gridMaxBlocks(kernel, target, hostCount));
+    finishAmax(found, pointers, ctasOfGrid(kernel, /*maxima=*/2));
+    kernel.launch(gridMaxCtas(kernel, target, hostCount));
   }
 
 private:
@@ -281,7 +281,7 @@ private:
         });
     for (Value &pointer : pointers)
       pointer = address(b, pointer, grid.group(), 4);
-    finishAmax(found, pointers, grid.blocksOfGroup(/*maxima=*/2));
+    finishAmax(found, pointers, grid.ctasOfGroup(/*maxima=*/2));
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
@@ -303,7 +303,7 @@ private:
     return {before, after};
   }
 
-  void finishAmax(SmallVector<Value> found, ArrayRef<Value> pointers, MaxBlocks blocks) {
+  void finishAmax(SmallVector<Value> found, ArrayRef<Value> pointers, MaxCtas blocks) {
     found[1] = s.roundToBF16(s.multiply(found[1], butterfly.scale()));
     emitGridMax(kernel, s, found, pointers, blocks);
   }

@@ -72,7 +72,7 @@ public:
 
     Value hostChunks = countChunks(rows);
     emitBody();
-    Value blocks = gridMaxBlocks(kernel, target, hostChunks); // at least one, for the residue
+    Value blocks = gridMaxCtas(kernel, target, hostChunks); // at least one, for the residue
     if (quantizer) {
       Value isLeft = fitsAtOnce(quantizer, host, rows, kernel.hostColumns(op.getInput()));
       blocks = arith::SelectOp::create(host, isLeft, constIndex(host, 0), blocks);
@@ -100,7 +100,7 @@ private:
     chunks = kernel.scalar(hostChunks);
     // Elements behind the last whole chunk; none where rows are known to be whole chunks.
     if (type.isDynamicDim(1) || rowBytes % kChunkBytes != 0)
-      tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
+      residue = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     return hostChunks;
   }
 
@@ -148,9 +148,9 @@ private:
     Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
       return SmallVector<Value>{includeChunk(carried[0], chunk, chunkBytes)};
     })[0];
-    if (tail)
-      amax = includeTail(amax);
-    emitGridMax(kernel, s, amax, result, blocksOfGrid(kernel, /*maxima=*/1));
+    if (residue)
+      amax = includeResidue(amax);
+    emitGridMax(kernel, s, amax, result, ctasOfGrid(kernel, /*maxima=*/1));
   }
 
   void emitGroups(ArrayRef<int64_t> groups) {
@@ -164,7 +164,7 @@ private:
       return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
     })[0];
     emitGridMax(kernel, s, amax, address(b, result, grid.group(), 4),
-                grid.blocksOfGroup(/*maxima=*/1));
+                grid.ctasOfGroup(/*maxima=*/1));
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
@@ -173,7 +173,7 @@ private:
   /// the first of them alone.
   void emitBands() {
     int64_t chunkBytes = chunkOfRow(kChunkBytes), perRow = rowBytes / chunkBytes;
-    int64_t parts = llvm::divideCeil(GroupBands::kRows * perRow, kernel.itemsPerBlock());
+    int64_t parts = llvm::divideCeil(GroupBands::kRows * perRow, kernel.itemsPerCta());
     bands->enter(kernel);
     Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
     Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
@@ -264,9 +264,9 @@ private:
   }
 
   /// The first threads of the grid take one element of the residue each.
-  Value includeTail(Value amax) {
+  Value includeResidue(Value amax) {
     Value thread = kernel.globalThread();
-    Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, tail);
+    Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, residue);
     auto branch = scf::IfOp::create(b, b.getF32Type(), isMine, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -298,7 +298,7 @@ private:
   bool noArithmetic;
   std::optional<ElementSource> source;
   std::optional<GroupBands> bands; ///< bands of groups that only the device knows
-  Value result, chunks, tail;
+  Value result, chunks, residue;
 };
 
 /// Makes thread 0 of a kernel with one item execute what `then` emits.

@@ -16,11 +16,10 @@ using namespace fp4;
 
 static constexpr int64_t kWarp = 32;
 
-Value fp4::gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, Value items) {
+Value fp4::gridMaxCtas(KernelBuilder &kernel, const hw::TargetModel &target, Value items) {
   ImplicitLocOpBuilder &host = kernel.host();
-  Value blocks = arith::CeilDivUIOp::create(host, items, constIndex(host, kernel.itemsPerBlock()));
-  blocks = arith::MinUIOp::create(
-      host, blocks, constIndex(host, target.multiprocessors * kernel.blocksPerMultiprocessor()));
+  Value blocks = arith::CeilDivUIOp::create(host, items, constIndex(host, kernel.itemsPerCta()));
+  blocks = arith::MinUIOp::create(host, blocks, constIndex(host, target.sms * kernel.ctasPerSm()));
   return arith::MaxUIOp::create(host, blocks, constIndex(host, 1));
 }
 
@@ -33,11 +32,10 @@ GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
   for (auto [group, count] : llvm::enumerate(items)) {
     if (count == 0)
       continue;
-    // As gridMaxBlocks, of which the group has its part.
-    int64_t wanted = llvm::divideCeil(count, kernel.itemsPerBlock());
+    // As gridMaxCtas, of which the group has its part.
+    int64_t wanted = llvm::divideCeil(count, kernel.itemsPerCta());
     double part = static_cast<double>(count) / static_cast<double>(all);
-    int64_t most =
-        static_cast<int64_t>(part * target.multiprocessors * kernel.blocksPerMultiprocessor());
+    int64_t most = static_cast<int64_t>(part * target.sms * kernel.ctasPerSm());
     int64_t blocks = std::max<int64_t>(1, std::min(wanted, most));
     Share share{Int32(b, group), Int32(b, first), Int32(b, count), Int32(b, numBlocks),
                 Int32(b, blocks)};
@@ -84,18 +82,18 @@ static Value maxWords(KernelBuilder &kernel, int64_t groups, int64_t maxima) {
   return kernel.pointer(buffer, type);
 }
 
-MaxBlocks fp4::blocksOfGrid(KernelBuilder &kernel, int64_t maxima) {
+MaxCtas fp4::ctasOfGrid(KernelBuilder &kernel, int64_t maxima) {
   Value words = maxWords(kernel, /*groups=*/1, maxima);
   return {words, NVVM::GridDimXOp::create(kernel.body(), kernel.body().getI32Type())};
 }
 
-MaxBlocks GroupedGrid::blocksOfGroup(int64_t maxima) {
+MaxCtas GroupedGrid::ctasOfGroup(int64_t maxima) {
   Value words = maxWords(kernel, numGroups, maxima);
   return {address(kernel.body(), words, mine->group, (maxima + 1) * 4), mine->blocks};
 }
 
 /// Counts this CTA, `offset` bytes behind the first word; what it was, and what the last one finds.
-static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxBlocks blocks, int64_t offset) {
+static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxCtas blocks, int64_t offset) {
   Value most = arith::SubIOp::create(b, blocks.number, constI32(b, 1));
   Value counter = advance(b, blocks.words, offset);
   return {countAndSynchronize(b, b.getLoc(), counter, most), most};
@@ -105,7 +103,7 @@ static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxBlocks bloc
 /// is here: its atomics are in order. The count releases them, and the last one acquires them all:
 /// it is alone with the words, and needs no atomics.
 static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
-                     ArrayRef<Value> results, MaxBlocks blocks) {
+                     ArrayRef<Value> results, MaxCtas blocks) {
   auto word = [&](size_t i) { return advance(b, blocks.words, 4 * i); };
   for (auto [i, mine] : llvm::enumerate(bits))
     LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, word(i), mine,
@@ -156,7 +154,7 @@ void fp4::emitBlockMax(KernelBuilder &kernel, Scalars &s, Value value,
 }
 
 void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
-                      ArrayRef<Value> results, std::optional<MaxBlocks> blocks) {
+                      ArrayRef<Value> results, std::optional<MaxCtas> blocks) {
   ImplicitLocOpBuilder &b = kernel.body();
   reduceBlock(kernel, s, values, [&](ArrayRef<Value> bits) {
     if (blocks)
@@ -181,7 +179,7 @@ static void emitWaitForZero(ImplicitLocOpBuilder &b, Scalars &s, Value counter) 
 Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value result) {
   ImplicitLocOpBuilder &b = kernel.body();
   // The maximum and, above it, the CTAs that have read it; those that have come.
-  MaxBlocks blocks = blocksOfGrid(kernel, /*maxima=*/2);
+  MaxCtas blocks = ctasOfGrid(kernel, /*maxima=*/2);
   constexpr int64_t come = 8;
   Value known = kernel.sharedWords(1, "grid_max");
   auto atomic = [&](LLVM::AtomicBinOp kind, Value operand) -> Value {

@@ -19,19 +19,19 @@ namespace fp4 {
 mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir::Value x);
 
 /// CTAs that have maxima together, and where they meet.
-struct MaxBlocks {
+struct MaxCtas {
   mlir::Value words;  ///< pointer to an i32 for each maximum and one that counts, all 0
   mlir::Value number; ///< i32
 };
 
 /// All CTAs of the grid, which have `maxima` maxima.
-MaxBlocks blocksOfGrid(KernelBuilder &kernel, int64_t maxima);
+MaxCtas ctasOfGrid(KernelBuilder &kernel, int64_t maxima);
 
 /// Stores to `results` (pointers to fp32) the largest of the `values` (non-negative fp32, or NaN)
 /// that the threads of all `blocks` have there, or those of this CTA alone. All threads of a CTA
 /// must be here, outside of loops; the kernel has one.
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
-                 llvm::ArrayRef<mlir::Value> results, std::optional<MaxBlocks> blocks);
+                 llvm::ArrayRef<mlir::Value> results, std::optional<MaxCtas> blocks);
 
 /// Has the first thread of a CTA execute the code of `then`, given the bits (i32) of the largest
 /// `value` of the CTA. All threads are here, as for emitGridMax.
@@ -48,7 +48,7 @@ mlir::Value emitMaxOfAll(KernelBuilder &kernel, Scalars &scalars, mlir::Value va
 
 /// CTAs (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
 /// latency of memory, few enough atomics, and at least one CTA.
-mlir::Value gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);
+mlir::Value gridMaxCtas(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);
 
 /// The CTAs of such a launch shared out over groups of work items, each with a maximum of its own:
 /// no CTA has items of two groups.
@@ -60,7 +60,7 @@ public:
   int64_t blocks() const { return numBlocks; }
   Int32 group() const { return mine->group; }
   /// Returns the CTAs of the group, which have `maxima` maxima.
-  MaxBlocks blocksOfGroup(int64_t maxima);
+  MaxCtas ctasOfGroup(int64_t maxima);
   /// The first item of the group, among those of all groups; and their number.
   Int32 firstItem() const { return mine->firstItem; }
   Int32 items() const { return mine->items; }

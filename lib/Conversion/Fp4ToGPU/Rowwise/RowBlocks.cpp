@@ -154,7 +154,7 @@ RowBlocks::Position RowBlocks::position(Value index, bool isGuarded) {
   return at;
 }
 
-Value RowBlocks::isTail(const Position &at) {
+Value RowBlocks::isResidue(const Position &at) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.column,
                                constI32(b, blocksPerRow() - 1));
 }
@@ -224,11 +224,11 @@ SmallVector<Value> RowBlocks::load(const InputRows &input, const Position &at) {
   Type type = b.getI16Type();
   if (chunk >= 4)
     type = VectorType::get(chunk / 4, b.getI32Type());
-  Value isLast = isTail(at), zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value isLast = isResidue(at), zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> words;
   for (int64_t byte = 0; byte < blockBytes(); byte += chunk) {
     Value pointer = advance(b, start, byte);
-    bool mayMiss = byte >= tailElements() * shape.elementBytes;
+    bool mayMiss = byte >= residueElements() * shape.elementBytes;
     if (mayMiss)
       pointer = arith::SelectOp::create(b, isLast, start, pointer);
     Value data = fp4::load(b, type, pointer, chunk);
@@ -247,7 +247,7 @@ RowBlocks::Position RowBlocks::inFirstRow(const Position &at) {
 }
 
 void RowBlocks::clearBehindRow(MutableArrayRef<Value> words, const Position &at) {
-  clearTail(words, 4 / shape.elementBytes, at);
+  clearResidue(words, 4 / shape.elementBytes, at);
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,20 +255,20 @@ void RowBlocks::clearBehindRow(MutableArrayRef<Value> words, const Position &at)
 //===----------------------------------------------------------------------===//
 
 /// Makes what is behind the end of a row zero in words of `perWord` values.
-void RowBlocks::clearTail(MutableArrayRef<Value> words, int64_t perWord, const Position &at) {
+void RowBlocks::clearResidue(MutableArrayRef<Value> words, int64_t perWord, const Position &at) {
   for (auto [number, word] : llvm::enumerate(words)) {
-    int64_t valid = std::clamp<int64_t>(tailElements() - perWord * int64_t(number), 0, perWord);
+    int64_t valid = std::clamp<int64_t>(residueElements() - perWord * int64_t(number), 0, perWord);
     if (valid == perWord)
       continue;
     Value mask = constI32(b, (int64_t(1) << (32 / perWord * valid)) - 1);
     Value masked = arith::AndIOp::create(b, word, mask);
-    word = arith::SelectOp::create(b, isTail(at), masked, word);
+    word = arith::SelectOp::create(b, isResidue(at), masked, word);
   }
 }
 
 void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes) {
   SmallVector<Value> words(codes);
-  clearTail(words, 32 / shape.codeBits, at);
+  clearResidue(words, 32 / shape.codeBits, at);
   when(at.isMine, at.isMatrix, [&] {
     Value place = codePlace(base, at);
     shape.usedOnce ? storeWordsOnce(b, words, place) : storeValues(b, words, place);
@@ -327,7 +327,7 @@ void RowBlocks::storeElements(Value base, const Position &at, ArrayRef<Value> el
                                         constI32(b, blocksPerRow() - 1));
   for (int64_t first = 0; first < shape.blockSize; first += perChunk) {
     Value pointer = advance(b, start, first * shape.elementBytes);
-    when(at.isMine, first < tailElements() ? Value() : isInner,
+    when(at.isMine, first < residueElements() ? Value() : isInner,
          [&] { storeValues(b, elements.slice(first, perChunk), pointer); });
   }
 }

@@ -91,11 +91,11 @@ private:
   int64_t codePitch() const;
   int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
   /// Elements of the last block of a row.
-  int64_t tailElements() const {
+  int64_t residueElements() const {
     return shape.isDynamic() ? shape.blockSize
                              : shape.columns - (blocksPerRow() - 1) * shape.blockSize;
   }
-  mlir::Value isTail(const Position &position);
+  mlir::Value isResidue(const Position &position);
   mlir::Value place(mlir::Value base, const Position &position, int64_t rowBytes,
                     int64_t blockBytes, bool isDense);
   mlir::Value elementPlace(mlir::Value base, const Position &position);
@@ -108,8 +108,8 @@ private:
   int64_t accessBytes() const;
   int64_t chunkBytes() const;
   void appendWords(llvm::SmallVector<mlir::Value> &words, mlir::Value chunk);
-  void clearTail(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,
-                 const Position &position);
+  void clearResidue(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,
+                    const Position &position);
   void when(mlir::Value first, mlir::Value second, llvm::function_ref<void()> then);
 
   mlir::ImplicitLocOpBuilder &b;

@@ -86,7 +86,7 @@ std::optional<RowBlocks::Columns> RowGrid::takeColumns(Value columns) {
 
 SmallVector<RowBlocks::Position> RowGrid::positions() {
   ImplicitLocOpBuilder &b = kernel.body();
-  Value cta = kernel.blockIndex();
+  Value cta = kernel.ctaIndex();
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value base = arith::MulIOp::create(b, cta, constI32(b, blocksPerCta()));
   Value first = arith::AddIOp::create(b, base, thread);
@@ -183,7 +183,7 @@ QuantizeOp fp4::quantizerOf(AmaxOp amax, const LoweringContext &context) {
 }
 
 /// Facts of the device are known when the host code runs.
-static Value hostMultiprocessors(ImplicitLocOpBuilder &host, ModuleOp module) {
+static Value hostSms(ImplicitLocOpBuilder &host, ModuleOp module) {
   constexpr StringLiteral name = "fp4rt_multiprocessor_count";
   if (!module.lookupSymbol(name)) {
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
@@ -198,9 +198,8 @@ Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows, Val
   Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows, columns);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
-  Value eighths =
-      arith::MulIOp::create(host, hostMultiprocessors(host, op->getParentOfType<ModuleOp>()),
-                            constIndex(host, kAmaxResident * kAmaxEighths));
+  Value eighths = arith::MulIOp::create(host, hostSms(host, op->getParentOfType<ModuleOp>()),
+                                        constIndex(host, kAmaxCtasPerSm * kAmaxEighths));
   Value most = arith::DivUIOp::create(host, eighths, constIndex(host, 8));
   auto isAtMost = [&](Value x, Value y) {
     return arith::CmpIOp::create(host, arith::CmpIPredicate::ule, x, y);
@@ -246,14 +245,14 @@ public:
       words.push_back(loadBlock(position));
   }
 
-  /// With an amax that is there, if there is any. The kernel is launched where `condition` (i1)
-  /// holds; null: always.
+  /// Emits the quantizer with its amax operand, if there is one. The kernel is launched where
+  /// `condition` (i1) holds; null: always.
   void emit(Value condition) {
     quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
     launch(condition, /*cooperative=*/false);
   }
 
-  /// With the amax of what its threads have loaded.
+  /// Emits the quantizer with the amax of the values that its threads have loaded.
   void emitAtOnce(NanPolicy nan, Value condition) {
     Value largest = amaxOf(op, nan, kernel, s, words, /*result=*/amax);
     quantize(SmallVector<Value>(positions.size(), largest));
@@ -367,7 +366,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
     LoweringContext together = context;
     together.plan.threads = kAmaxThreads;
     together.plan.blocksPerThread = kAmaxBlocksPerThread;
-    together.plan.resident = kAmaxResident;
+    together.plan.ctasPerSm = kAmaxCtasPerSm;
     Value fits = fitsAtOnce(op, host, rows, columns);
     KernelBuilder both(op, "amax_quantize", together);
     RowwiseKernel(op, together, both, results).emitAtOnce(nan->second, fits);

@@ -78,7 +78,7 @@ public:
              hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, noArithmetic(context.noArithmetic),
         transforms(transformsOnTensorCore(op) && !noArithmetic),
-        rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {
+        rowsTogether(context.plan.ctasPerSm.value_or(1) > 3 ? 1 : 2) {
     if (op.getOffsets())
       bands.emplace(op, op.getOffsets(), rows.size, context);
     if (rowsTogether == 1 || (op.getRng() && isStaticAndRagged()))
@@ -205,7 +205,7 @@ private:
 
   /// The tile of this CTA, and the group that it is part of.
   Tile findTile(ElementSource &source) {
-    Int32 index(b, kernel.blockIndex());
+    Int32 index(b, kernel.ctaIndex());
     endRow = rows;
     if (columns.isDynamic()) {
       HostDivisor tiles(kernel, hostTilesPerRow());

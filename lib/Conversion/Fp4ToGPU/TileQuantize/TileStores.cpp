@@ -50,7 +50,8 @@ Value OutputWriter::exists(Int32 row, Int32 block) {
 
 /// Codes of elements beyond the last column are zero, whatever the arithmetic made of them: the
 /// second half of a row's last byte is visible.
-static SmallVector<Value> maskTail(ImplicitLocOpBuilder &b, ArrayRef<Value> codes, Int32 elements) {
+static SmallVector<Value> maskResidue(ImplicitLocOpBuilder &b, ArrayRef<Value> codes,
+                                      Int32 elements) {
   SmallVector<Value> masked(codes);
   for (auto [i, word] : llvm::enumerate(masked)) {
     Int32 first(b, 8 * i), full(b, 8);
@@ -74,7 +75,7 @@ void OutputWriter::writeCodes(Int32 row, Int32 block, ArrayRef<Value> codes) {
   if (shape.columns.isMultipleOf(shape.blockSize))
     return;
   Int32 left = shape.columns.in(b)-block * shape.blockSize;
-  emitWhere(b, left < shape.blockSize, [&] { storeWords(maskTail(b, codes, left)); });
+  emitWhere(b, left < shape.blockSize, [&] { storeWords(maskResidue(b, codes, left)); });
 }
 
 Value OutputWriter::codesAddress(Int32 row, Int32 block) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Support/FormerNames.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,6 +18,23 @@ using namespace fp4;
 #include "fp4/Dialect/Fp4/IR/Fp4Enums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
+
+Attribute Fp4Dialect::parseAttribute(DialectAsmParser &parser, Type type) const {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef name;
+  Attribute attribute;
+  if (generatedAttributeParser(parser, &name, type, attribute).has_value())
+    return attribute;
+  InFlightDiagnostic diag = parser.emitError(loc)
+                            << "unknown attribute `" << name << "` in dialect `fp4`";
+  if (std::string note = renamedNote(name); !note.empty())
+    diag.attachNote() << note;
+  return {};
+}
+
+void Fp4Dialect::printAttribute(Attribute attribute, DialectAsmPrinter &printer) const {
+  (void)generatedAttributePrinter(attribute, printer);
+}
 
 void Fp4Dialect::registerAttributes() {
   addAttributes<
@@ -70,8 +88,7 @@ Attribute RecipeAttr::parse(AsmParser &parser, Type) {
   numerics::Recipe recipe = **named;
   while (succeeded(parser.parseOptionalComma())) {
     SMLoc at = parser.getCurrentLocation();
-    if (parser.parseKeyword(&decision) || parser.parseEqual() ||
-        parseDecisionValue(parser, value))
+    if (parser.parseKeyword(&decision) || parser.parseEqual() || parseDecisionValue(parser, value))
       return {};
     if (auto status = numerics::setDecision(recipe, decision, value); !status) // recipe (C2)
       return reportAt(parser, at, status.error());

@@ -177,7 +177,7 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
   }
 };
 
-struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
+struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::TransposeOp op, PatternRewriter &rewriter) const override {
@@ -252,5 +252,5 @@ void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCo
 void BlockScaledMatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                       MLIRContext *context) {
   patterns.add<AbsorbCasts>(getOperationName(), context);
-  patterns.add<DropUnitAlpha, TransposedProduct>(context);
+  patterns.add<DropUnitAlpha, TransposedMatmul>(context);
 }

@@ -337,10 +337,9 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
                 "one of rows to M x 1"); // blockscaled_matmul (C13)
   }
   if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
-    return withNote(
-        op.emitOpError("epilogue inputs must have an epilogue region"),
-        "leave them out, or give the matmul an epilogue region that "
-        "uses them"); // blockscaled_matmul (C13)
+    return withNote(op.emitOpError("epilogue inputs must have an epilogue region"),
+                    "leave them out, or give the matmul an epilogue region that "
+                    "uses them"); // blockscaled_matmul (C13)
   return success();
 }
 
@@ -415,7 +414,7 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return failure();
   if (!getEpilogueBody().empty() && failed(verifyBody(*this, getEpilogueBody().front())))
     return failure();
-  return verifyFusedProduct(*this);
+  return verifyFusedGemm(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 //===- KernelPlan.cpp - The plan of an operation's kernel -----------------===//
 
+#include "fp4/Support/FormerNames.h"
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -21,10 +22,10 @@ namespace {
 using Number = std::optional<int64_t>;
 using Dims = std::array<int64_t, 3>;
 using Store = std::optional<ResultStore>;
-using Order = std::optional<BlockOrder>;
+using Order = std::optional<CtaOrder>;
 using Amax = std::optional<AmaxKernel>;
-using Overlap = std::optional<KernelOverlap>;
-using Join = std::optional<RangeJoin>;
+using Overlap = std::optional<PdlMode>;
+using Join = std::optional<ReductionPlace>;
 
 /// A field by its name in the text.
 struct Field {
@@ -46,32 +47,32 @@ template <typename... Families> constexpr unsigned of(Families... families) {
 using enum KernelFamily;
 
 constexpr Field kFields[] = {
-    {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
-    {"swap", &KernelPlan::swap, of(TileProduct), /*isOptional=*/true},
-    {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
-    {"fallback", &KernelPlan::fallback, of(TileProduct), /*isOptional=*/true},
-    {"join", &KernelPlan::join, of(TileProduct), /*isOptional=*/true},
-    {"ranges", &KernelPlan::ranges, of(TileProduct), /*isOptional=*/true},
-    {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
-    {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
-    {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileProduct), /*isOptional=*/true},
-    {"mma_warps", &KernelPlan::mmaWarps, of(TileProduct), /*isOptional=*/true},
+    {"tile", &KernelPlan::tile, of(TileGemm, TileTransform)},
+    {"swap", &KernelPlan::swap, of(TileGemm), /*isOptional=*/true},
+    {"cluster", &KernelPlan::cluster, of(TileGemm), /*isOptional=*/true},
+    {"fallback", &KernelPlan::fallback, of(TileGemm), /*isOptional=*/true},
+    {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
+    {"k_slices", &KernelPlan::kSlices, of(TileGemm), /*isOptional=*/true},
+    {"pair", &KernelPlan::pair, of(TileGemm), /*isOptional=*/true},
+    {"store", &KernelPlan::store, of(TileGemm), /*isOptional=*/true},
+    {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileGemm), /*isOptional=*/true},
+    {"mma_warps", &KernelPlan::mmaWarps, of(TileGemm), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},
-    {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
-    {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},
-    {"stages", &KernelPlan::stages, of(TileProduct, TileTransform), /*isOptional=*/true},
-    {"accumulators", &KernelPlan::accumulators, of(TileProduct, TileTransform),
+    {"schedule", &KernelPlan::schedule, of(TileGemm, TileTransform)},
+    {"roles", &KernelPlan::roles, of(TileGemm, TileTransform)},
+    {"stages", &KernelPlan::stages, of(TileGemm, TileTransform), /*isOptional=*/true},
+    {"accumulators", &KernelPlan::accumulators, of(TileGemm, TileTransform),
      /*isOptional=*/true},
     {"threads", &KernelPlan::threads,
-     of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, StreamDots)},
+     of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, Gemv)},
     {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
     {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
-    {"resident", &KernelPlan::resident, of(TileProduct, TileTransform, TileQuantize)},
-    {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
-    {"overlap", &KernelPlan::overlap, of(TileProduct), /*isOptional=*/true},
-    {"max_rows", &KernelPlan::maxRows, of(TileProduct), /*isOptional=*/true},
-    {"depth_unit", &KernelPlan::depthUnit, of(TileProduct), /*isOptional=*/true},
-    {"wave_cost", &KernelPlan::waveCost, of(TileProduct), /*isOptional=*/true},
+    {"ctas_per_sm", &KernelPlan::ctasPerSm, of(TileGemm, TileTransform, TileQuantize)},
+    {"ctas_per_sm", &KernelPlan::ctasPerSm, of(StreamBlocks, Gemv), /*isOptional=*/true},
+    {"pdl", &KernelPlan::pdl, of(TileGemm), /*isOptional=*/true},
+    {"max_rows", &KernelPlan::maxRows, of(TileGemm), /*isOptional=*/true},
+    {"depth_unit", &KernelPlan::depthUnit, of(TileGemm), /*isOptional=*/true},
+    {"wave_cost", &KernelPlan::waveCost, of(TileGemm), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
     {"order", &KernelPlan::order, of(StreamBlocks, TileQuantize), /*isOptional=*/true},
@@ -84,7 +85,7 @@ const Field *findField(KernelFamily family, StringRef name) {
   return field == std::end(kFields) ? nullptr : field;
 }
 
-size_t dimsOf(KernelFamily family) { return family == TileProduct ? 3 : 2; }
+size_t dimsOf(KernelFamily family) { return family == TileGemm ? 3 : 2; }
 
 /// Calls `body` with the value of `field` in `plan`.
 template <typename Plan, typename Body> auto visit(const Field &field, Plan &plan, Body body) {
@@ -254,7 +255,10 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
     InFlightDiagnostic diag = parser.emitError(loc)
                               << "a plan of family " << stringifyKernelFamily(plan.family)
                               << " has no field '" << name << "'";
-    diag.attachNote() << "fields of the family: " << fieldNames(plan.family);
+    if (std::string note = renamedNote(name); !note.empty())
+      diag.attachNote() << note;
+    else
+      diag.attachNote() << "fields of the family: " << fieldNames(plan.family);
     return diag;
   }
   if (isSaid(*field, plan))
@@ -272,7 +276,10 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
   if (!family) {
     InFlightDiagnostic diag = parser.emitError(familyLoc)
                               << "unknown family of kernels '" << name << "'";
-    diag.attachNote() << "known: " << familyNames();
+    if (std::string note = renamedNote(name); !note.empty())
+      diag.attachNote() << note;
+    else
+      diag.attachNote() << "known: " << familyNames();
     return {};
   }
   KernelPlan plan;

@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Support/FormerNames.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -13,43 +14,56 @@
 using namespace mlir;
 using namespace fp4;
 
+static ParseResult parseSms(AsmParser &parser, int64_t &sms) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef field;
+  if (parser.parseKeyword(&field))
+    return failure();
+  if (field != "sms") {
+    InFlightDiagnostic diag = parser.emitError(loc) << "a target has no field '" << field << "'";
+    if (std::string note = renamedNote(field); !note.empty())
+      diag.attachNote() << note;
+    else
+      diag.attachNote() << "sms = N is the number of SMs that kernels may fill";
+    return diag;
+  }
+  return failure(parser.parseEqual() || parser.parseInteger(sms));
+}
+
 Attribute TargetAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;
-  int64_t multiprocessors = 0;
+  int64_t sms = 0;
   if (parser.parseLess() || parser.parseKeyword(&name))
     return {};
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("multiprocessors") || parser.parseEqual() ||
-       parser.parseInteger(multiprocessors)))
+  if (succeeded(parser.parseOptionalComma()) && parseSms(parser, sms))
     return {};
   if (parser.parseGreater())
     return {};
-  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
-                    multiprocessors);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, sms);
 }
 
 void TargetAttr::print(AsmPrinter &printer) const {
   printer << '<' << getName();
-  if (getMultiprocessors())
-    printer << ", multiprocessors = " << getMultiprocessors();
+  if (getSms())
+    printer << ", sms = " << getSms();
   printer << '>';
 }
 
 /// Far above any GPU, and what grids, a product of this, cannot overflow.
-static constexpr int64_t kMaxMultiprocessors = 65535;
+static constexpr int64_t kMaxSms = 65535;
 
 // #fp4.target (C1)
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                                 int64_t multiprocessors) {
+                                 int64_t sms) {
   if (Expected<const hw::TargetModel *> model = hw::requireTarget(name.str()); !model) {
     InFlightDiagnostic diag = emitError() << "unknown target '" << name << "'";
     diag.attachNote() << model.error().note;
     return diag;
   }
-  if (multiprocessors < 0 || multiprocessors > kMaxMultiprocessors)
-    return withNote(emitError() << "multiprocessors of a target must be 0 to "
-                                << kMaxMultiprocessors << ", but got " << multiprocessors,
+  if (sms < 0 || sms > kMaxSms)
+    return withNote(emitError() << "SMs of a target must be 0 to " << kMaxSms << ", but got "
+                                << sms,
                     "leave it out for those of the GPU");
   return success();
 }
@@ -108,8 +122,8 @@ static std::string whyNoRowPlans(Attribute attribute) {
   int64_t rows = 0;
   for (Attribute element : plans) {
     auto plan = dyn_cast<PlanAttr>(element);
-    if (!plan || plan.getFamily() != KernelFamily::TileProduct || !plan.getPlan().maxRows)
-      return "must have plans of family tile_product with 'max_rows'";
+    if (!plan || plan.getFamily() != KernelFamily::TileGemm || !plan.getPlan().maxRows)
+      return "must have plans of family tile_gemm with 'max_rows'";
     if (*plan.getPlan().maxRows <= rows)
       return "must have plans with ascending 'max_rows'";
     rows = *plan.getPlan().maxRows;
@@ -126,7 +140,7 @@ static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
     return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
                                       << ", but got " << attribute.getValue(),
-                    "write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and "
+                    "write [#fp4.plan<tile_gemm, ..., max_rows = 16>, ...], or remove it and "
                     "let the compiler plan");
   for (Attribute plan : cast<ArrayAttr>(attribute.getValue()))
     if (failed(verifyForAllDepths(op, attribute.getName(), plan)))
@@ -141,10 +155,10 @@ static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
     return "must be a list of plans";
   auto hasCost = [](Attribute element) {
     auto plan = dyn_cast_or_null<PlanAttr>(element);
-    return plan && plan.getFamily() == KernelFamily::TileProduct && plan.getPlan().waveCost[0];
+    return plan && plan.getFamily() == KernelFamily::TileGemm && plan.getPlan().waveCost[0];
   };
   if (!llvm::all_of(plans, hasCost))
-    return "must have plans of family tile_product with 'wave_cost'";
+    return "must have plans of family tile_gemm with 'wave_cost'";
   return hasCost(own) ? "" : "must be beside an fp4.plan with 'wave_cost'";
 }
 
@@ -200,8 +214,8 @@ std::optional<hw::TargetModel> fp4::findTarget(Operation *op) {
     if (!attribute)
       continue;
     hw::TargetModel model = *hw::lookupTarget(attribute.getName().str());
-    if (attribute.getMultiprocessors())
-      model.multiprocessors = attribute.getMultiprocessors();
+    if (attribute.getSms())
+      model.sms = attribute.getSms();
     return model;
   }
   return std::nullopt;

@@ -43,14 +43,14 @@ mlir::LogicalResult verifyTiled(const Checked &scales);
 
 /// A matmul of which a side has no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
-/// The lhs has elements of f8E4M3FN without scales (ProductFormats.cpp).
+/// The lhs has elements of f8E4M3FN without scales (MatmulFormats.cpp).
 bool hasByteLhs(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C11), (C190): the formats of a matmul have an instruction
-/// (ProductFormats.cpp).
+/// (MatmulFormats.cpp).
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
 /// (C191), (C192): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
-/// blockscaled_matmul (C8): companions of dynamic N or K (DynamicProducts.cpp).
+/// blockscaled_matmul (C8): companions of dynamic N or K (DynamicGemms.cpp).
 mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs);
 /// The data of both sides of a matmul.
@@ -91,9 +91,9 @@ mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dime
 mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 
 /// blockscaled_matmul: its number of results, and then what a second GEMM and the results that are
-/// not its elements must be (FusedProduct.cpp).
+/// not its elements must be (FusedGemm.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
-mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
+mlir::LogicalResult verifyFusedGemm(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C14): split-K.
 mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
 /// blockscaled_matmul (C606): sums that stay in the accumulator of the tensor core.

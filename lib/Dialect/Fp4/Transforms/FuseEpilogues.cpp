@@ -20,7 +20,7 @@ using namespace fp4;
 
 namespace {
 
-constexpr StringLiteral kEpilogue = "product+elementwise", kDual = "product+product";
+constexpr StringLiteral kEpilogue = "matmul+elementwise", kDual = "matmul+matmul";
 
 remark::RemarkOpts named(StringRef fusion = kEpilogue) {
   return remark::RemarkOpts::name(fusion).category("fp4-fuse");
@@ -28,7 +28,7 @@ remark::RemarkOpts named(StringRef fusion = kEpilogue) {
 
 /// The matmuls that `op` reads, the last of the program first: what it needs of others is computed
 /// before that one.
-SmallVector<BlockScaledMatmulOp> productsOf(linalg::GenericOp op) {
+SmallVector<BlockScaledMatmulOp> gemmsOf(linalg::GenericOp op) {
   llvm::SetVector<Operation *> found;
   for (Value input : op.getInputs())
     if (auto product = input.getDefiningOp<BlockScaledMatmulOp>();
@@ -199,7 +199,7 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
 } // namespace
 
 bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
-  SmallVector<BlockScaledMatmulOp> products = productsOf(op);
+  SmallVector<BlockScaledMatmulOp> products = gemmsOf(op);
   if (products.empty())
     return false;
   if (products.size() == 2) {

@@ -1,8 +1,8 @@
 //===- FusePrologues.cpp - Elementwise operations before a quantizer ------===//
 //
-// A linalg.generic whose readers are quantizers and amaxes becomes their prologue: each of their
-// kernels loads its inputs and computes it, and its result is not stored. The operation stays as it
-// is written, with all of its roundings, so that no bit changes.
+// A linalg.generic whose readers are quantizers and amaxes becomes their prologue: each reader's
+// kernel loads the inputs of the generic and computes it, and the result is not stored. The generic
+// keeps all of its roundings, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"

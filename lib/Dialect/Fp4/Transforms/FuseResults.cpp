@@ -18,8 +18,8 @@ using namespace fp4;
 
 namespace {
 
-constexpr StringLiteral kQuantize = "product+quantize";
-constexpr StringLiteral kAmax = "product+amax";
+constexpr StringLiteral kQuantize = "matmul+quantize";
+constexpr StringLiteral kAmax = "matmul+amax";
 
 remark::RemarkOpts named(StringRef fusion) {
   return remark::RemarkOpts::name(fusion).category("fp4-fuse");

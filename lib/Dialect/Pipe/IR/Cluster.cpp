@@ -13,11 +13,9 @@ hw::ClusterShape fp4::pipe::clusterOf(Operation *op) {
   if (!kernel)
     kernel = op->getParentOfType<gpu::GPUFuncOp>();
   std::optional<ArrayRef<int32_t>> size = kernel ? kernel.getKnownClusterSize() : std::nullopt;
-  auto isLegal = [](int32_t blocks) {
-    return blocks > 0 && blocks <= int32_t(hw::maxClusterBlocks);
-  };
+  auto isLegal = [](int32_t blocks) { return blocks > 0 && blocks <= int32_t(hw::maxClusterCtas); };
   if (!size || !isLegal((*size)[0]) || !isLegal((*size)[1]) ||
-      (*size)[0] * (*size)[1] > int32_t(hw::maxClusterBlocks)) // (C147) is violated
+      (*size)[0] * (*size)[1] > int32_t(hw::maxClusterCtas)) // (C147) is violated
     return {};
   return {uint32_t((*size)[0]), uint32_t((*size)[1])};
 }

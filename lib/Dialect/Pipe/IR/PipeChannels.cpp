@@ -305,7 +305,7 @@ int64_t ChannelOp::getReleaseDelay() {
   return stores && getDepth().value_or(1) > 1 ? 1 : 0;
 }
 
-/// (C163) What copies to global memory read.
+/// (C163) Copies to global memory have a channel of their own, which threads fill.
 static LogicalResult verifyStored(ChannelOp op) {
   if (op.getConsumers().size() == 1 && op.getNumConsumerArrivals() == 1 &&
       op.getProducer() == Engine::Threads && op.getType().isShared())

@@ -3,6 +3,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Support/FormerNames.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -11,9 +12,9 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
+#include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeDialect.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeEnums.cpp.inc"
-#include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.cpp.inc"
 namespace {
 /// Channel types list every tile of a stage; an alias keeps the ops that use them readable.
@@ -28,6 +29,20 @@ struct PipeAsmInterface : OpAsmDialectInterface {
   }
 };
 } // namespace
+
+static ParseResult refuseFormerName(OpAsmParser &parser, OperationState &state) {
+  StringRef name = state.name.getStringRef();
+  InFlightDiagnostic diag = parser.emitError(parser.getNameLoc())
+                            << "custom op '" << name << "' is unknown";
+  diag.attachNote() << renamedNote(name);
+  return diag;
+}
+
+std::optional<Dialect::ParseOpHook> PipeDialect::getParseOperationHook(StringRef name) const {
+  if (!presentName(name))
+    return std::nullopt;
+  return refuseFormerName;
+}
 
 void PipeDialect::initialize() {
   registerTypes();

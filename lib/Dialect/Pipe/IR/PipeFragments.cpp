@@ -125,7 +125,7 @@ LogicalResult FragmentOp::verify() {
   if (getType().getElementType().isF32())
     return success();
   return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
-                  "e4m3 fragments hold weights, which pipe.hold_weights makes"); // (C313)
+                  "e4m3 fragments hold weights, which pipe.load_resident makes"); // (C313)
 }
 
 /// A warpgroup of the role around `op` for every 64 rows; true before there are roles.
@@ -210,18 +210,18 @@ LogicalResult MmaPrepackedOp::verify() {
 }
 
 /// Columns of an accumulator that register-resident weights are multiplied with.
-static constexpr int64_t kHeldColumns = 256;
+static constexpr int64_t kResidentColumns = 256;
 
 /// Weights that a warpgroup holds, and the tile in shared memory that they are of.
-static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name, SharedType tile) {
+static LogicalResult verifyResident(Operation *op, FragmentType held, StringRef name,
+                                    SharedType tile) {
   MLIRContext *context = op->getContext();
   auto ofWeights = FragmentType::get(context, {kFragmentRows, hw::byteTileColumns},
                                      Float8E4M3FNType::get(context), FragmentKind::Wgmma);
   if (held != ofWeights)
-    return withNote(op->emitOpError()
-                        << "register-resident weights must be " << ofWeights << ", but got "
-                        << held,
-                    "take the result of pipe.hold_weights"); // (C318)
+    return withNote(op->emitOpError() << "register-resident weights must be " << ofWeights
+                                      << ", but got " << held,
+                    "take the result of pipe.load_resident"); // (C318)
   auto ofTile =
       SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
   if (tile != ofTile)
@@ -233,21 +233,21 @@ static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name
   return success();
 }
 
-LogicalResult HoldWeightsOp::verify() {
-  return verifyHeld(*this, getResult().getType(), "weights", getWeights().getType());
+LogicalResult LoadResidentOp::verify() {
+  return verifyResident(*this, getResult().getType(), "weights", getWeights().getType());
 }
 
-LogicalResult MmaHeldOp::verify() {
+LogicalResult MmaResidentOp::verify() {
   FragmentType acc = getAccumulator().getType();
-  auto sums = FragmentType::get(getContext(), {kFragmentRows, kHeldColumns},
+  auto sums = FragmentType::get(getContext(), {kFragmentRows, kResidentColumns},
                                 Float32Type::get(getContext()), FragmentKind::Wgmma);
   if (acc != sums)
     return withNote(
         emitOpError() << "accumulator must be " << sums << ", but got " << acc,
         "write an accumulator of 256 columns; pipe.mma_prepacked takes others"); // (C318)
-  if (failed(verifyHeld(*this, getHeld().getType(), "next", getNext().getType())))
+  if (failed(verifyResident(*this, getResident().getType(), "next", getNext().getType())))
     return failure();
-  auto expected = SharedType::get({kHeldColumns, hw::byteTileColumns},
+  auto expected = SharedType::get({kResidentColumns, hw::byteTileColumns},
                                   Float8E4M3FNType::get(getContext()), Layout::Swizzle128B);
   if (getB().getType() != expected)
     return withNote(emitOpError() << "b must be " << expected << ", but got " << getB().getType(),
@@ -382,17 +382,17 @@ int64_t StoreFragmentOp::getStagedBytes() {
 }
 
 /// Each warp reduces by itself, so that not all of a warpgroup may be the last.
-static bool isOfLastToJoin(Operation *op) {
+static bool isOfLastToReduce(Operation *op) {
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
     if (llvm::any_of(parent->getOperands(),
-                     [](Value value) { return value.getDefiningOp<JoinOp>(); }))
+                     [](Value value) { return value.getDefiningOp<CountPartialOp>(); }))
       return true;
   return false;
 }
 
 /// (C333)
 static LogicalResult verifyStaged(StoreFragmentOp op) {
-  if (isOfLastToJoin(op))
+  if (isOfLastToReduce(op))
     return withNote(
         op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
                        "are the last to arrive"),

@@ -21,7 +21,7 @@ using namespace fp4::pipe;
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
 
-/// Columns of which an instruction has a multiple.
+/// The columns of an instruction are a multiple of this number.
 static constexpr int64_t kColumnStep = 16;
 
 static LogicalResult requireLanes(Operation *op, FragmentType fragment) {

@@ -53,7 +53,7 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
                   "fp4.swizzle_scales makes such a buffer");
 }
 
-/// (C292) What TMA wants where it adds padding.
+/// (C292) TMA adds padding to whole runs of columns, at a row pitch of whole 32 bytes.
 static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
   int64_t columns = op.getColumns();
   Layout layout = op.getType().getLayout();

@@ -76,7 +76,7 @@ static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int
   return success();
 }
 
-/// (C311) What a descriptor of K = 96 can say of operands and scales.
+/// (C311) Operands of K = 96 are fp4 elements in the widest swizzle.
 static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
   if (isa<Float4E2M1FNType>(tile.getElementType()) && tile.getLayout() == Layout::Swizzle128B &&
       tile.getColumns() % hw::mmaK96TileK == 0)

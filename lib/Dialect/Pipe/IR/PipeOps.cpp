@@ -221,33 +221,33 @@ static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
 }
 
 /// (C473) The rows that a map with a residue gets, and their op.
-static LogicalResult verifyTail(LoadOp op) {
+static LogicalResult verifyResidue(LoadOp op) {
   TensorMapType map = op.getMap().getType();
-  if (!map.getTail() && !op.getRows())
+  if (!map.getResidue() && !op.getRows())
     return success();
-  if (!map.getTail())
-    return withNote(op.emitOpError() << "rows must be for a map with a tail, but got " << map,
-                    "leave the rows out, or write 'tail' in the type of the map");
+  if (!map.getResidue())
+    return withNote(op.emitOpError() << "rows must be for a map with a residue, but got " << map,
+                    "leave the rows out, or write 'residue' in the type of the map");
   if (op.getMulticast())
     return withNote(
-        op.emitOpError("map with a tail must have tiles that one CTA loads, but got multicast"),
-        "leave 'multicast' out, or 'tail' in the type of the map");
+        op.emitOpError("map with a residue must have tiles that one CTA loads, but got multicast"),
+        "leave 'multicast' out, or 'residue' in the type of the map");
   auto rows = op.getRows() ? op.getRows().getDefiningOp<ExistingRowsOp>() : ExistingRowsOp();
   if (rows && int64_t(rows.getBox()) == map.getRows())
     return success();
   InFlightDiagnostic diag = op.emitOpError()
-                            << "map with a tail must come with rows from pipe.existing_rows of "
+                            << "map with a residue must come with rows from pipe.existing_rows of "
                             << map.getRows() << ", but got ";
   if (rows)
     diag << "those of " << int64_t(rows.getBox());
   else
     diag << (op.getRows() ? "others" : "none");
   return withNote(std::move(diag),
-                  "write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out");
+                  "write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out");
 }
 
 LogicalResult LoadOp::verify() {
-  if (failed(verifyEnd(*this)) || failed(verifyTail(*this)))
+  if (failed(verifyEnd(*this)) || failed(verifyResidue(*this)))
     return failure();
   TensorMapType map = getMap().getType();
   SharedType tile = getTileType();

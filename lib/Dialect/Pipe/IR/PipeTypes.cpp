@@ -31,7 +31,7 @@ static constexpr int64_t kMaxDimension = 1 << 20;
 /// The last word of a type, which says what it is besides; empty where types have none.
 template <typename T> constexpr StringLiteral kLastWord = "";
 template <> constexpr StringLiteral kLastWord<TmemType> = "pair";
-template <> constexpr StringLiteral kLastWord<TensorMapType> = "tail";
+template <> constexpr StringLiteral kLastWord<TensorMapType> = "residue";
 
 /// Parses the words after the element type: a layout, and `last`, which sets `hasLast`.
 static ParseResult parseWords(AsmParser &parser, Layout &layout, StringRef last, bool &hasLast) {
@@ -93,7 +93,7 @@ template <typename T> static void printTile(AsmPrinter &printer, T type, bool ha
 Type GlobalType::parse(AsmParser &parser) { return parseTile<GlobalType>(parser, true); }
 void GlobalType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TensorMapType::parse(AsmParser &parser) { return parseTile<TensorMapType>(parser, false); }
-void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this, getTail()); }
+void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this, getResidue()); }
 Type SharedType::parse(AsmParser &parser) { return parseTile<SharedType>(parser, false); }
 void SharedType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TmemType::parse(AsmParser &parser) { return parseTile<TmemType>(parser, false); }
@@ -383,13 +383,13 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 }
 
 LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                                    Layout layout, bool tail) {
+                                    Layout layout, bool residue) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
-  if (tail && layout == Layout::Tiled128x4) // (C471)
-    return withNote(emitError() << "map with a tail must have rows of elements, but got layout "
+  if (residue && layout == Layout::Tiled128x4) // (C471)
+    return withNote(emitError() << "map with a residue must have rows of elements, but got layout "
                                 << stringifyLayout(layout),
-                    "scale tiles have no tail: leave 'tail' out");
+                    "scale tiles have no residue: leave 'residue' out");
   if (layout == Layout::Halves128x4) // (C423)
     return withNote(emitError() << "box of scales must have layout tiled_128x4, but got "
                                 << stringifyLayout(layout),

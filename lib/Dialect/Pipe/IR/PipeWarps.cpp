@@ -89,7 +89,7 @@ static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data
                   "load a column of scales for each block of k, in whole scale tiles of 128 rows");
 }
 
-/// (C469) Where A has no scales, they are 1: of an instruction that has those of one type.
+/// (C469) An A without scales has unit scales, which MXFP8 elements beside MXFP4 ones can have.
 static LogicalResult verifyUnscaled(MmaSyncOp op) {
   SharedType a = op.getA().getType(), b = op.getB().getType(), scales = op.getBScales().getType();
   if (!op.getAScaleRow() && isa<Float8E4M3FNType>(a.getElementType()) &&

@@ -8,7 +8,7 @@ namespace fp4::pipe {
 /// (C144, C183, C184) `op` has the operand `rows` exactly when the rows of `buffer` are dynamic.
 mlir::LogicalResult verifyRows(mlir::Operation *op, GlobalType buffer, mlir::Value rows);
 
-/// (C492) Where the columns of `global` are dynamic, a pipe.matrix says how many there are.
+/// (C492) Dynamic columns of `global` need a pipe.matrix that says how many there are.
 mlir::LogicalResult verifyColumns(mlir::Operation *op, mlir::Value global);
 
 } // namespace fp4::pipe

@@ -54,9 +54,9 @@ static int64_t layOutTiles(MemoryPlan &plan) {
 
 static void layOutShared(MemoryPlan &plan) {
   int64_t offset = layOutTiles(plan);
-  for (JoinPlan &join : plan.joins) {
-    join.place = llvm::alignTo(offset, ClusterJoinOpInterface::kJoinAlignment);
-    offset = join.place + join.op.getJoinBytes();
+  for (ReductionPlan &join : plan.joins) {
+    join.place = llvm::alignTo(offset, ClusterReductionOpInterface::kReductionAlignment);
+    offset = join.place + join.op.getReductionBytes();
   }
   if (plan.stagedBytes) {
     plan.stagedPlace = llvm::alignTo(offset, StoreFragmentOp::kStagedAlignment);
@@ -296,7 +296,7 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
       plan.channels.back().step = step;
     } else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
       addStageTile(plan, tile);
-    else if (auto join = dyn_cast<ClusterJoinOpInterface>(op))
+    else if (auto join = dyn_cast<ClusterReductionOpInterface>(op))
       plan.joins.push_back({join});
     else if (auto store = dyn_cast<StoreFragmentOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());

@@ -69,14 +69,14 @@ struct StageTilePlan {
 };
 
 /// Pieces that the CTAs of a cluster send to this one.
-struct JoinPlan {
-  ClusterJoinOpInterface op;
+struct ReductionPlan {
+  ClusterReductionOpInterface op;
   int64_t place = 0;
 };
 
 struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
-  llvm::SmallVector<JoinPlan> joins;
+  llvm::SmallVector<ReductionPlan> joins;
   llvm::SmallVector<StageTilePlan> stageTiles;
   int64_t stagedBytes = 0; ///< bytes that staged stores, or gathered rows, exchange
   int64_t stagedPlace = 0; ///< byte offset of the stage

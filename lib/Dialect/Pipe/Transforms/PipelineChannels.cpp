@@ -59,8 +59,8 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
   for (const StageTilePlan &tile : plan.stageTiles)
     for (TmemTileOpInterface op : tile.ops)
       op.setPlace(tile.column, tile.sets);
-  for (const JoinPlan &join : plan.joins)
-    ClusterJoinOpInterface(join.op).setJoinPlace(join.place);
+  for (const ReductionPlan &join : plan.joins)
+    ClusterReductionOpInterface(join.op).setReductionPlace(join.place);
   kernel.walk([&](StoreFragmentOp store) {
     if (store.getStaged())
       store.setPlace(plan.stagedPlace);

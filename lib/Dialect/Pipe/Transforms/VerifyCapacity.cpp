@@ -62,16 +62,17 @@ static void addChannel(Ranges &ranges, ChannelOp channel) {
   ranges.shared.push_back({barriers, barriers + barrierBytes(channel, depth), "barriers", channel});
 }
 
-static LogicalResult addJoin(Ranges &ranges, ClusterJoinOpInterface join) {
-  std::optional<int64_t> place = join.getJoinPlace();
-  if (!place || *place % ClusterJoinOpInterface::kJoinAlignment) { // (C262)
+static LogicalResult addJoin(Ranges &ranges, ClusterReductionOpInterface join) {
+  std::optional<int64_t> place = join.getReductionPlace();
+  if (!place || *place % ClusterReductionOpInterface::kReductionAlignment) { // (C262)
     InFlightDiagnostic diag =
-        join->emitOpError("must have a place in shared memory in the pipelined form, a multiple of ")
-        << ClusterJoinOpInterface::kJoinAlignment;
+        join->emitOpError(
+            "must have a place in shared memory in the pipelined form, a multiple of ")
+        << ClusterReductionOpInterface::kReductionAlignment;
     diag.attachNote() << "add 'at <byte>'";
     return diag;
   }
-  ranges.shared.push_back({*place, *place + join.getJoinBytes(), "join", join});
+  ranges.shared.push_back({*place, *place + join.getReductionBytes(), "join", join});
   return success();
 }
 
@@ -233,7 +234,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
       auto type = cast<TmemType>(tile.getTmemTile().getType());
       int64_t end = *column + tile.getNumSets() * type.getTmemColumns();
       ranges.tmem.push_back({*column, end, type.isScales() ? "scale tile" : "tile", op});
-    } else if (auto join = dyn_cast<ClusterJoinOpInterface>(op)) {
+    } else if (auto join = dyn_cast<ClusterReductionOpInterface>(op)) {
       return WalkResult(addJoin(ranges, join));
     }
     return WalkResult::advance();

@@ -23,7 +23,7 @@ static LogicalResult verifySize(gpu::GPUFuncOp kernel, ArrayRef<int32_t> size,
                         << size[0] << "x" << size[1] << "x" << size[2],
                     "write known_cluster_size = array<i32: M, N, 1>");
   int64_t blocks = int64_t(size[0]) * size[1];
-  if (int64_t most = hw::mostClusterBlocks(target); blocks > most)
+  if (int64_t most = hw::mostClusterCtas(target); blocks > most)
     return withNote(kernel.emitOpError() << "cluster must have at most " << most << " CTAs on "
                                          << StringRef(target.name) << ", but got " << blocks,
                     "take a smaller cluster");
@@ -35,11 +35,10 @@ static LogicalResult verifyGrid(Operation *op, ArrayRef<std::optional<int64_t>> 
                                 ArrayRef<int32_t> size) {
   for (auto [extent, blocks] : llvm::zip_equal(extents, size))
     if (extent && *extent % blocks)
-      return withNote(
-          op->emitOpError() << "grid must be a multiple of the cluster, " << size[0] << "x"
-                            << size[1] << "x" << size[2] << ", but one dimension has " << *extent
-                            << " CTAs",
-          "round the grid up to whole clusters, and let CTAs without work do nothing");
+      return withNote(op->emitOpError()
+                          << "grid must be a multiple of the cluster, " << size[0] << "x" << size[1]
+                          << "x" << size[2] << ", but one dimension has " << *extent << " CTAs",
+                      "round the grid up to whole clusters, and let CTAs without work do nothing");
   return success();
 }
 
@@ -139,11 +138,11 @@ static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAtt
   return success();
 }
 
-/// (C447) What a request for work takes over is a cluster of an unknown size, and CTAs of several
-/// clusters cannot reduce their sums.
+/// (C447) A request for work takes over a cluster of an unknown size, and CTAs of several clusters
+/// cannot reduce their sums.
 static LogicalResult verifyFallbackOps(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
-    if (!isa<RequestWorkOp, NextWorkOp, ClusterJoinOpInterface>(op))
+    if (!isa<RequestWorkOp, NextWorkOp, ClusterReductionOpInterface>(op))
       return WalkResult::advance();
     InFlightDiagnostic diag = op->emitOpError()
                               << "must be in a kernel whose clusters have one size";

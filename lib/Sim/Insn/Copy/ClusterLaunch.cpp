@@ -4,8 +4,8 @@
 // cluster takes over the work of one that has not started. The request is a ticket; the response of
 // 16 bytes (ours: the three words of a CTA index, then 1 for success) lands in shared memory like a
 // copy. The random policy also refuses requests while clusters are left, which the device may do.
-// If a launch has clusters of two sizes, a cluster takes over clusters of its own size only:
-// programs go on as if they had that. Insn::m: 0 space, 1 multicast, 2 axis.
+// If a launch has clusters of two sizes, a cluster takes over clusters of its own size only,
+// because programs go on as if all clusters had this size. Insn::m: 0 space, 1 multicast, 2 axis.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -89,8 +89,8 @@ Outcome isCanceled(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// The index of a request that failed is undefined: an error by the letter. In practice programs
-/// ask first and then look whether it succeeded; they get an index that is none.
+/// The index of a request that failed is undefined: an error in strict mode. Programs in practice
+/// read the index before they test for success; default mode gives them an index of no CTA.
 bool isDefined(ExecContext &cx, const Response *responses) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
     if (!responses[std::countr_zero(rest)].canceled &&

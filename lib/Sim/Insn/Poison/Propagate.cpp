@@ -82,7 +82,7 @@ Outcome fp4::sim::executePoisoned(ExecContext &cx, const Insn &insn) {
     return Outcome::Error;
   if (insn.poison == PoisonRule::Jump || insn.poison == PoisonRule::Store)
     return insn.handler(cx, insn);
-  if (insn.poison == PoisonRule::Load) { // whose handler says what the results have
+  if (insn.poison == PoisonRule::Load) { // the handler sets the poison of the results
     forEachOperand(cx.kernel(), insn, true,
                    [&](size_t, const Operand &o) { poison.clear(o, cx.mask); });
     return insn.handler(cx, insn);

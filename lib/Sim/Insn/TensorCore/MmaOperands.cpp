@@ -1,5 +1,6 @@
 //===- MmaOperands.cpp - Operands of tcgen05.mma --------------------------===//
 #include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "Sim/Async/Fail.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,10 +10,6 @@ namespace fp4::sim {
 namespace {
 
 using hw::AccumulatorLayout;
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 /// The rectangles of D in one CTA. The 16-lane organizations take TMEM lanes 0-15 or 16-31 of each
 /// 32.

@@ -12,9 +12,10 @@
 // every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
 // 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
 //
-// Arithmetic: that of the other matrix units, fp4/Numerics/DenseMma.h, BlockScaledMma.h and
-// SparseMma.h, but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16
-// of them and two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
+// The arithmetic is that of the other matrix units (fp4/Numerics/DenseMma.h, BlockScaledMma.h and
+// SparseMma.h), except for fp8 on Hopper and B200: their mma.sync has no fp8, so ptxas converts the
+// elements to f16 and makes two MMAs of one (multiplyAsHalves). Doubles and m8n8k4 are in
+// MmaSyncOther.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/BlockScaledMma.h"
@@ -25,7 +26,7 @@
 #include "Sim/Insn/Scalar/Floats.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/TargetModel.h"
-#include "fp4/Numerics/WarpProduct.h"
+#include "fp4/Numerics/WarpGemm.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -272,8 +273,8 @@ SparseRow selectionOf(const SparseRow &row, unsigned part) {
   return out;
 }
 
-/// The two low bytes of all registers multiply first, from zero; to their sum is added the product
-/// of the high ones, and that to C, rounded to nearest. So says the code of ptxas 13.0.
+/// Multiplies fp8 as ptxas 13.0 does: the two low bytes of all registers first, from zero, then the
+/// high ones on top of this sum. The sum of both is added to C, rounded to nearest.
 void multiplyAsHalves(const Insn &insn, Tile &tile) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
   std::vector<uint32_t> sums(tile.d.size());
@@ -346,7 +347,7 @@ void multiplyFp4(const Insn &insn, Tile &tile) {
   }
 }
 
-/// The common shapes, from register to register (fp4/Numerics/WarpProduct.h).
+/// The common shapes, from register to register (fp4/Numerics/WarpGemm.h).
 bool multiplyAtOnce(ExecContext &cx, const Insn &insn) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
   const auto isHalf = [](MmaType type) { return type == MmaType::F16 || type == MmaType::BF16; };
@@ -355,7 +356,7 @@ bool multiplyAtOnce(ExecContext &cx, const Insn &insn) {
   if (insn.m[kHalfResult] || insn.m[kScaling] || insn.m[kSparse] ||
       !(isHalf(aType) || (fp8 && goesByHalves(cx, insn))))
     return false;
-  WarpProduct product{aType, bType, (fp8 ? 16u : 8u) * insn.m[kHalves], {}, {}, {}, {}};
+  WarpGemm product{aType, bType, (fp8 ? 16u : 8u) * insn.m[kHalves], {}, {}, {}, {}};
   for (unsigned i = 0; i < cx.elementCount(insn.op[1]); ++i)
     product.a[i] = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
   for (unsigned i = 0; i < cx.elementCount(insn.op[2]); ++i)

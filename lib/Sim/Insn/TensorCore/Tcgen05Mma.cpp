@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "Sim/Async/Fail.h"
 #include "fp4/ISA/ZeroColumnMask.h"
 
 #include <algorithm>
@@ -20,10 +21,6 @@ namespace {
 
 using hw::MmaKind;
 using hw::MmaType;
-
-tl::unexpected<Error> fail(std::string message, std::string note = "") {
-  return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
-}
 
 /// The part of one CTA, as its operands are decoded.
 struct FloatingPart {

@@ -58,7 +58,7 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
   return {};
 }
 
-/// The same of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may
+/// Checks the scale bytes of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may
 /// end in the word of the next block.
 Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
                        uint32_t address, unsigned rows, unsigned id, std::string_view name,

@@ -23,7 +23,7 @@
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "Sim/Insn/TensorCore/WarpgroupWait.h"
 #include "fp4/ISA/FragmentLayout.h"
-#include "fp4/Numerics/WarpProduct.h"
+#include "fp4/Numerics/WarpGemm.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
 
@@ -216,7 +216,7 @@ const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t>
 
 bool isFp8(MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2; }
 
-/// Common MMAs, into registers (fp4/Numerics/WarpProduct.h).
+/// Common MMAs, into registers (fp4/Numerics/WarpGemm.h).
 bool multiplyAtOnce(const WarpMma &mma, const std::vector<uint8_t> &a,
                     const std::vector<uint8_t> &b) {
   constexpr unsigned most = 256;
@@ -450,8 +450,7 @@ Outcome fence(ExecContext &cx, const Insn &) {
 
 /// The warps of a group wait for what each of them has committed.
 void touchGroups(ExecContext &cx, uint32_t warp, Policy::Touch how, uint64_t group) {
-  cx.cluster().policy->touches(Policy::Shared::ProductGroups, how, cx.cta().rank << 8 | warp,
-                               group);
+  cx.cluster().policy->touches(Policy::Shared::MmaGroups, how, cx.cta().rank << 8 | warp, group);
 }
 
 Outcome commitGroup(ExecContext &cx, const Insn &) {

@@ -204,7 +204,7 @@ Outcome product(ExecContext &cx, const Insn &insn) {
 }
 
 /// Products of small integers: rows of bytes of K.
-Outcome smallProduct(ExecContext &cx, const Insn &insn) {
+Outcome smallMma(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   const bool bits = insn.u == 128;
@@ -312,7 +312,7 @@ Status bindWmmaSmall(BindContext &bind) {
     if (insn.op[i].imm != expected[i])
       return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
                                    bind.match.text("shape"), expected[i], insn.op[i].imm));
-  return bind.use(smallProduct);
+  return bind.use(smallMma);
 }
 
 Status bindWmmaDoubles(BindContext &bind) {

@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -pipe-specialize-warps -pipe-pipeline -canonicalize -cse \
-// RUN:   | %python %fp4_src/utils/pipe_mutants.py | FileCheck %s
+// RUN:   | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s
 
 // Mutants of the transforming quantizer: a load and its announcement, and the acquire, commit, wait and
 // release of three channels, one of which is filled by threads and once.

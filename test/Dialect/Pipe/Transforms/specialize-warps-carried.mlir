@@ -9,7 +9,7 @@ gpu.module @kernels {
 // CHECK: pipe.role mma
 // CHECK-NOT: scf
 // CHECK: pipe.role epilogue
-// CHECK: pipe.join
+// CHECK: pipe.count_partial
 // CHECK: scf.if
 // CHECK: pipe.fetch
 // CHECK: scf.for
@@ -22,7 +22,7 @@ gpu.func @carried(%ws: !ws, %y: !ws, %counters: !pipe.global<1x4xi32>, %n: i32) 
   %acc = pipe.accumulator : !acc
   %v = pipe.read %acc[%c0] : !acc -> vector<16xf32>
   pipe.store %v, %ws[%c0, %c0] : vector<16xf32>, !ws
-  %last = pipe.join %counters[%c0] of %n : !pipe.global<1x4xi32>
+  %last = pipe.count_partial %counters[%c0] of %n : !pipe.global<1x4xi32>
   scf.if %last {
     %first = pipe.fetch %ws[%c0, %c0] : !ws -> vector<16xf32>
     %sum = scf.for %i = %c1 to %n step %c1 iter_args(%s = %first) -> vector<16xf32> : i32 {

@@ -162,14 +162,14 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   }];
 }
 
-def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "order of the sums of a matmul", [
+def Fp4_MatmulArithmetic : Fp4_I32Enum<"MatmulArithmetic", "order of the sums of a matmul", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Fma", 1, "fma">,
     I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">,
     I32EnumAttrCase<"FastAccumulation", 3, "fast_accumulation">]>;
 
-def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
-                                         "product_arithmetic"> {
+def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
+                                         "matmul_arithmetic"> {
   let description = [{
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added

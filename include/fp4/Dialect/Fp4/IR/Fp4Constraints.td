@@ -1,7 +1,7 @@
-//===- Fp4Constraints.td - Which programs of fp4 are legal ------------------===//
+//===- Fp4Constraints.td - Rules of legal fp4 programs ----------------------===//
 //
 // The rules of operations and attributes, each with the label that its check and its test carry
-// (utils/check_constraints.py compares the three places). utils/write_reference.py makes
+// (lint/check_constraints.py compares the three places). docgen/write_reference.py makes
 // docs/reference/constraints.md of this file. The subject is an operation or attribute of the
 // dialect, or "operation" for a rule of every operation.
 //
@@ -44,20 +44,20 @@ def : Fp4_Constraints<"recipe", [{
 }]>;
 
 def : Fp4_Constraints<"target", [{
-  - (C1) The name is a row of the target table, and `multiprocessors` is 0 to 65535.
+  - (C1) The name is a row of the target table, and `sms` is 0 to 65535.
   - (C2) The attribute is on a `builtin.module` and is a `#fp4.target`.
 }]>;
 
 def : Fp4_Constraints<"plan", [{
   - (C1) A plan has fields of its family only, each once.
   - (C2) Numbers are positive, and words are those that the field has. `tile` has 3 numbers in
-    tile_product and 2 in tile_transform, `cluster` and `fallback` have 2, and `wave_cost` has 3.
+    tile_gemm and 2 in tile_transform, `cluster` and `fallback` have 2, and `wave_cost` has 3.
   - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
     `#fp4.plan`.
   - (C461) `fp4.row_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
-    family tile_product that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
+    family tile_gemm that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
   - (C495) `fp4.size_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
-    family tile_product. The plans and the `fp4.plan` beside them have `wave_cost`.
+    family tile_gemm. The plans and the `fp4.plan` beside them have `wave_cost`.
   - (C506) Plans of `fp4.size_plans` may have `depth_unit`. No other plan has it.
 }]>;
 
@@ -123,7 +123,7 @@ def : Fp4_Constraints<"quantize", [{
   - (C2) `input` is a matrix.
   - (C3) for the MX formats the contraction axis of each orientation is a multiple of 32; dynamic
     rows are checked when the program runs. Columnwise results of dynamic rows have dynamic
-    columns, which the caller can read and products of any N and K accept.
+    columns, which the caller can read and GEMMs of any N and K accept.
   - (C4) `recipe` is one that `format` defines.
   - (C5) `amax` is a scalar, or a `tensor<Gxf32>` for G groups, present exactly for recipes with a
     tensor scale, which are those of nvfp4 except the one-level recipes. No other has `per_row`.
@@ -238,15 +238,15 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C323) a result of f8E4M3FN is the only one.
   - (C10) `result` is M x N.
   - (C11) the elements of weights beside floats (C17) have 4 bits.
-  - (C12) an epilogue region takes an f32, a second one of a dual product, and one number of each
+  - (C12) an epilogue region takes an f32, a second one for a dual GEMM, and one number of each
     epilogue input. The region yields a number of the result's type, f32, bf16 or f16, or of
-    f8E4M3FN an f32 that the product rounds or what `arith.truncf` gives, and consists of the
+    f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives, and consists of the
     elementwise operations of semantics.md.
   - (C13) epilogue inputs come with an epilogue region. Inputs are f32, bf16 or f16, and scalars,
-    M x 1, 1 x N or M x N. In a product of G groups G x 1 x N has a row for each group, such as
+    M x 1, 1 x N or M x N. In a GEMM of G groups G x 1 x N has a row for each group, such as
     the bias of an expert, and G x 1 x 1 a number.
   - (C14) `split_k` is from 1 to 32, at most the number of slices of 256 elements in K, and 1 in a
-    product of groups.
+    grouped GEMM.
   - (C462) `split_rows` is positive, and beside `split_k`.
   - (C420) `stream_k` goes with static rows, and with operands that both have tiled scales, or
     with prepacked weights and a `lhs` of bf16 or f16 or `arithmetic` fast_accumulation.
@@ -261,7 +261,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C15) `groups` are as for `fp4.amax`. `offsets` is a `tensor<(G+1)xi64>` or a
     `tensor<Gx2xi64>` for G groups, at most 65536. Beside it the rows of `lhs` are static, unless
     `lhs` has no scales and the elements are the only result. At most one of the two is present.
-  - (C16) in a product of G groups `rhs` has G * N rows, or, prepacked, G * N/128 rows of tiles.
+  - (C16) in a GEMM of G groups `rhs` has G * N rows, or, prepacked, G * N/128 rows of tiles.
     Scale operands that are tiled are lists of tiles, as `fp4.quantize` with `groups` writes them.
     With `offsets` that of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
     it: it has `(floor(M/128) + G) * ceil(K/block/4)` tiles, of which the first are used. `alpha`
@@ -294,7 +294,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C590) a `lhs` with scales beside a `rhs` without scales has the format of `rhs`, nvfp4 or
     mxfp4, and `rhs` is prepacked for bf16. There are no groups, no `rhs2` and no `stream_k`. The
     elements of `lhs` become bf16 as `fp4.dequantize` gives them, with a tensor scale of 1, and
-    the result is that of the product of these.
+    the result is that of the GEMM of these.
   - (C18) a `rhs` without scales is prepacked weights of `format`.
   - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes
     come together.

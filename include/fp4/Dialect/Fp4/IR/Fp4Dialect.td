@@ -26,7 +26,7 @@ def Fp4_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   // Scales that are constants change their layout when the program is compiled.
   let hasConstantMaterializer = 1;
-  let useDefaultAttributePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 0; // parseAttribute knows former names
   // fp4.target: see Fp4Target.td; fp4.plan, fp4.row_plans and fp4.size_plans: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
@@ -38,6 +38,10 @@ def Fp4_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRowPlansAttr = "fp4.row_plans";
     /// Other plans where N or K is dynamic, an array of PlanAttr.
     static constexpr ::llvm::StringLiteral kSizePlansAttr = "fp4.size_plans";
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,
+                                     ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attr,
+                        ::mlir::DialectAsmPrinter &printer) const override;
     void registerAttributes();
   }];
 }

@@ -450,8 +450,8 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
     ```
 
     Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to (shards *
-    K) x M_rank, but a GEMM needs K x (shards * M_rank). The same is true of the data, and of the
-    row-major scales before `fp4.swizzle_scales`.
+    K) x M_rank, but a GEMM needs K x (shards * M_rank). The data, and the row-major scales before
+    `fp4.swizzle_scales`, are stacked alike.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -518,7 +518,7 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
   }];
 }
 
-include "fp4/Dialect/Fp4/IR/Fp4ProductOps.td"
+include "fp4/Dialect/Fp4/IR/Fp4MatmulOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4PrepackOps.td"
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

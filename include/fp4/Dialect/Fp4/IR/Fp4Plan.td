@@ -5,20 +5,20 @@
 include "fp4/Dialect/Fp4/IR/Fp4Attrs.td"
 
 def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
-    I32EnumAttrCase<"TileProduct", 0, "tile_product">,
+    I32EnumAttrCase<"TileGemm", 0, "tile_gemm">,
     I32EnumAttrCase<"TileTransform", 1, "tile_transform">,
     I32EnumAttrCase<"TileQuantize", 2, "tile_quantize">,
     I32EnumAttrCase<"StreamBlocks", 3, "stream_blocks">,
     I32EnumAttrCase<"StreamItems", 4, "stream_items">,
     I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
     I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">,
-    I32EnumAttrCase<"StreamDots", 7, "stream_dots">]>;
+    I32EnumAttrCase<"Gemv", 7, "gemv">]>;
 
 def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memory", [
     I32EnumAttrCase<"Direct", 0, "direct">,
     I32EnumAttrCase<"Tma", 1, "tma">]>;
 
-def Fp4_BlockOrder : Fp4_I32Enum<"BlockOrder", "order in which CTAs take a matrix", [
+def Fp4_CtaOrder : Fp4_I32Enum<"CtaOrder", "order in which CTAs take a matrix", [
     I32EnumAttrCase<"Ascending", 0, "ascending">,
     I32EnumAttrCase<"Descending", 1, "descending">]>;
 
@@ -26,12 +26,12 @@ def Fp4_AmaxKernel : Fp4_I32Enum<"AmaxKernel", "kernel that computes the amax of
     I32EnumAttrCase<"Separate", 0, "separate">,
     I32EnumAttrCase<"Same", 1, "same">]>;
 
-def Fp4_KernelOverlap : Fp4_I32Enum<"KernelOverlap", "part of a launch beside those around it", [
+def Fp4_PdlMode : Fp4_I32Enum<"PdlMode", "part of a launch beside those around it", [
     I32EnumAttrCase<"None", 0, "none">,
     I32EnumAttrCase<"Waits", 1, "waits">,
     I32EnumAttrCase<"Both", 2, "both">]>;
 
-def Fp4_RangeJoin : Fp4_I32Enum<"RangeJoin", "place of the reduction of split-K parts", [
+def Fp4_ReductionPlace : Fp4_I32Enum<"ReductionPlace", "place of the reduction of split-K parts", [
     I32EnumAttrCase<"Workspace", 0, "workspace">,
     I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 
@@ -45,18 +45,18 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
+    | tile_gemm | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a CTA reduces each row | threads |
-    | stream_dots | a warp multiplies a few rows (small M) with rows of a matrix | threads, resident |
+    | gemv | a warp multiplies a few rows (small M) with rows of a matrix | threads, resident |
 
     | field | meaning |
     |-------|---------|
-    | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
+    | tile | tile_gemm: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
@@ -67,7 +67,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
     | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: the first multiplies, and the second copies scales before it. The pass `fp4-plan-kernels` decides where it and the roles are left out. In a complete plan the roles have as many. Only for block-scaled GEMMs on targets with tcgen05 |
     | strip | tiles along the rows that a CTA takes one after the other |
-    | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
+    | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_gemm on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | assignment of warps to engines, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
@@ -85,11 +85,11 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | amax | same: the kernel computes the amax of its input too, in CTAs that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive,
-    words are those of the table, and `tile` has 3 of them in tile_product and 2 in tile_transform,
+    words are those of the table, and `tile` has 3 of them in tile_gemm and 2 in tile_transform,
     and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
-    family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has
-    no `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product on a
+    family tile_gemm with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has
+    no `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_gemm on a
     `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
     `depth_unit`.
 
@@ -102,7 +102,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     tiles that run at a time, and launches the kernel of the least
     `once + waves * (wave + k tiles * k_tile)`; of equals, that of `fp4.plan`, and then the first.
 
-    Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
+    Example: `#fp4.plan<tile_gemm, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.
   }];
   let parameters = (ins AttrParameter<"::fp4::KernelPlan", "decisions",

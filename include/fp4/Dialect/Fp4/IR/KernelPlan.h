@@ -18,20 +18,20 @@ namespace fp4 {
 
 enum class KernelFamily : uint32_t; // Fp4Plan.td
 enum class ResultStore : uint32_t;
-enum class BlockOrder : uint32_t;
+enum class CtaOrder : uint32_t;
 enum class AmaxKernel : uint32_t;
-enum class KernelOverlap : uint32_t;
-enum class RangeJoin : uint32_t;
+enum class PdlMode : uint32_t;
+enum class ReductionPlace : uint32_t;
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
   KernelFamily family = {};
-  std::array<int64_t, 3> tile = {};     ///< 0 where there is no such dimension
-  std::array<int64_t, 3> cluster = {};  ///< CTAs along m and n
-  std::array<int64_t, 3> fallback = {}; ///< ... of clusters where `cluster` finds no room
-  std::optional<RangeJoin> join;        ///< place of the reduction of split-K parts
-  std::optional<int64_t> ranges;        ///< k slices of a CTA
-  bool swap = false;                    ///< the tensor core has the rhs as operand A
+  std::array<int64_t, 3> tile = {};        ///< 0 where there is no such dimension
+  std::array<int64_t, 3> cluster = {};     ///< CTAs along m and n
+  std::array<int64_t, 3> fallback = {};    ///< ... of clusters where `cluster` finds no room
+  std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
+  std::optional<int64_t> kSlices;          ///< k slices of a CTA
+  bool swap = false;                       ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory
@@ -41,12 +41,12 @@ struct KernelPlan {
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr
   std::optional<int64_t> stages, accumulators;
   std::optional<int64_t> threads, blocksPerThread, itemsPerThread;
-  std::optional<int64_t> resident, grid;
+  std::optional<int64_t> ctasPerSm, grid;
   bool cacheHints = false;
-  std::optional<BlockOrder> order;
+  std::optional<CtaOrder> order;
   std::optional<AmaxKernel> amax;
-  std::optional<KernelOverlap> overlap;
-  std::optional<int64_t> maxRows; ///< most rows of lhs, in a small-M plan
+  std::optional<PdlMode> pdl;
+  std::optional<int64_t> maxRows;       ///< most rows of lhs, in a small-M plan
   std::optional<int64_t> depthUnit;     ///< divisor of K, in a plan for dynamic K
   std::array<int64_t, 3> waveCost = {}; ///< predicted: of a launch, of a wave, of a k tile of one
 

@@ -14,7 +14,7 @@ def Fuse : Pass<"fp4-fuse"> {
     **Precondition.** None. Helpers should be inlined and common subexpressions eliminated, because
     only operations of one block on one SSA value are merged.
 
-    **What holds afterwards.** No bit of any result has changed. In this order:
+    **Postcondition.** No bit of any result has changed. In this order:
 
     1. `fp4.hadamard` whose every use is an `fp4.amax` or an `fp4.quantize` with blocks along the
        dimension of the transform is gone. Amaxes are `fp4.hadamard_amax` of its input, quantizers
@@ -95,7 +95,7 @@ def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
 
     **Precondition.** None.
 
-    **What holds afterwards.** Operations of arith and math on tensors of f32, bf16 and f16, and
+    **Postcondition.** Operations of arith and math on tensors of f32, bf16 and f16, and
     named operations of linalg that are elementwise, are linalg.generic. One that only another one
     reads has gone into it, with every rounding that it had. Constants that are one number are
     numbers of a region. Operations without an elementwise step stay as they were.
@@ -133,7 +133,7 @@ def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {
     **Precondition.** Functions are inlined and simplified as far as the host wants; what is in two
     functions does not become one island.
 
-    **What holds afterwards.**
+    **Postcondition.**
 
     1. Connected fp4 operations of a block are a function of the nested module `@fp4_islands`, which
        fp4::takeIslands and fp4::Compiler take. Constants that they read go with them. Two islands

@@ -39,7 +39,7 @@ hw::ClusterDirection toHardware(Direction direction);
 llvm::StringRef spellBlocksAlong(Direction direction);
 
 /// Returns how many of the `parts` CTAs that load a tile with `rows` rows of scales together lie
-/// along the rows. The remaining factor of CTAs have scale tiles of one row side by side.
+/// along the rows. The others split the scale tiles of one row.
 inline int64_t rowPartsOfScales(int64_t rows, int64_t parts) {
   return std::gcd(parts, int64_t(llvm::divideCeil(rows, kScaleBlockRows)));
 }

@@ -1,7 +1,7 @@
-//===- PipeConstraints.td - Which kernels are legal -------------------------===//
+//===- PipeConstraints.td - Rules of legal kernels --------------------------===//
 //
 // The rules of kernels, each with the label that its check and its test carry
-// (utils/check_constraints.py compares the three places). utils/write_reference.py makes
+// (lint/check_constraints.py compares the three places). docgen/write_reference.py makes
 // docs/reference/constraints.md of this file. The subject is a heading of that page.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ class Pipe_Constraints<string about, string text> {
 def : Pipe_Constraints<"Types", [{
   - (C101) the box of a `!pipe.tensor_map` has at most 256 rows; its row is a multiple of 16 bytes
     and not longer than the width of the swizzle.
-  - (C471) a `!pipe.tensor_map` with a `tail` has a layout of rows of elements, and not of blocks
+  - (C471) a `!pipe.tensor_map` with a `residue` has a layout of rows of elements, and not of blocks
     of scales.
   - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width: a tile
     consists of panels in which the rows coincide with the pattern of the hardware.
@@ -68,20 +68,20 @@ def : Pipe_Constraints<"Operations of any role", [{
     `pipe.matrix`.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
     second, 1, 2 or 4 columns; both have one element type of 32 bits.
-  - (C171) `pipe.join`: the counters are a buffer of i32 with 4 or 8 columns, one for each warp,
-    and `parts` is at least 2.
-  - (C419) `pipe.join`: the number of parts is a constant or a value, and not both. A value is the
-    number of CTAs that join, at least 2.
+  - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
+    warp, and `parts` is at least 2.
+  - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both. A value
+    is the number of CTAs that add to a sum, at least 2.
   - (C172) `pipe.fetch`: the buffer has two dimensions of the vector's element type, and its
     columns are a multiple of the vector's elements.
-  - (C260) `pipe.join_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
+  - (C260) `pipe.reduce_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
     type, and `columns` are a multiple of 8 that divides their columns.
-  - (C261) `pipe.join_fragment`: the cluster has at least two CTAs along m.
-  - (C520) `pipe.join_lanes`: the accumulator has 128 rows, or 256 of a pair.
-  - (C521) `pipe.join_lanes`: the cluster has at least two CTAs along m, or two pairs where the
+  - (C261) `pipe.reduce_fragment`: the cluster has at least two CTAs along m.
+  - (C520) `pipe.reduce_tmem`: the accumulator has 128 rows, or 256 of a pair.
+  - (C521) `pipe.reduce_tmem`: the cluster has at least two CTAs along m, or two pairs where the
     accumulator belongs to a pair.
-  - (C522) `pipe.join_lanes`: the vector has a multiple of 4 elements, at most 128, and as many
-    vectors as CTAs, or pairs, join have all columns of a warpgroup.
+  - (C522) `pipe.reduce_tmem`: the vector has a multiple of 4 elements, at most 128, and as many
+    vectors as CTAs, or pairs, reduce have all columns of a warpgroup.
   - (C144) `pipe.load_factors`: the buffer has two dimensions of the vector's element type; `rows`
     is present when its rows are dynamic.
 }]>;
@@ -91,7 +91,7 @@ def : Pipe_Constraints<"Tile operations", [{
     the map's box. With `multicast`, this holds for the part that one CTA loads.
   - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a
     constant, so that they are known before the roles begin, and the box has at least one row.
-  - (C473) `pipe.load`: a map with a tail, and only that, comes with rows. The rows are those of a
+  - (C473) `pipe.load`: a map with a residue, and only that, comes with rows. The rows are those of a
     `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
   - (C424) `pipe.load` of a tile of layout halves_128x4: the map has boxes of one block of scales,
     128x4, and at most two CTAs load the tile, a half each.
@@ -171,8 +171,8 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C184) `pipe.store_fragment`: the vector has a multiple of 4 elements of the buffer's type,
     which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
   - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it, and
-    not those warps alone that are the last to join. The vector has a multiple of 8 elements of 16
-    bits, of a buffer with a multiple of 8 columns.
+    not those warps alone that are the last to add their sums. The vector has a multiple of 8
+    elements of 16 bits, of a buffer with a multiple of 8 columns.
   - (C190) `pipe.load_rows`: source and tile are linear, of one element type of whole bytes, with
     rows of equal size.
   - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
@@ -184,7 +184,7 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C604) `pipe.mma_prepacked`: `without_powers` goes with rows of 8704 bytes.
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
     multiple of 4 elements.
-  - (C318) `pipe.hold_weights` and `pipe.mma_held`: the role has two warpgroups. Weights are i8
+  - (C318) `pipe.load_resident` and `pipe.mma_resident`: the role has two warpgroups. Weights are i8
     and linear, one row of 8704 bytes, and held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
     accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with
     layout swizzle_128B.
@@ -281,7 +281,7 @@ def : Pipe_Constraints<"Roles and channels", [{
     drives `tensor` and `scale_copy` and nothing else may have two. The registers are 0 or a
     multiple of 8 from 24 to 256. A `pipe.role` is in the body of a `gpu.func`. A role whose
     threads access tensor memory has four warps, of which the first is a multiple of four, or
-    eight where they all do so by `pipe.promote_lanes`, `pipe.read` or `pipe.join_lanes`, or eight
+    eight where they all do so by `pipe.promote_lanes`, `pipe.read` or `pipe.reduce_tmem`, or eight
     or sixteen by `pipe.convert_lanes` or `pipe.unpack_lanes`.
   - (C497) a role `in_turn` drives `convert` and nothing else, and has several whole warpgroups.
     Each of them has a stage of its own, so that a side of a channel has 128 arrivals.
@@ -338,8 +338,8 @@ def : Pipe_Constraints<"Clusters and pairs", [{
   - (C446) the kernel has pairs, and `pipe.fallback_cluster` an even number of CTAs along m, so
     that the CTAs of a pair are in one cluster.
   - (C447) the kernel requests no work while it runs, because what a request takes over has a size
-    that nothing says, and joins no fragments or lanes, because the CTAs of a join are one
-    cluster.
+    that nothing says, and reduces no fragments or TMEM lanes, because the CTAs of a reduction are
+    one cluster.
   - (C448) the target has preferred clusters.
 }]>;
 
@@ -404,7 +404,7 @@ def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
     `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage. Barriers of
     stages whose scales a warp of its own copies are three, and one more for all stages. The
     target has that much shared memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
-  - (C262) `pipe.join_fragment` and `pipe.join_lanes` have a place, a multiple of 16. The data
+  - (C262) `pipe.reduce_fragment` and `pipe.reduce_tmem` have a place, a multiple of 16. The data
     that it receives and its barriers are one of the places of C140.
   - (C334) the staged `pipe.store_fragment` of a kernel have one place, a multiple of 1024, which
     is one of the places of C140. The stores have one role and one size, because each warpgroup of

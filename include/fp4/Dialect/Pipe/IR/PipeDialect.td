@@ -63,6 +63,8 @@ def Pipe_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
+    /// Refuses former names of operations with a note that has the present one.
+    std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
     /// The role plan of a sequential kernel, a RolePlanAttr on the gpu.func.
     static constexpr ::llvm::StringLiteral kRolePlanAttr = "pipe.role_plan";
     /// Most stages of the channels of a kernel in shared and in tensor memory, on a gpu.func that

@@ -177,18 +177,18 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
   let hasVerifier = 1;
 }
 
-def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
+def Pipe_LoadResidentOp : Pipe_EngineOp<"load_resident", "Tensor"> {
   let summary = "a prepacked tile as e4m3, in registers";
   let description = [{
     Every warpgroup of the role converts its 64 rows of a tile of `#fp4.weight_layout<wgmma>` for
     e4m3, and keeps them in its registers, as wgmma has operand A there, with the power of two of
-    each row. `pipe.mma_held` multiplies them.
+    each row. `pipe.mma_resident` multiplies them.
 
-    Constraints: (C318) as in `pipe.mma_held`.
+    Constraints: (C318) as in `pipe.mma_resident`.
 
     Example:
     ```mlir
-    %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+    %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$weights);
@@ -199,7 +199,7 @@ def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
   let hasVerifier = 1;
 }
 
-def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
+def Pipe_MmaResidentOp : Pipe_EngineOp<"mma_resident", "Tensor"> {
   let summary = "MMA of a register-resident tile of weights, and conversion of the next one";
   let description = [{
     `acc[m, n] = fma(sum over k of held[m, k] * b[n, k], power[m], acc[m, n])` as
@@ -213,16 +213,16 @@ def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
 
     Example:
     ```mlir
-    pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
+    pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
         !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
         !pipe.shared<1x8704xi8>
     ```
   }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$held, Pipe_SharedType:$b,
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$resident, Pipe_SharedType:$b,
                        Pipe_SharedType:$next);
   let assemblyFormat = [{
-    $accumulator `,` $held `,` $b `next` $next attr-dict `:` qualified(type($accumulator)) `,`
-    qualified(type($held)) `,` qualified(type($b)) `,` qualified(type($next))
+    $accumulator `,` $resident `,` $b `next` $next attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($resident)) `,` qualified(type($b)) `,` qualified(type($next))
   }];
   let hasVerifier = 1;
 }
@@ -460,7 +460,7 @@ def Pipe_FetchFragmentOp : Pipe_EngineOp<"fetch_fragment", "Threads"> {
   let summary = "elements that the same thread of another CTA left in a workspace";
   let description = [{
     The elements that `pipe.leave_fragment` stored at this row and column. A thread sees those of
-    another CTA only after a `pipe.join` that came after the store. PTX: ld.global.v4.f32.
+    another CTA only after a `pipe.count_partial` that came after the store. PTX: ld.global.v4.f32.
 
     Constraints: (C192) as in `pipe.leave_fragment`.
 

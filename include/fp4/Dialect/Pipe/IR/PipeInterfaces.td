@@ -87,7 +87,7 @@ def Pipe_TmemTileOpInterface : OpInterface<"TmemTileOpInterface"> {
   ];
 }
 
-def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
+def Pipe_ClusterReductionOpInterface : OpInterface<"ClusterReductionOpInterface"> {
   let cppNamespace = "::fp4::pipe";
   let description = [{
     An op in which CTAs of a cluster add what each has of a tile. In the pipelined form it has a
@@ -99,22 +99,22 @@ def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
     InterfaceMethod<"CTAs that add pieces: the first ones of the reduction.", "int64_t",
                     "getNumAdding">,
     InterfaceMethod<"Bytes of shared memory, barriers included, from a multiple of 16 on.", "int64_t",
-                    "getJoinBytes">,
+                    "getReductionBytes">,
     InterfaceMethod<"Place in shared memory; none before the pipelined form.",
-                    "::std::optional<int64_t>", "getJoinPlace", (ins), "", [{
+                    "::std::optional<int64_t>", "getReductionPlace", (ins), "", [{
       ::std::optional<uint64_t> place = $_op.getPlace();
       return place ? ::std::optional<int64_t>(int64_t(*place)) : ::std::nullopt;
     }]>,
-    InterfaceMethod<"Gives the op its place.", "void", "setJoinPlace", (ins "int64_t":$place), "", [{
+    InterfaceMethod<"Gives the op its place.", "void", "setReductionPlace", (ins "int64_t":$place), "", [{
       $_op.setPlace(place);
     }]>,
   ];
   let extraClassDeclaration = [{
     /// Alignment of the place in shared memory, and bytes of the barriers in it.
-    static constexpr int64_t kJoinAlignment = 16, kJoinBarrierBytes = 16;
+    static constexpr int64_t kReductionAlignment = 16, kReductionBarrierBytes = 16;
     /// Offset of the barriers within the place. One says that the pieces have arrived, and one that
     /// they have been added.
-    int64_t getBarriersOffset() { return getJoinBytes() - kJoinBarrierBytes; }
+    int64_t getBarriersOffset() { return getReductionBytes() - kReductionBarrierBytes; }
   }];
 }
 

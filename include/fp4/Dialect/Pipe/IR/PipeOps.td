@@ -5,7 +5,7 @@
 include "fp4/Dialect/Pipe/IR/PipeChannelOps.td"
 include "fp4/Dialect/Pipe/IR/PipeFragmentOps.td"
 include "fp4/Dialect/Pipe/IR/PipeHostOps.td"
-include "fp4/Dialect/Pipe/IR/PipeJoinOps.td"
+include "fp4/Dialect/Pipe/IR/PipeReductionOps.td"
 include "fp4/Dialect/Pipe/IR/PipeResultOps.td"
 include "fp4/Dialect/Pipe/IR/PipePromotionOps.td"
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"

@@ -150,10 +150,10 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     of B. PTX: .multicast::cluster. If the pair's tensor core uses the stage, the loads of both CTAs
     signal the barrier of the leader. PTX: .cta_group::2.
 
-    With `rows`, the map has a residue (the type says `tail`). Only the existing rows of the box are
+    With `rows`, the map has a residue (the type says `residue`). Only the existing rows of the box are
     loaded and counted. Other rows of the tile keep zeros, or rows of a tile before.
 
-    Constraints: (C473) a map with a tail comes with `rows` from `pipe.existing_rows` of as many
+    Constraints: (C473) a map with a residue comes with `rows` from `pipe.existing_rows` of as many
     rows as its box has, and one CTA loads the tile; (C109) the tile has the shape, element type and
     layout of the map, or its panels have, or with `multicast` each CTA's part; (C424) the map of a
     halves_128x4 tile has boxes of one scale tile, 128x4, and its halves are the parts of a pair;
@@ -169,7 +169,7 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
         : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
-        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>,
+        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     ```
   }];
@@ -486,7 +486,7 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
                        Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
                        OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
                        DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
-                       UnitAttr:$columnwise, UnitAttr:$held);
+                       UnitAttr:$columnwise, UnitAttr:$resident);
   let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$codes,
                       FixedVectorOfRankAndType<[1], [AnyFloat]>:$scales);
   let assemblyFormat = [{

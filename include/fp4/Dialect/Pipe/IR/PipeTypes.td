@@ -78,27 +78,27 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     `tiled_128x4` scales loads whole scale tiles from a buffer of scale tiles, and one with 64 rows
     from a buffer with a scale tile for each 64 rows.
 
-    A map with a `tail` is two tensor maps of one buffer, 256 bytes. The box of the second has as
+    A map with a `residue` is two tensor maps of one buffer, 256 bytes. The box of the second has as
     many rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a
     GPU loads boxes more slowly where they reach beyond the rows that exist.
 
-    Constraints: (C471) a map of scale tiles has no tail; (C101) the box has at most 256 rows, and
+    Constraints: (C471) a map of scale tiles has no residue; (C101) the box has at most 256 rows, and
     an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C103) holds
     for boxes of scales, and (C290) for boxes of layouts swizzle_128B_b4x16_p64 and
     swizzle_128B_b6x16_p32.
 
-    Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, tail>`.
+    Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, residue>`.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t", "rows and columns of the box, in elements">:$shape,
     "::mlir::Type":$elementType,
     "::fp4::pipe::Layout":$layout,
-    "bool":$tail);
+    "bool":$residue);
   let builders = [
     TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
         "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout,
-        CArg<"bool", "false">:$tail), [{
-      return $_get(elementType.getContext(), shape, elementType, layout, tail);
+        CArg<"bool", "false">:$residue), [{
+      return $_get(elementType.getContext(), shape, elementType, layout, residue);
     }]>
   ];
   let hasCustomAssemblyFormat = 1;
@@ -204,7 +204,7 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
     by several instructions. `lanes` has the sums that threads add up from the 128 TMEM lanes:
     thread r of a warpgroup has row r. A fragment never leaves its threads: it is no payload of a
     channel. A fragment of f8E4M3FN has weights that a warpgroup holds as operand A
-    (`pipe.hold_weights`).
+    (`pipe.load_resident`).
 
     Constraints: (C158) the element type is f32, or f8E4M3FN for `wgmma`, the rows are a multiple of
     those of the instruction, and the columns are such as it has, 8 to 256 in steps of 8, or any

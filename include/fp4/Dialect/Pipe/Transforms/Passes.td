@@ -14,7 +14,7 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     flow and a role plan (`pipe.role_plan`) that drives every engine an op names. An op without an
     engine has no side effect and may be executed by every role.
 
-    **What holds afterwards.** An op belongs to the role that drives its engine. Each role that has
+    **Postcondition.** An op belongs to the role that drives its engine. Each role that has
     ops has one `pipe.role` region, a copy of the loops around its ops. The CTA has the warps of the
     plan. Tiles defined by one role and used by another in the same block of code form a channel:
     the producer acquires before it first fills one and commits after its last access, the consumer
@@ -95,7 +95,7 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels in the specialized form.
 
-    **What holds afterwards.** Channels through tensor memory have up to `max-accumulators` stages
+    **Postcondition.** Channels through tensor memory have up to `max-accumulators` stages
     where the columns suffice beside the scale tiles, but no more than two where a loop fills a
     stage; channels through shared memory share what the target has of it, at most `max-stages`
     each, and one stage where they are filled outside of loops. Scale tiles get a set of columns for
@@ -172,7 +172,7 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     **Precondition.** Specialized or pipelined form; kernels in the sequential form are skipped.
     The kernel is unchanged.
 
-    **What holds afterwards.** (C130) A tile used in a role comes from an acquire or wait of that
+    **Postcondition.** (C130) A tile used in a role comes from an acquire or wait of that
     role, or was made by it. (C131) On every path acquire and commit, wait and release of a channel
     alternate, loops leave a channel as they found it, and no tile is used outside of its pair.
     (C132) Each channel has one producer role and the consumer roles that it lists, which complete
@@ -217,7 +217,7 @@ def VerifyCapacity : Pass<"pipe-verify-capacity", "::mlir::ModuleOp"> {
 
     **Precondition.** Pipelined form; other kernels are skipped. The kernel is unchanged.
 
-    **What holds afterwards.** (C140) Tiles, barriers and the tensor memory slot have disjoint
+    **Postcondition.** (C140) Tiles, barriers and the tensor memory slot have disjoint
     places below `pipe.shared_bytes`, which the target's shared memory holds. (C141) Tensor memory
     tiles have disjoint columns below `pipe.tmem_columns`, a power of two from 32 to the target's
     columns.

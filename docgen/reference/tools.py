@@ -1,0 +1,131 @@
+"""cli.md from the tools' own help, targets.md from the table of targets, and instructions.md."""
+import pathlib
+import re
+import subprocess
+import sys
+
+from . import markdown
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "validation"))
+import ptx_coverage
+
+TOOLS = {"fp4-opt": ["--help"], "fp4-runner": ["--help-all"], "fp4-run": ["--help-all"], "fp4-sim": ["--help-all"],
+         "fp4-reduce": ["--help"]}
+COLUMN = 30  # of the words beside an option in what CLI11 prints
+
+
+def helped(build, tool, options):
+    path = build / "bin" / tool
+    if not path.is_file():
+        return None
+    done = subprocess.run([path, *options], capture_output=True, text=True)
+    return "\n".join(line.rstrip() for line in (done.stdout or done.stderr).strip().splitlines())
+
+
+def folded(text):
+    """Help with lines of at most 100 columns: long words beside an option go on below them."""
+    import textwrap
+    out = []
+    for line in text.splitlines():
+        lead = len(line) - len(line.lstrip())
+        two = re.match(r"(\s*\S.*?\s{2,})\S", line)
+        below = len(two[1]) if two and len(two[1]) < 50 else max(lead, COLUMN if lead >= COLUMN else lead + 4)
+        out.append(textwrap.fill(line, 100, subsequent_indent=" " * below, drop_whitespace=True,
+                                 replace_whitespace=False, break_long_words=False, break_on_hyphens=False)
+                   if len(line) > 100 else line)
+    return "\n".join(out)
+
+
+def cli(root, build):
+    """The page of the command lines; None without a build that has the tools."""
+    body = []
+    for tool, options in TOOLS.items():
+        if (text := helped(build, tool, options)) is None:
+            return None
+        body.append(f"## {tool}\n\n```\n{folded(text)}\n```")
+    return markdown.page(
+        "Command lines", "`--help-all` of the tools",
+        "`fp4-runner` compiles a program, runs it and checks its result. `fp4-opt` runs passes and phases "
+        "([passes](passes.md), [phases](../concepts/phases.md)). `fp4-run` runs an emitted library without a "
+        "compiler. `fp4-sim` runs programs for CUDA without a GPU. `fp4-reduce` makes a small program of a "
+        "large one that shows a bug. [The guide](../guides/tools.md) shows how they are used, and "
+        "[Diagnostics](diagnostics.md) has their exit codes.", *body)
+
+
+#===--- Targets -----------------------------------------------------------===#
+
+
+def facts(root):
+    """[(fact, meaning)] of TargetModel.h, in its order."""
+    text = (root / "include/fp4/ISA/TargetModel.h").read_text()
+    struct = re.search(r"struct TargetModel \{\n(.*?)\n\};", text, re.S)[1]
+    found, above = [], []
+    for line in struct.splitlines():
+        if line.strip().startswith("///"):
+            above.append(line.strip().lstrip("/ "))
+            continue
+        if declared := re.match(r"\s*[\w:]+ \*?([\w, ]+);\s*(?:///< (.*))?$", re.sub(r"^\s*const ", "", line)):
+            for name in declared[1].split(", "):
+                found.append((name, declared[2] or " ".join(above)))
+        above = []
+    return found
+
+
+def rows(root):
+    """[{fact: value}] of Targets.cpp."""
+    text = (root / "lib/ISA/Targets.cpp").read_text()
+    table = re.search(r"constexpr TargetModel rows\[\] = \{\n(.*?)\n\};", text, re.S)[1]
+    return [dict((name, value.strip('"')) for name, value in re.findall(r"\.(\w+) = (.*?),(?:\s*//.*)?\n", row + "\n"))
+            for row in re.findall(r"^    \{\n(.*?)^    \}", table, re.S | re.M)]
+
+
+def shown(value):
+    if re.fullmatch(r"\d+", value):
+        return f"{int(value):,}"
+    words = {"true": "yes", "false": "", "nullptr": "", "&b200": "of B200", "&asOnB200": "assumed as on B200"}
+    if size := re.fullmatch(r"(\d+)(?:ull|u)? << 20", value):
+        return f"{int(size[1])} MiB"
+    return words.get(value, value)
+
+
+def targets(root):
+    known, models = facts(root), rows(root)
+    assert models and all({name for name, _ in known} == set(row) for row in models), "a row of Targets.cpp is not read"
+    head = ["fact", *(f"`{row['name']}`" for row in models), "meaning"]
+    lines = [(f"`{name}`", *(shown(row[name]) for row in models), meaning) for name, meaning in known if name != "name"]
+    return markdown.page(
+        "Targets", "lib/ISA/Targets.cpp",
+        "A target is a row of facts, and no code compares versions of architectures. An empty cell is no. "
+        "[Add a target](../guides/add-a-target.md) says how a row is made, and "
+        "[Semantics](semantics.md#kernels-by-target) which operations have kernels where.", markdown.table(head, lines))
+
+
+#===--- Instructions ------------------------------------------------------===#
+
+
+def names(forms):
+    """The instructions of some forms, each once."""
+    short = [re.split(r"[.:]", form.spelling)[0] if "." in form.spelling else form.spelling for form in forms]
+    return ", ".join(f"`{name}`" for name in dict.fromkeys(short))
+
+
+def refusal(form):
+    """The name of a special register, and of everything else the instruction."""
+    return f"`{form.text.split(', ')[-1] if form.section.startswith('10 ') else form.spelling}`"
+
+
+def instructions(root):
+    forms, rows = ptx_coverage.read(root / "test/Sim/ptx-isa.txt"), []
+    for section in dict.fromkeys(form.section for form in forms):
+        accepted = [form for form in forms if form.section == section and form.words is None]
+        refused = [form for form in forms if form.section == section and form.words is not None]
+        rows.append((section, len(accepted), names(accepted), ", ".join(map(refusal, refused))))
+    accepted = sum(form.words is None for form in forms)
+    return markdown.page(
+        "Instructions", "test/Sim/ptx-isa.txt",
+        "The simulator accepts these instructions of PTX ISA 9.0. The suite compares the list with the "
+        "simulator, and ptxas 13.0 assembles every accepted form. A refused instruction is an error with its "
+        "place before anything runs.", markdown.table(["section", "accepted forms", "accepted", "refused"], rows),
+        markdown.wrap(f"{accepted} forms are accepted. {len(forms) - accepted} forms stand for what is refused: "
+                      "textures and surfaces, `multimem`, `.im2col::w` copies, video instructions, and `shfl` and "
+                      "`vote` without `.sync`, which sm_70 dropped."))

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Writes the support matrix of README.md: which kernels each target has.
+
+  docgen/support_matrix.py --build build           writes the table
+  docgen/support_matrix.py --build build --check   exits with 1 where the table is not current
+
+Each cell is the answer of the compiler for one small program: a tick where it becomes PTX, a dash
+where the compiler says that the target has no such kernel. Any other error ends the program. The
+sweeps run the same operations in the simulator and compare every bit.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "validation"))
+import sweep
+import sweep_fp8
+import sweep_groups
+import sweep_quantize
+import sweep_results
+import sweep_weights
+import sweep_wide
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- support matrix -->\n", "<!-- end of the support matrix -->\n"
+TARGETS = {"Hopper": "sm_90a", "B200": "sm_100a", "B300": "sm_103a", "RTX 50": "sm_120a"}
+NO_KERNEL = 3  # exit code of a program that does not compile
+GROUPS = (130, 0, 126)
+
+
+def weights(element, fmt, kind):
+    arithmetic = "plain" if kind == "plain" else "prepacked"
+    plans = "lanes" if kind == "plain" else "wgmma"
+    return sweep_weights.program(element, fmt, "bf16", arithmetic, "none", 1, "chosen", 256, 512, "?", plans)
+
+
+def experts(fmt, lhs, form="offsets", after="none", n=128):
+    return sweep_groups.program(form, GROUPS, n, 512, fmt, "bf16", "none", "chosen", lhs, after)
+
+
+def quantizer(recipe, outputs="rowwise", transform="none", rounding="nearest_even", groups="one"):
+    return sweep_quantize.Case(("sm_100a", recipe, "bf16", outputs, "row", transform, rounding, "linear", groups,
+                                128, 256)).program()
+
+
+def fused(dual, result):
+    return sweep_results.program(("nvfp4", dual, result, "rowwise", "tiled", "", "gone", "bf16", "128", 128, 512,
+                                  "chosen"))
+
+
+#: What a user asks for, and the programs that show it: each must become a kernel.
+ROWS = {
+    "NVFP4 and MXFP4 activations and weights (W4A4)":
+        [sweep.program(fmt, "bf16", "fp4", "chosen", 128, 128, 512) for fmt in ("nvfp4", "mxfp4")],
+    "bf16 activations, NVFP4 or MXFP4 weights (W4A16)":
+        [weights("bf16", fmt, "plain") for fmt in ("nvfp4", "mxfp4")],
+    "e4m3 activations, MXFP4 weights (W4A8)": [weights("f8E4M3FN", "mxfp4", "plain")],
+    "e4m3 activations, prepacked MXFP4 weights (W4A8)": [weights("f8E4M3FN", "mxfp4", "prepacked")],
+    "MXFP8 activations, MXFP8 or MXFP4 weights":
+        [sweep_wide.program("mxfp8_e4m3", rhs, "bf16", "codes", "none", "chosen", 128, 128, 512)
+         for rhs in ("mxfp8_e4m3", "mxfp4")],
+    "MXFP6 beside MXFP8, MXFP6, MXFP4":
+        [sweep_wide.program("mxfp6_e2m3", rhs, "bf16", "codes", "none", "chosen", 128, 128, 512)
+         for rhs in ("mxfp8_e4m3", "mxfp6_e2m3", "mxfp4")],
+    "FP8 with f32 scales (DeepSeek-V3)":
+        [sweep_fp8.program("bf16", "plain", "none", "chosen", "one", 128, 128, 512)],
+    "W4A4 experts (grouped GEMM)": [experts(fmt, "codes") for fmt in ("nvfp4", "mxfp4")],
+    "W4A16 experts": [experts(fmt, "bf16 prepacked") for fmt in ("nvfp4", "mxfp4")],
+    "SwiGLU of two GEMMs, with quantized results": [fused("dual", "nvfp4")],
+    "Quantizers: NVFP4, MXFP4, MXFP8, both orientations":
+        [quantizer("transformer_engine", "both"), quantizer("ocp_rceil", "both"), quantizer("mxfp8_e4m3_floor", "both")],
+    "Random Hadamard transform and stochastic rounding":
+        [quantizer("transformer_engine", "both", "0,16", "element")],
+}
+
+
+def cell(build, target, texts):
+    for text in texts:
+        run = subprocess.run([build / "bin/fp4-runner", "-", "--target", target, "--emit=ptx"],
+                             input=text, capture_output=True, text=True)
+        if run.returncode not in (0, NO_KERNEL):
+            sys.exit(f"{run.stderr}\nwith {target} of\n{text}")
+        if run.returncode:
+            return "-"
+    return "✓"
+
+
+def table(build):
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+    rows = {name: [pool.submit(cell, build, target, texts) for target in TARGETS.values()]
+            for name, texts in ROWS.items()}
+    lines = ["| | " + " | ".join(f"{name}, {target}" for name, target in TARGETS.items()) + " |",
+             "|---|" + ":-:|" * len(TARGETS)]
+    for name, cells in rows.items():
+        lines.append(f"| {name} | " + " | ".join(future.result() for future in cells) + " |")
+    return "".join(line + "\n" for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    page = options.page.read_text()
+    if BEGIN not in page or END not in page:
+        sys.exit(f"error: {options.page} has no '{BEGIN.strip()}' and '{END.strip()}'")
+    before, rest = page.split(BEGIN, 1)
+    current = before + BEGIN + table(options.build.resolve()) + END + rest.split(END, 1)[1]
+    if options.check and current != page:
+        sys.exit(f"error: the support matrix of {options.page} is stale: run docgen/support_matrix.py")
+    if not options.check:
+        options.page.write_text(current)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+//===- PipeReductionOps.td - Reductions of tiles among CTAs --------------------===//
+//
+// CTAs that compute parts of one output tile leave them in a workspace in global memory and arrive.
+// The last one to arrive reads all parts in a fixed order, so that results do not depend on which
+// one it is. CTAs of a cluster send them to each other's shared memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEJOINOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEJOINOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
+  let summary = "true for the last of several CTAs to arrive";
+  let description = [{
+    Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
+    `parts`, which makes it 0 again. The stores of the warps that arrived before are visible then.
+    Every warp of the role counts in a number of its own, which the same warp of all CTAs shares.
+    The result says nothing of the other warps of its CTA. Nobody waits. The number of parts is a
+    constant, or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
+
+    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts`
+    is at least 2; (C419) there is either a constant or a value.
+
+    Example:
+    ```mlir
+    %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
+    %also = pipe.count_partial %counters[%tile] of %n : !pipe.global<24x4xi32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$counters, I32:$index, Optional<I32>:$dynamic_parts,
+                       OptionalAttr<I64Attr>:$parts);
+  let results = (outs I1:$last);
+  let builders = [OpBuilder<(ins "::mlir::Value":$counters, "::mlir::Value":$index,
+                                 "int64_t":$parts), [{
+    build($_builder, $_state, counters, index, /*dynamic_parts=*/{},
+          $_builder.getI64IntegerAttr(parts));
+  }]>];
+  let assemblyFormat = [{
+    $counters `[` $index `]` `of` ($dynamic_parts^):($parts)? attr-dict
+    `:` qualified(type($counters))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
+  let summary = "row segment of a thread, of a buffer that the kernel writes";
+  let description = [{
+    The thread of TMEM lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
+    elements exist. The values of a `pipe.store` of this kernel are visible only after a `pipe.count_partial`
+    that came after the store. PTX: ld.global.
+
+    Constraints: (C172) the buffer has two dimensions of the vector's element type, and its columns
+    are a multiple of the vector's elements.
+
+    Example:
+    ```mlir
+    %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$source, I32:$row, I32:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $source `[` $row `,` $column `]` attr-dict
+    `:` qualified(type($source)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_ReduceFragmentOp : Pipe_EngineOp<
+    "reduce_fragment", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface>]> {
+  let summary = "sums of the fragments of the CTAs along m of a cluster";
+  let description = [{
+    Adds the fragments that the same threads of the S CTAs along m have, element by element in fp32,
+    from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
+    are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
+    by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
+    its own pieces, and what it had in the others.
+
+    Every CTA sends the pieces that other CTAs add to their shared memory, and waits until the
+    pieces for its own part have arrived. The piece that a CTA adds of its own stays in registers.
+    Before the next reduction the CTAs wait until the sums of this one are added. In the pipelined
+    form the op has a place in shared memory, which is `getReductionBytes` long: room for the pieces of
+    the other CTAs, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
+
+    Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns`
+    are a multiple of 8 that divides their columns; (C261) the cluster has at least two CTAs along
+    m.
+
+    Example:
+    ```mlir
+    pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+    ```
+  }];
+  let arguments = (ins Variadic<Pipe_FragmentType>:$accumulators, I64Attr:$columns,
+                       OptionalAttr<I64Attr>:$place);
+  let assemblyFormat = [{
+    $accumulators `by` $columns (`at` $place^)? attr-dict `:` qualified(type($accumulators))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
+    int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(getColumns()); }
+    /// Most pieces that a CTA adds.
+    int64_t getPiecesOfBlock();
+  }];
+}
+
+def Pipe_ReduceTmemOp : Pipe_EngineOp<
+    "reduce_tmem", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface>]> {
+  let summary = "sums of the accumulators in tensor memory of the CTAs of a cluster";
+  let description = [{
+    Adds the accumulators that the S CTAs along m have in tensor memory, element by element in fp32,
+    from the first CTA to the last. The two CTAs of a pair have one accumulator, so S is half of the
+    CTAs along m, and a CTA exchanges with the CTAs that have its place in their pairs. Columns are
+    shared out: the CTA at place p adds `p * W` and the next ones, where the vector has W elements,
+    and the thread of TMEM lane r gets those of row r. Elements behind the last column are
+    unspecified. If the role has several warpgroups, each has its part of the columns and shares
+    these out.
+
+    Every CTA sends the columns that other CTAs add to their shared memory, and waits until the
+    columns for its own part have arrived. The columns that a CTA adds of its own stay in tensor
+    memory until then. Before the next reduction the CTAs wait until the sums of this one are added.
+    In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
+    st.async.shared::cluster, mbarrier.arrive.
+
+    Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two
+    CTAs along m, or two pairs, reduce; (C522) the vector has a multiple of 4 elements, at most 128,
+    and S vectors have all columns of a warpgroup.
+
+    Example:
+    ```mlir
+    %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, OptionalAttr<I64Attr>:$place);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$sums);
+  let assemblyFormat = [{
+    $accumulator (`at` $place^)? attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($sums))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// CTAs that reduce: those along m of a cluster, or of each place in a pair.
+    int64_t getNumReduced();
+    /// Columns that a warpgroup has; all, outside of a role.
+    int64_t getColumnsOfGroup();
+    int64_t getWidth() { return ::mlir::cast<::mlir::VectorType>(getSums().getType()).getNumElements(); }
+  }];
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEJOINOPS_TD

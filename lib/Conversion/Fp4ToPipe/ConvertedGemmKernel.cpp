@@ -1,0 +1,110 @@
+//===- ConvertedGemmKernel.cpp - GEMMs on tensor cores without fp4 -----===//
+//
+// The textbook algorithm of MatmulKernel.cpp, for a tensor core that multiplies 16-bit floats and
+// leaves its sums in registers: the k tile of B is converted in shared memory, that of A on its way
+// to the tensor core. The power of two of a conversion is undone before alpha. Groups have their
+// tiles in a table (GroupTable.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentEpilogue.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Beside many sums and the values that an epilogue region reads, a thread has registers for what
+/// it computes of few.
+static constexpr int64_t kManySums = 128, kBodyWidth = 4;
+
+/// Rows of A that an MMA of both warpgroups takes at a time.
+static constexpr int64_t kRows = 128;
+
+namespace {
+class ConvertedGemmBuilder : FragmentEpilogue {
+public:
+  ConvertedGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                       Location loc)
+      : FragmentEpilogue(func, shape, plan, loc) {
+    if (sumsOfThread() >= kManySums && !shape.inputs.empty())
+      bodyWidth = kBodyWidth;
+  }
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
+
+private:
+  using Tile = PlacedTile;
+  int64_t sumsOfThread() const {
+    return shape.tileM * shape.tileN * (shape.dual ? 2 : 1) / threads;
+  }
+  void buildTile(Value m, Value n);
+  void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
+  Value lastRowBlock();
+};
+} // namespace
+
+void ConvertedGemmBuilder::buildTile(Value m, Value n) {
+  Tile tile = placeTile(m, n);
+  SmallVector<Value> accs, second;
+  for (int64_t first = 0; first < shape.tileM; first += kRows) {
+    accs.push_back(newFragment());
+    second.push_back(shape.dual ? newFragment() : Value());
+  }
+  loop(constant(0), countTilesK(), constant(1),
+       [&](Value k) { buildKTile(accs, second, tile, k); });
+  for (auto [i, acc] : llvm::enumerate(accs)) {
+    Value first = i ? add(tile.row, constant(int64_t(i) * kRows)) : tile.row;
+    storeSums(acc, first, tile.column, {restoringExponent()}, tile.group, {}, second[i]);
+  }
+  finishTile();
+}
+
+/// The scale tile of A that has the last row.
+Value ConvertedGemmBuilder::lastRowBlock() {
+  if (!rows)
+    return constant((shape.scaleRowsA() - 1) / kScaleBlockRows);
+  return rowBlockOf(arith::SubIOp::create(b, loc, rows, constant(1)));
+}
+
+/// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
+/// The second B of a dual GEMM is converted while the first one is multiplied.
+void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
+                                      const Tile &tile, Value k) {
+  Value element = mul(k, shape.tileK);
+  auto [kBlock, blocks] = scaleBlocksOf(k);
+  SmallVector<Value> firstRows = {tile.row}, aTiles, aScales, bTiles, bScales;
+  for (size_t i = 1; i < accs.size(); ++i)
+    firstRows.push_back(add(tile.row, constant(int64_t(i) * kRows)));
+  for (auto [i, first] : llvm::enumerate(firstRows)) {
+    aTiles.push_back(load(a, first, element));
+    Value rowBlock = rowBlockOf(tile.scaleRowA);
+    if (i) {
+      Value next = table ? add(tile.scaleRowA, constant(int64_t(i) * kRows)) : first;
+      rowBlock = arith::MinUIOp::create(b, loc, rowBlockOf(next), lastRowBlock());
+    }
+    aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
+  }
+  auto loadB = [&](Value map, Value scales) {
+    bTiles.push_back(load(map, tile.rowB, element));
+    bScales.push_back(loadScales(scales, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN));
+  };
+  loadB(bb, scalesB);
+  if (shape.dual)
+    loadB(b2, scalesB2);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
+  for (auto [number, bTile] : llvm::enumerate(bTiles)) {
+    Value half = convert(bTile, bScales[number], blocks);
+    for (auto [acc, aTile, ofA] : llvm::zip(number ? second : accs, aTiles, aScales))
+      MmaConvertedOp::create(b, loc, acc, aTile, ofA, half, more, blocks);
+  }
+}
+
+gpu::GPUFuncOp fp4::buildConvertedGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                             const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  ConvertedGemmBuilder(func, shape, plan, loc).build();
+  return func;
+}

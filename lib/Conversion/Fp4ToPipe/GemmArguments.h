@@ -1,0 +1,24 @@
+//===- GemmArguments.h - Arguments of a GEMM's kernel ------------------===//
+#pragma once
+
+#include "MatmulKernel.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4 {
+
+/// M, N and K, each an index, or null where it is static; M is there always.
+struct GivenSizes {
+  mlir::Value rows, columns, depth;
+};
+
+/// The arguments of a kernel of `shape` (MatmulShape::argumentTypes) up to the tables of groups.
+/// `adaptor` has the buffers of the operands, and `powers` the scales of pre-dequantized weights,
+/// or null.
+llvm::SmallVector<mlir::Value> gemmArguments(mlir::OpBuilder &b, mlir::Location loc,
+                                             const MatmulShape &shape,
+                                             BlockScaledMatmulOp::Adaptor adaptor,
+                                             mlir::Value powers, const GivenSizes &sizes,
+                                             mlir::ValueRange results);
+
+} // namespace fp4

@@ -1,0 +1,385 @@
+//===- GemmBuilder.cpp - Common part of GEMM kernels -------------------===//
+
+#include "GemmBuilder.h"
+
+#include "ElementwiseEmitter.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// The arguments of the results that are derived from the elements.
+static void takeDerived(const MatmulShape &shape, ResultArguments &derived,
+                        llvm::function_ref<Value()> next) {
+  if (shape.quantizer && shape.quantizer->hasAmax)
+    derived.quantizeAmax = next();
+  if (shape.quantizer && shape.quantizer->rows) {
+    derived.codes = next();
+    derived.scales = next();
+  }
+  if (shape.quantizer && shape.quantizer->columns) {
+    derived.columnCodes = next();
+    derived.columnScales = next();
+  }
+  if (shape.withAmax)
+    derived.amax = next();
+}
+
+GemmBuilder::GemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                         Location loc)
+    : TileBuilder(func, plan, loc), shape(shape) {
+  unsigned number = 0;
+  auto next = [&] { return func.getArgument(number++); };
+  a = next();
+  bb = next();
+  if (shape.hasScalesA())
+    scalesA = next();
+  if (!shape.prepackedB && !shape.floatB)
+    scalesB = next();
+  if (shape.alpha != MatmulShape::Alpha::None)
+    alpha = next();
+  if (shape.dual) {
+    b2 = next();
+    if (shape.secondScales())
+      scalesB2 = next();
+    if (alpha)
+      alpha2 = next();
+  }
+  for (size_t i = 0; i < shape.inputs.size(); ++i)
+    inputs.push_back(next());
+  if (shape.storesElements)
+    derived.elements = result = next();
+  Value pitch = shape.pitchedResult() ? next() : Value();
+  resultBuffer = shape.storesEnds() ? next() : result;
+  takeDerived(shape, derived, next);
+  takeSizes(pitch, next);
+  if (shape.hasTable())
+    table = next();
+  if (shape.searchedOffsets)
+    report = next();
+  if (shape.hasWorkspace()) {
+    workspace = next();
+    counters = next();
+  }
+}
+
+/// `global`, whose sizes are those of `type` and numbers; a null pitch is that of dense rows.
+Value GemmBuilder::sized(Value global, Type type, Value sizeOfRows, Value sizeOfColumns,
+                         Value pitch) {
+  auto matrix = cast<GlobalType>(type);
+  if (!pitch) {
+    bool isTiled = matrix.isScales(), isPacked = isa<Float4E2M1FNType>(matrix.getElementType());
+    int64_t bytes = isTiled    ? kScaleBlockBytes
+                    : isPacked ? kRowUnitBytes
+                               : matrix.getElementType().getIntOrFloatBitWidth() / 8;
+    Value count = sizeOfColumns ? sizeOfColumns : constant(matrix.getShape()[1]);
+    if (isTiled || isPacked)
+      count = quotientUp(count, isTiled ? kScaleBlockColumns : 2 * kRowUnitBytes);
+    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), count);
+    pitch = arith::MulIOp::create(b, loc, wide, arith::ConstantIntOp::create(b, loc, bytes, 64));
+  }
+  return MatrixOp::create(b, loc, type, global, sizeOfRows,
+                          matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
+}
+
+/// Buffers whose sizes are numbers.
+void GemmBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
+  if (shape.dynamicRows())
+    rows = next();
+  if (shape.dynamicWidth())
+    columns = next();
+  if (shape.dynamicDepth())
+    depth = next();
+  if (pitch)
+    derived.elements = result = resultBuffer =
+        sized(result, shape.resultBuffer(), /*rows=*/{}, columns, pitch);
+  auto take = [&](Value &global, Type type, Value sizeOfRows, Value sizeOfColumns) {
+    auto argument = dyn_cast<GlobalType>(MatmulShape::argumentOf(type, bool(sizeOfRows)));
+    if (global && argument && argument.hasDynamicColumns())
+      global = sized(global, type, sizeOfRows, sizeOfColumns, /*pitch=*/{});
+  };
+  if (!columns && !depth)
+    return;
+  Value blocks = depth ? quotientUp(depth, shape.block) : Value();
+  take(scalesA, shape.scalesA(), /*sizeOfRows=*/{}, blocks);
+  Value ofB = columns && shape.hasF32Scales() ? quotientUp(columns, shape.block) : columns;
+  take(scalesB, shape.scalesB(), ofB, blocks);
+  take(scalesB2, shape.scalesB(), ofB, blocks);
+  if (alpha)
+    take(alpha, shape.alphas(), /*sizeOfRows=*/{}, columns);
+  if (alpha2)
+    take(alpha2, shape.alphas(), /*sizeOfRows=*/{}, columns);
+  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+    take(input, given.type, /*sizeOfRows=*/{}, columns);
+  derived.columns = columns;
+  if (columns && shape.quantizer)
+    takeQuantized(take);
+}
+
+/// Codes and scales of rows, and those of columns, which are rows of their buffers.
+void GemmBuilder::takeQuantized(TakeSized take) {
+  SmallVector<GlobalType> types = shape.derivedTypes();
+  auto next = types.begin() + shape.quantizer->hasAmax;
+  if (shape.quantizer->rows) {
+    take(derived.codes, *next++, /*sizeOfRows=*/{}, columns);
+    take(derived.scales, *next++, /*sizeOfRows=*/{}, quotientUp(columns, shape.quantizer->block()));
+  }
+  if (shape.quantizer->columns) {
+    take(derived.columnCodes, *next++, columns, {});
+    take(derived.columnScales, *next++, columns, {});
+  }
+}
+
+Value GemmBuilder::quotientUp(Value size, int64_t unit) {
+  return arith::DivUIOp::create(b, loc, add(size, constant(unit - 1)), constant(unit));
+}
+
+Value GemmBuilder::countWorksN() {
+  return columns ? quotientUp(columns, shape.workN()) : constant(shape.worksN());
+}
+
+Value GemmBuilder::existingOfK(Value done, int64_t count, int64_t unit) {
+  if (shape.depthUnit % (count * unit) == 0) // all tiles are whole
+    return {};
+  if (depth)
+    return min(arith::SubIOp::create(b, loc, quotientUp(depth, unit), done), count);
+  return existing(done, count, llvm::divideCeil(shape.k, unit));
+}
+
+Value GemmBuilder::countTilesK() {
+  return depth ? quotientUp(depth, shape.tileK) : constant(shape.tilesK());
+}
+
+Value GemmBuilder::existingRows(Value map, Value row) {
+  auto type = cast<TensorMapType>(map.getType());
+  if (!type.getResidue())
+    return {};
+  Value &found = existingOfBoxes[{row, type.getRows()}];
+  if (found)
+    return found;
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfterValue(row);
+  Value all = rows ? rows : constant(shape.resultRows());
+  bool isOnlyBox = !rows && shape.resultRows() <= type.getRows() &&
+                   type.getRows() == (shape.swap ? shape.tileN : shape.tileM);
+  return found = ExistingRowsOp::create(b, loc, b.getI32Type(), all, isOnlyBox ? constant(0) : row,
+                                        type.getRows());
+}
+
+Value GemmBuilder::entry(Value from, Value index, int64_t column) {
+  auto type = cast<GlobalType>(from.getType());
+  int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
+  auto row = VectorType::get({columns}, type.getElementType());
+  return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
+}
+
+/// Number `number` of `words` of the offsets, of 64 bits each, at most the rows that there are.
+Value GemmBuilder::rowAt(Value words, int64_t number) {
+  Value low = vector::ExtractOp::create(b, loc, words, 2 * number);
+  Value high = vector::ExtractOp::create(b, loc, words, 2 * number + 1);
+  Value zero = constant(0), most = constant(shape.m);
+  auto compare = [&](arith::CmpIPredicate holds) -> Value {
+    return arith::CmpIOp::create(b, loc, holds, high, zero);
+  };
+  auto choose = [&](arith::CmpIPredicate holds, Value then, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, loc, compare(holds), then, otherwise);
+  };
+  Value row = choose(arith::CmpIPredicate::eq, arith::MinUIOp::create(b, loc, low, most), most);
+  return choose(arith::CmpIPredicate::slt, zero, row);
+}
+
+/// The rows of `group`, which begin at row `before` or later: no two groups have one in common.
+GemmBuilder::Rows GemmBuilder::rowsOfGroup(Value group, Value before) {
+  auto type = VectorType::get({2 * shape.searchedOffsets}, b.getI32Type());
+  bool areRanges = shape.searchedOffsets == 2;
+  Value words = LoadEntryOp::create(b, loc, type, table, group);
+  Value next =
+      areRanges ? words : LoadEntryOp::create(b, loc, type, table, add(group, constant(1)));
+  Value begin = arith::MaxUIOp::create(b, loc, before, rowAt(words, 0));
+  Value end = rowAt(next, areRanges ? 1 : 0);
+  return {begin, arith::MaxUIOp::create(b, loc, begin, end)};
+}
+
+/// The row of the table behind all places, which has the number of tiles.
+Value GemmBuilder::lastPlace() {
+  if (!rows)
+    return constant(shape.tablePlaces);
+  Value whole = arith::DivUIOp::create(b, loc, rows, constant(shape.workRows()));
+  return add(whole, constant(shape.morePlaces()));
+}
+
+/// Searched, all groups are read here, once for all tiles.
+Value GemmBuilder::countTilesOfGroups() {
+  if (shape.knowsGroups) // a CTA divides by it to find its tiles
+    return constant(shape.tablePlaces);
+  if (!shape.searchedOffsets)
+    return entry(table, lastPlace(), 0);
+  Value end = constant(0), tiles = constant(0);
+  for (int64_t group = 0; group < shape.groups; ++group) {
+    Rows rows = rowsOfGroup(constant(group), end);
+    groups.push_back({rows, tiles});
+    end = rows.end;
+    Value count = arith::SubIOp::create(b, loc, rows.end, rows.begin);
+    tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(shape.workM() - 1)),
+                                              constant(shape.workM())));
+  }
+  return tiles;
+}
+
+/// Searched, it is of the last group whose first tile comes no later.
+GemmBuilder::TileOfGroup GemmBuilder::tileOfGroup(Value m) {
+  if (!shape.searchedOffsets)
+    return {entry(table, m, 0), entry(table, m, 1), entry(table, m, 2)};
+  TileOfGroup tile;
+  for (auto [group, known] : llvm::enumerate(groups)) {
+    Value number = arith::SubIOp::create(b, loc, m, known.tilesBefore);
+    TileOfGroup here = {add(known.rows.begin, mul(number, shape.workM())), known.rows.end,
+                        constant(int64_t(group))};
+    if (group == 0) {
+      tile = here;
+      continue;
+    }
+    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, m, known.tilesBefore);
+    auto choose = [&](Value then, Value otherwise) -> Value {
+      return arith::SelectOp::create(b, loc, isHere, then, otherwise);
+    };
+    tile = {choose(here.row, tile.row), choose(here.rowLimit, tile.rowLimit),
+            choose(here.group, tile.group)};
+  }
+  return tile;
+}
+
+Value GemmBuilder::alphaOfGroup(Value alphas, Value group) {
+  return alphas && shape.alpha == MatmulShape::Alpha::Groups ? entry(alphas, group, 0) : Value();
+}
+
+void GemmBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, shape.m, report); }
+
+void GemmBuilder::clearSearched() {
+  Value first = constant(0);
+  auto groups = scf::ForOp::create(b, loc, first, constant(shape.groups), constant(1), first);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    Value before = groups.getRegionIterArgs().front();
+    Rows rows = rowsOfGroup(groups.getInductionVar(), before);
+    ClearRowsOp::create(b, loc, resultBuffer, before, rows.begin);
+    scf::YieldOp::create(b, loc, rows.end);
+  }
+  ClearRowsOp::create(b, loc, resultBuffer, groups.getResult(0), constant(shape.m));
+}
+
+void GemmBuilder::clearRows() {
+  if (shape.searchedOffsets)
+    return clearSearched();
+  loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
+    Value place = add(gap, constant(shape.gapPlaces()));
+    ClearRowsOp::create(b, loc, resultBuffer, entry(table, place, 0), entry(table, place, 1));
+  });
+}
+
+GemmBuilder::ScaleBlocks GemmBuilder::scaleBlocksOf(Value k) {
+  int64_t ofTile = shape.tileK / shape.block / kScaleBlockColumns;
+  Value first = mul(k, ofTile);
+  return {first, existingOfK(first, ofTile, shape.block * kScaleBlockColumns)};
+}
+
+Value GemmBuilder::rowBlockOf(Value row) {
+  return arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
+}
+
+GemmBuilder::Range GemmBuilder::rangeOf(Value part) {
+  constexpr auto kSlice = int64_t(numerics::splitSlice);
+  int64_t slices = llvm::divideCeil(shape.k, kSlice), tiles = kSlice / shape.tileK;
+  auto bound = [&](Value number) -> Value {
+    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(shape.splits));
+    return tiles == 1 ? slice : min(mul(slice, tiles), shape.tilesK());
+  };
+  return {bound(part), bound(add(part, constant(1)))};
+}
+
+Value GemmBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
+  auto type = VectorType::get({count}, b.getF32Type());
+  return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value(),
+                 /*ofGroup=*/false);
+}
+
+Value GemmBuilder::timesPower(Value sums, int exponent) {
+  if (!exponent)
+    return sums;
+  auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
+  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
+  return arith::MulFOp::create(b, loc, sums, arith::ConstantOp::create(b, loc, powers));
+}
+
+/// A step on sums; `factor` is their alpha.
+Value GemmBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value factor) {
+  switch (step) {
+  case numerics::EpilogueOp::Scale:
+    return arith::MulFOp::create(b, loc, sums, factor);
+  case numerics::EpilogueOp::Relu:
+    return arith::MaximumFOp::create(
+        b, loc, sums, arith::ConstantOp::create(b, loc, b.getZeroAttr(sums.getType())));
+  case numerics::EpilogueOp::Round: {
+    ImplicitLocOpBuilder at(loc, b);
+    return narrowTo(at, sums, shape.resultType);
+  }
+  }
+  llvm_unreachable("every step has its operation");
+}
+
+/// Loads the numbers that the epilogue region reads of an input for `count` sums, in fp32.
+Value GemmBuilder::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
+  ImplicitLocOpBuilder at(loc, b);
+  auto global = cast<GlobalType>(input.getType());
+  auto type = VectorType::get({count}, global.getElementType());
+  if (global.getRank() == 0) {
+    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
+    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
+  }
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
+  return widenToF32(at, numbers(type, input, limit, isOfGroups));
+}
+
+Value GemmBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
+  int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
+  SmallVector<Value> arguments(sums);
+  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+    arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
+  bool hasParts = count > bodyWidth && llvm::isPowerOf2_64(count);
+  int64_t width = hasParts ? bodyWidth : count;
+  SmallVector<Value> elements;
+  for (int64_t first = 0; first < count; first += width)
+    elements.push_back(emitBodyOf(arguments, first, width));
+  return concatenate(b, loc, elements);
+}
+
+/// The elements of `width` sums from `first` on.
+Value GemmBuilder::emitBodyOf(ArrayRef<Value> arguments, int64_t first, int64_t width) {
+  ImplicitLocOpBuilder at(loc, b);
+  auto parts = llvm::map_to_vector(arguments, [&](Value argument) -> Value {
+    if (cast<VectorType>(argument.getType()).getNumElements() == width)
+      return argument;
+    return vector::ExtractStridedSliceOp::create(b, loc, argument, first, width, int64_t(1));
+  });
+  Value element = emitElementwise(at, shape.body->front(), parts).front();
+  return narrowTo(at, element, shape.resultType);
+}
+
+Value GemmBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {
+  SmallVector<Value> elements;
+  for (auto [values, factor] : products) {
+    Value element = values;
+    for (numerics::EpilogueOp step :
+         numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
+      if (!shape.body || step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
+        element = emitStep(step, element, factor);
+    elements.push_back(element);
+  }
+  return shape.body ? emitBody(elements, numbers) : elements.front();
+}

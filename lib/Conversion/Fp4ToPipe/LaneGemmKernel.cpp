@@ -1,0 +1,111 @@
+//===- LaneGemmKernel.cpp - FP8 with f32 scales in tensor memory -------===//
+//
+// The textbook algorithm of MatmulKernel.cpp, for k tiles that are one scale block: the tensor core
+// sums its products in tensor memory, each k tile in an accumulator of its own, and threads add the
+// sums times their scales to what they have in registers. There is thus an epilogue for each k
+// tile, which drains an accumulator while the tensor core fills the next ones, and one for the
+// tile, which stores the sums.
+//
+// Tiles in shared memory have the scales of four blocks if every split-K part has whole fours of
+// blocks; else threads take the scales from global memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulBuilder.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+class LaneGemmBuilder : public MatmulBuilder {
+public:
+  LaneGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                  Location loc)
+      : MatmulBuilder(func, shape, plan, loc), columns(shape.tileN / shape.laneGroups) {}
+
+private:
+  void buildTile(Value m, Value n) override;
+  void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) override;
+  void buildSums(Value acc, const Tile &tile);
+  void buildStagedBlocks(Value acc, const Tile &tile, Value first);
+  void buildBlock(Value acc, const Tile &tile, Value k, Value scale);
+  Value loadScales(Value map, Value row, Value block);
+
+  int64_t columns; ///< columns of a warpgroup
+};
+} // namespace
+
+void LaneGemmBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  auto type =
+      FragmentType::get(b.getContext(), {kMmaM, columns}, b.getF32Type(), FragmentKind::Lanes);
+  Value acc = FragmentOp::create(b, loc, type);
+  buildSums(acc, tile);
+  if (shape.laneGroups > 1)
+    tile.column = add(tile.column, LaneColumnOp::create(b, loc, b.getI32Type(), acc));
+  buildEpilogue(acc, tile);
+}
+
+void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
+  if (shape.stagesScales()) {
+    loop(tile.k.begin, tile.k.end, constant(MatmulShape::kStagedBlocks),
+         [&](Value first) { buildStagedBlocks(acc, tile, first); });
+    return;
+  }
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
+    Value scale = LaneScaleOp::create(b, loc, b.getF32Type(), scalesA, tile.row, scalesB,
+                                      tile.scaleRowB, b.getI64IntegerAttr(columns), k, rows);
+    buildBlock(acc, tile, k, scale);
+  });
+}
+
+Value LaneGemmBuilder::loadScales(Value map, Value row, Value block) {
+  auto box = cast<TensorMapType>(map.getType());
+  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  return LoadOp::create(b, loc, type, map, row, block, Value(), Value(), Value(), DirectionAttr(),
+                        existingRows(map, row))
+      .getResult();
+}
+
+/// Scale blocks from `first` on, whose scales a tile of each operand has.
+void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
+  Value band = arith::DivUIOp::create(b, loc, tile.scaleRowB, constant(kPromotedBlock));
+  Value ofA = loadScales(scalesA, tile.row, first), ofB = loadScales(scalesB, band, first);
+  loop(constant(0), constant(MatmulShape::kStagedBlocks), constant(1), [&](Value place) {
+    Value scale = LaneTileScaleOp::create(b, loc, b.getF32Type(), ofA, ofB, place);
+    buildBlock(acc, tile, add(first, place), scale);
+  });
+}
+
+void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
+  Value element = mul(k, shape.tileK);
+  Value aTile = load(a, tile.rowA, element, shape.partsA(), Direction::N);
+  Value bTile = load(bb, tile.rowB, element, shape.partsB(), shape.directionB());
+  auto type = TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
+  Value sums = AccumulatorOp::create(b, loc, type);
+  MmaDenseOp::create(b, loc, sums, aTile, bTile);
+  PromoteLanesOp::create(b, loc, acc, sums, scale);
+}
+
+/// Registers have constant numbers, so the chunks are written out; a store knows what of them
+/// exists.
+void LaneGemmBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
+  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
+  for (int64_t column = 0; column < columns; column += shape.chunk()) {
+    Value sums = ReadLanesOp::create(b, loc, type, accs.front(), b.getI64IntegerAttr(column));
+    Value place = add(tile.column, constant(column));
+    store(convert(sums, orLast(place)), place);
+  }
+}
+
+gpu::GPUFuncOp fp4::buildLaneGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                        const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  if (shape.body) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
+    declareCtasPerSm(func, 1);
+  LaneGemmBuilder(func, shape, plan, loc).build();
+  return func;
+}

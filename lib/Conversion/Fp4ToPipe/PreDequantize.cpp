@@ -1,0 +1,271 @@
+//===- PreDequantize.cpp - A pre-dequantized operand -----------------------===//
+//
+// A GEMM of many rows loads an operand for every tile of the other one. Conversion in the GEMM
+// would convert each element as often. The kernel here converts each element once, at the speed of
+// a copy: the GEMM then loads elements that it can multiply.
+//
+// The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
+// numbers, so that a GEMM has the same bits with and without this kernel. The four threads of a k
+// tile load a quarter of it each, and exchange words. Then each has eight elements of every
+// quarter, which become 64 bytes side by side. The threads exchange these bytes in pieces of 16
+// bytes, so that each of their stores writes 64 bytes that follow one another.
+//
+// Beside prepacked weights, elements keep their order, and become bf16 as fp4.dequantize gives
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PreDequantize.h"
+
+#include "FourLanes.h"
+#include "ItemLaunch.h"
+
+#include "HalfOperands.h"
+#include "InlinePtx.h"
+#include "Int32.h"
+#include "SmallBuilders.h"
+
+#include "fp4/ISA/FragmentLayout.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace fp4;
+
+/// Prepacked weights become bf16 with fewer instructions than f16.
+void fp4::setPreDequantized(MatmulShape &shape) {
+  MLIRContext *context = shape.scaleType.getContext();
+  bool isHalf = shape.block == 16 && !shape.prepackedB;
+  shape.preDequantizes = true;
+  shape.floatA = isHalf ? Type(Float16Type::get(context)) : Type(BFloat16Type::get(context));
+}
+
+/// The buffer of the results.
+static pipe::GlobalType convertedA(const MatmulShape &shape) {
+  return pipe::GlobalType::get({shape.m, shape.k}, shape.floatA);
+}
+
+namespace {
+class ConvertKernel {
+public:
+  ConvertKernel(gpu::GPUFuncOp func, const MatmulShape &shape, const hw::TargetModel &target)
+      : shape(shape), b(func.getLoc(), func.getBody()),
+        halves(b, target, shape.scaleType, {}, shape.dataTypeA) {
+    auto argument = [&](unsigned number) -> Value {
+      Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+      return pipe::GlobalPtrOp::create(b, pointer, func.getArgument(number));
+    };
+    source = argument(0);
+    scales = argument(1);
+    dest = argument(2);
+    unsigned number = 3; // number of the next dynamic size
+    auto size = [&](bool isDynamic, int64_t known) {
+      return isDynamic ? Int32(b, func.getArgument(number++)) : Int32(b, known);
+    };
+    Int32 rows = size(shape.dynamicRows(), shape.m);
+    Int32 depth = size(shape.dynamicDepth(), shape.k);
+    perRow = depth / kElements;
+    columns = depth / (shape.block * int64_t(hw::scaleBlockColumns));
+    build(rows);
+    gpu::ReturnOp::create(b);
+  }
+
+  /// Elements of an item of a thread: eight of each quarter of a k tile.
+  static constexpr int64_t kQuarters = 4, kElements = kQuarters * hw::codesPerWord;
+
+private:
+  static constexpr int64_t kItemsOfTile = hw::convertedTileK / kElements;
+
+  /// An item: its row, its k tile, and its place in each quarter.
+  struct Item {
+    Int32 number, row, tile, place;
+  };
+
+  void build(Int32 rows);
+  void convert(const Item &item, Value exists);
+  PartsOfFour loadCodes(const Item &item);
+  Value loadScales(const Item &item);
+
+  MatmulShape shape;
+  ImplicitLocOpBuilder b;
+  HalfOperands halves;
+  Value source, scales, dest;
+  Value perRow, columns; ///< items of a row, and its scale blocks
+};
+} // namespace
+
+void ConvertKernel::build(Int32 rows) {
+  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  halves.keepTables(thread);
+  Int32 itemsOfRow(b, perRow);
+  Int32 number = block * kItemThreads + thread, ofWarp = block * kItemThreads + thread / 32 * 32;
+  // Threads exchange what they have, so all of a warp go on, those without an item with the last
+  // row.
+  auto branch = scf::IfOp::create(b, ofWarp / itemsOfRow < rows);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Int32 row = number / itemsOfRow, inRow = number % itemsOfRow;
+  convert({number, minimum(row, rows - 1), inRow / kItemsOfTile, inRow % kItemsOfTile}, row < rows);
+}
+
+/// The words of a quarter, by the thread that needs them.
+PartsOfFour ConvertKernel::loadCodes(const Item &item) {
+  int64_t words =
+      shape.dataTypeA.getIntOrFloatBitWidth() / 4; // eight codes: one word, or two of 8 bits
+  Int32 index = item.row * Int32(b, perRow) + item.tile * kItemsOfTile + item.place;
+  Value first = address(b, source, index, kItemsOfTile * words * 4);
+  PartsOfFour parts;
+  auto type = VectorType::get(4, b.getI32Type());
+  for (int64_t i = 0; i < kItemsOfTile * words; i += 4) {
+    Value four = load(b, type, advance(b, first, 4 * i), 16);
+    for (int64_t j = i; j < i + 4; ++j)
+      parts[j / words].push_back(vector::ExtractOp::create(b, four, j - i));
+  }
+  return parts;
+}
+
+/// A word with the scales of the four quarters.
+Value ConvertKernel::loadScales(const Item &item) {
+  int64_t blocksOfTile = hw::convertedTileK / shape.block / int64_t(hw::scaleBlockColumns);
+  auto word = [&](int64_t block) -> Value {
+    Int32 index = hw::scaleBlockIndex(item.row / int64_t(hw::scaleBlockRows),
+                                      item.tile * blocksOfTile + block, Int32(b, columns));
+    Value tile = address(b, scales, index, int64_t(hw::scaleBlockBytes));
+    return load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(item.row), 1), 4);
+  };
+  if (blocksOfTile == 1)
+    return word(0);
+  // Two scales for each quarter, of its first elements and of the others.
+  Int32 selector = item.place / 2 * 0x1111 + 0x6420;
+  return NVVM::PermuteOp::create(b, b.getI32Type(), word(0), word(1), selector,
+                                 NVVM::PermuteMode::DEFAULT);
+}
+
+void ConvertKernel::convert(const Item &item, Value exists) {
+  PartsOfFour words = exchangeOfFour(b, loadCodes(item), item.place), pieces;
+  SmallVector<Value> factors = halves.factors(loadScales(item), kQuarters);
+  for (size_t quarter = 0; quarter < kQuarters; ++quarter)
+    for (auto [piece, pair] :
+         llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
+      piece.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+  pieces = exchangeOfFour(b, std::move(pieces), item.place);
+  auto branch = scf::IfOp::create(b, exists);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  constexpr int64_t bytes = 2 * kElements; // bytes of an item
+  Value first = address(b, dest, item.number - item.place, bytes);
+  first = address(b, first, item.place, bytes / kItemsOfTile);
+  for (auto [number, piece] : llvm::enumerate(pieces)) {
+    auto type = VectorType::get(kQuarters, b.getI32Type());
+    store(b, vector::FromElementsOp::create(b, type, piece),
+          advance(b, first, int64_t(number) * bytes), 16);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// In the order of memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
+class OrderedKernel {
+public:
+  OrderedKernel(gpu::GPUFuncOp func, const MatmulShape &shape, const hw::TargetModel &target)
+      : shape(shape), b(func.getLoc(), func.getBody()),
+        halves(b, target, shape.scaleType, shape.floatA) {
+    for (unsigned number : {0u, 1u, 2u})
+      buffers.push_back(pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                                                  func.getArgument(number)));
+    Int32 rows = shape.dynamicRows() ? Int32(b, func.getArgument(3)) : Int32(b, shape.m);
+    Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
+                 Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Int32 row = item / itemsOfRow(shape);
+    auto branch = scf::IfOp::create(b, row < rows);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    convert(item, row, item % itemsOfRow(shape));
+    b.setInsertionPointAfter(branch);
+    gpu::ReturnOp::create(b);
+  }
+
+  static int64_t itemsOfRow(const MatmulShape &shape) { return shape.k / hw::codesPerWord; }
+
+private:
+  void convert(Int32 item, Int32 row, Int32 place);
+  Value scaleOf(Int32 row, Int32 block);
+
+  MatmulShape shape;
+  ImplicitLocOpBuilder b;
+  HalfOperands halves;
+  SmallVector<Value> buffers; ///< codes, scales, elements
+};
+} // namespace
+
+/// The scale in the lowest byte of a word.
+Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
+  const auto ofTile = int64_t(hw::scaleBlockColumns);
+  int64_t columns = llvm::divideCeil(shape.k / shape.block, ofTile);
+  Int32 index =
+      hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile, Int32(b, columns));
+  Value tile = address(b, buffers[1], index, int64_t(hw::scaleBlockBytes));
+  Value word = load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(row), 1), 4);
+  return arith::ShRUIOp::create(b, word, block % ofTile * 8);
+}
+
+/// A power of two is all that HalfOperands leaves to restore of an element: the element is bf16 all
+/// the same.
+void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
+  Value codes = load(b, b.getI32Type(), address(b, buffers[0], item, 4), 4);
+  Value scale = scaleOf(row, place / (shape.block / int64_t(hw::codesPerWord)));
+  Value factor = halves.factors(scale, 1).front();
+  auto format = shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  const int exponent = numerics::convertedExponent(format);
+  auto type = VectorType::get(2, shape.floatA);
+  Attribute power = b.getFloatAttr(shape.floatA, std::ldexp(1.0, -exponent));
+  Value restored = arith::ConstantOp::create(b, DenseElementsAttr::get(type, power));
+  SmallVector<Value> words;
+  for (Value pair : halves.convertInOrder(codes, factor, factor)) {
+    pair = arith::MulFOp::create(b, pair, restored);
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+  }
+  auto four = VectorType::get(4, b.getI32Type());
+  store(b, vector::FromElementsOp::create(b, four, words), address(b, buffers[2], item, 16), 16);
+}
+
+static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                                  const MatmulShape &shape, const hw::TargetModel &target) {
+  SmallVector<Type> types = {pipe::GlobalType::get({shape.m, shape.k}, shape.dataTypeA),
+                             shape.scalesA(), convertedA(shape)};
+  types.append(shape.dynamicRows() + shape.dynamicDepth(), rewriter.getI32Type());
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
+  if (shape.prepackedB)
+    OrderedKernel(kernel, shape, target);
+  else
+    ConvertKernel(kernel, shape, target);
+  return kernel;
+}
+
+Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
+                         const MatmulShape &shape, Value rows, Value depth,
+                         const hw::TargetModel &target, StringRef overlap) {
+  Location loc = op.getLoc();
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, shape, target);
+  Value perRow = index(shape.prepackedB ? OrderedKernel::itemsOfRow(shape)
+                                        : shape.k / ConvertKernel::kElements);
+  if (shape.dynamicDepth())
+    perRow = arith::DivUIOp::create(rewriter, loc, depth, index(ConvertKernel::kElements));
+  Value count = shape.dynamicRows() ? rows : index(shape.m);
+  return launchItems(
+      rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
+      {shape.dynamicRows() ? rows : Value(), shape.dynamicDepth() ? depth : Value()}, overlap);
+}

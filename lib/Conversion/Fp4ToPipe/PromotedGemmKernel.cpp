@@ -1,0 +1,198 @@
+//===- PromotedGemmKernel.cpp - GEMMs of FP8 with f32 scales -----------===//
+//
+// The textbook algorithm of MatmulKernel.cpp, where a k tile is one scale block: the tensor core
+// sums its products in registers, and the sums times their scales are added in fp32. A tile of more
+// rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
+// All parts have their sums in one fragment, one part after the other. Or a tile of one part has
+// two scale blocks at a time, each with sums of its own.
+//
+// Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each
+// of them. Split-K parts are those of the CTAs of a cluster, or tiles of their own.
+//
+// Tiles in shared memory have the scales of four blocks if every split-K part has whole fours of
+// blocks; else threads take the scales from global memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentEpilogue.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+class PromotedGemmBuilder : FragmentEpilogue {
+public:
+  PromotedGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                      Location loc)
+      : FragmentEpilogue(func, shape, plan, loc), partRows(std::min(shape.tileM, kMostPartRows)) {}
+  void build() {
+    if (shape.searchedOffsets)
+      checkGroups();
+    if (shape.clearsRows)
+      clearRows();
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
+
+private:
+  /// Rows of two warpgroups.
+  static constexpr int64_t kMostPartRows = 128;
+
+  /// A tile of the result, and the part of K of its sums.
+  struct Tile {
+    SmallVector<Value> rows; ///< the first of each part
+    Value column;
+    Value rowB;        ///< first row of rhs
+    Value scaleColumn; ///< `column`, where the groups before have whole scale blocks
+    OfGroup group;
+    Range k;
+    Value part, index; ///< the part, and the tile among those of the result; null without split-K
+  };
+
+  Tile findTile(Value m, Value n);
+  void setGroup(Tile &tile, const TileOfGroup &place);
+  void buildTile(Value m, Value n);
+  void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
+  /// The scales of a part of the tile, and of scale block `next` behind the first of a stage.
+  using ScalesOf = llvm::function_ref<Value(size_t part, int64_t next)>;
+  void buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
+  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
+  void buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf);
+  Value scalesOf(const Tile &tile, size_t part, Value k);
+  Value behind(Value k, int64_t next) { return next ? add(k, constant(next)) : k; }
+
+  int64_t partRows;
+};
+} // namespace
+
+PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.k = {constant(0), countTilesK()};
+  if (shape.reducesInCluster) {
+    tile.part = placeOfRange();
+    tile.k = rangeOf(tile.part);
+  } else if (shape.splits > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.k = rangeOf(tile.part);
+    tile.index = add(mul(m, shape.tilesN()), n);
+  }
+  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{mul(m, shape.tileM), {}, {}};
+  Value row = place.row;
+  tile.rows = {row};
+  for (int64_t first = partRows; first < shape.tileM; first += partRows)
+    tile.rows.push_back(add(row, constant(first)));
+  tile.column = mul(n, shape.tileN);
+  tile.rowB = tile.scaleColumn = tile.column;
+  if (table)
+    setGroup(tile, place);
+  return tile;
+}
+
+/// Sets the values of the tile that belong to its group.
+void PromotedGemmBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
+  Value group = place.group;
+  tile.group = ofGroup(place);
+  tile.rowB = add(tile.column, mul(group, shape.n));
+  tile.scaleColumn = add(tile.column, mul(group, shape.scaleRowsOfGroup()));
+}
+
+void PromotedGemmBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  SmallVector<Value> accumulators;
+  for (size_t part = 0; part < tile.rows.size(); ++part)
+    accumulators.push_back(newFragment());
+  int64_t step = shape.stagesScales() ? MatmulShape::kStagedBlocks : shape.blocksOfTileK;
+  loop(tile.k.begin, tile.k.end, constant(step), [&](Value k) {
+    if (shape.stagesScales())
+      return buildKTiles(accumulators, tile, k);
+    buildStage(accumulators, tile, k,
+               [&](size_t part, int64_t next) { return scalesOf(tile, part, behind(k, next)); });
+  });
+  auto store = [&](size_t part, auto sums) {
+    storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
+  };
+  if (shape.reducesInCluster)
+    return reduceInCluster(accumulators, tile.part, tile.rows.front(), tile.column,
+                           /*restoring=*/{});
+  if (shape.splits > 1)
+    return reduceSums(accumulators, tile.index, tile.part,
+                      [&](size_t part, SumsFrom sums) { store(part, sums); });
+  for (auto [part, acc] : llvm::enumerate(accumulators))
+    store(part, acc);
+}
+
+Value PromotedGemmBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
+  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
+                               b.getI64IntegerAttr(shape.tileN), k, rows);
+}
+
+/// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
+void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
+  Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
+  SmallVector<std::pair<Value, Value>> tiles;
+  for (Value block : blocks) {
+    Value element = mul(block, shape.tileK), aTile = load(a, tile.rows.front(), element);
+    tiles.push_back({aTile, load(bb, tile.rowB, element)});
+  }
+  SmallVector<Value> scales;
+  for (int64_t i = 0; shape.stagesScales() && i < 2; ++i)
+    scales.push_back(scalesOf(0, i));
+  for (size_t i : {0, 1}) {
+    MmaFragmentOp::create(b, loc, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
+    if (scales.size() == i)
+      scales.push_back(scalesOf(0, int64_t(i)));
+    PromoteOp::create(b, loc, acc, sums[i], scales[i], tile.scaleColumn);
+  }
+}
+
+/// Scale blocks from `first` on, whose scales a tile of each operand has.
+void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first) {
+  Value block = arith::DivUIOp::create(b, loc, tile.scaleColumn, constant(kPromotedBlock));
+  Value ofA = load(scalesA, tile.rows.front(), first), ofB = load(scalesB, block, first);
+  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  Value step = constant(shape.blocksOfTileK);
+  loop(constant(0), constant(MatmulShape::kStagedBlocks), step, [&](Value place) {
+    buildStage(accumulators, tile, add(first, place), [&](size_t part, int64_t next) -> Value {
+      return TileScalesOp::create(b, loc, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows),
+                                  ofB, behind(place, next));
+    });
+  });
+}
+
+void PromotedGemmBuilder::buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                     ScalesOf scalesOf) {
+  if (shape.blocksOfTileK == 1)
+    buildKTile(accumulators, tile, k, scalesOf);
+  else
+    buildTwo(accumulators.front(), tile, k, scalesOf);
+}
+
+/// Scales from global memory are taken behind the MMA, so that a tile whose first ones are late
+/// begins all the same. A thread with two parts takes them before, while the stage is loaded, and
+/// tiles of scales are there.
+void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                     ScalesOf scalesOf) {
+  SmallVector<Value> scales;
+  bool before = accumulators.size() > 1 || shape.stagesScales();
+  for (size_t part = 0; before && part < accumulators.size(); ++part)
+    scales.push_back(scalesOf(part, 0));
+  Value element = mul(k, shape.tileK);
+  Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
+  Value sums = newFragment();
+  for (auto [part, acc] : llvm::enumerate(accumulators)) {
+    MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows),
+                          bTile);
+    if (scales.size() == part)
+      scales.push_back(scalesOf(part, 0));
+    PromoteOp::create(b, loc, acc, sums, scales[part], tile.scaleColumn);
+  }
+}
+
+gpu::GPUFuncOp fp4::buildPromotedGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                            const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  PromotedGemmBuilder(func, shape, plan, loc).build();
+  return func;
+}

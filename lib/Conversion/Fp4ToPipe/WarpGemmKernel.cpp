@@ -1,0 +1,129 @@
+//===- WarpGemmKernel.cpp - Block-scaled GEMMs of mma.sync -------------===//
+//
+// The textbook algorithm of MatmulKernel.cpp, where warps multiply tiles as they are in shared
+// memory and keep the sums in their registers. Split-K parts are tiles of their own: every thread
+// leaves its sums in a workspace, and the last CTA to arrive adds them, 16 rows of a fragment after
+// the other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpGemmKernel.h"
+
+#include "FragmentEpilogue.h"
+
+#include "fp4/Conversion/KernelPlans/WarpFragment.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+class WarpGemmBuilder : FragmentEpilogue {
+public:
+  WarpGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                  Location loc)
+      : FragmentEpilogue(func, shape, plan, loc) {
+    int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
+    fragmentSize = *warpFragment(shape.tileM, shape.tileN, warps); // the check of the plan has it
+    fragmentKind = FragmentKind::MmaSync;
+  }
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
+
+private:
+  struct Tile : PlacedTile {
+    Range k;
+    Value part, index; ///< the part, and the tile among those of the result; null without split-K
+  };
+
+  Tile findTile(Value m, Value n);
+  void buildTile(Value m, Value n);
+  void storeTile(Value acc, Value second, const Tile &tile);
+  void buildKTile(Value acc, Value second, const Tile &tile, Value k);
+  Value rowInBlock(Value row, int64_t rows);
+};
+} // namespace
+
+WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.k = {constant(0), countTilesK()};
+  if (shape.hasWorkspace()) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.index = add(mul(m, shape.tilesN()), n);
+    tile.k = rangeOf(tile.part);
+  }
+  static_cast<PlacedTile &>(tile) = placeTile(m, n);
+  return tile;
+}
+
+void WarpGemmBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  Value acc = newFragment(), second = shape.dual ? newFragment() : Value();
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, second, tile, k); });
+  storeTile(acc, second, tile);
+}
+
+/// Stores the fragment of this warp, 16 rows after the other; with split-K, the sums of all parts.
+void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
+  auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
+  Value rowOfWarp = add(tile.row, place.getRow());
+  Value columnOfWarp = add(tile.column, place.getColumn());
+  auto parts = size_t(fragmentSize[0] / kWarpRows);
+  auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
+    Value first = number ? add(rowOfWarp, constant(int64_t(number) * kWarpRows)) : rowOfWarp;
+    storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
+  };
+  if (tile.part)
+    return reduceSums(SmallVector<Value>(parts, acc), tile.index, tile.part,
+                      [&](size_t number, SumsFrom sums) { store(number, sums, {}); });
+  for (size_t number = 0; number < parts; ++number) {
+    auto sums = [&](VectorType type, int64_t first) { return readPart(acc, number, type, first); };
+    auto more = [&](VectorType type, int64_t first) {
+      return readPart(second, number, type, first);
+    };
+    store(number, sums, second ? SumsFrom(more) : SumsFrom());
+  }
+  quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()}, tile.group);
+  finishTile();
+}
+
+/// Returns the row in its scale tile at which a tile of `rows` rows begins; null where that is the
+/// first row.
+Value WarpGemmBuilder::rowInBlock(Value row, int64_t rows) {
+  if (rows % kScaleBlockRows == 0)
+    return {};
+  return arith::RemUIOp::create(b, loc, row, constant(kScaleBlockRows));
+}
+
+void WarpGemmBuilder::buildKTile(Value acc, Value second, const Tile &tile, Value k) {
+  Value element = mul(k, shape.tileK);
+  auto [kBlock, blocks] = scaleBlocksOf(k);
+  Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
+  Value b2Tile = second ? load(b2, tile.rowB, element) : Value();
+  Value sa, rowOfA;
+  if (!shape.unitScalesA) {
+    sa = loadScales(scalesA, rowBlockOf(tile.scaleRowA), kBlock, blocks, shape.tileM);
+    rowOfA = rowInBlock(tile.scaleRowA, shape.tileM);
+  }
+  auto scalesOf = [&](Value from) {
+    return loadScales(from, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN);
+  };
+  Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
+  Value rowOfB = rowInBlock(tile.scaleRowB, shape.tileN);
+  MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
+  if (second)
+    MmaSyncOp::create(b, loc, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);
+}
+
+gpu::GPUFuncOp fp4::buildWarpGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                        const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  // Without a declared number of CTAs per SM, ptxas spills so that more CTAs would fit than the
+  // shared memory allows.
+  declareCtasPerSm(func, 1);
+  WarpGemmBuilder(func, shape, plan, loc).build();
+  return func;
+}

@@ -1,0 +1,368 @@
+//===- WeightGemmKernel.cpp - Small-M and float GEMMs of weights -------===//
+//
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
+// of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
+// that few of them fill an instruction. Weights become 16-bit floats, or e4m3 beside an e4m3 A, on
+// their way to the tensor core, or, for many rows, before the GEMM (PreDequantizedWeights.h). A is
+// floats, or is converted in shared memory or before (PreDequantize.h). The powers of two of the
+// conversions are undone before alpha.
+//
+// Split-K parts are added from the first to the last. Either they are the CTAs of a cluster, which
+// send each other their sums. Or they are tiles of their own: every thread leaves its sums in a
+// workspace, and the last CTA to arrive adds them. A CTA may have several k slices, of which each
+// stage has a k tile: their sums do not wait for each other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentEpilogue.h"
+
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+class WeightGemmBuilder : FragmentEpilogue {
+public:
+  WeightGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                    Location loc)
+      : FragmentEpilogue(func, shape, plan, loc) {
+    fragmentSize[1] = shape.partRows();
+  }
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
+
+private:
+  /// A tile of the result, and the first k slice of this CTA.
+  struct Tile : PlacedTile {
+    SmallVector<Value> rows;   ///< the first of each part
+    SmallVector<Value> powers; ///< one vector per part, where rows of weights have powers
+    Range k;                   ///< k tiles
+    Value part;  ///< the place of the CTA among those of the tile; null where there is one
+    Share share; ///< share of a worker, for shared tiles
+  };
+
+  Tile findTile(Value m, Value n);
+  void findShare(Tile &tile, Value &m, Value &n);
+  void buildTile(Value m, Value n);
+  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  struct Weights {
+    Value rows, count; ///< tiles that exist; null where all do
+  };
+  Weights loadWeights(Value from, Value row, Value k);
+  Value firstTile(Value row, int64_t perRow);
+  void loadPowers(Tile &tile);
+  Restoring restoring(const Tile &tile, size_t part) {
+    return {restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
+  }
+  Value loadFloats(const Tile &tile, Value k) {
+    return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+  }
+  void multiply(Value acc, Weights weights, Value act);
+  void multiplyResident(Value acc, const Tile &tile);
+  void multiplyPreDequantized(ArrayRef<Value> accumulators, const Tile &tile);
+  /// The powers of a scale block of K, a row of a tile of them.
+  struct PowersOfBlock {
+    Value tile, block;
+  };
+  void promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, PowersOfBlock powers);
+  Value loadTile(const Tile &tile, Value k);
+  void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
+  /// A k tile of scaled weights.
+  struct ScaledTile {
+    Value codes, scales;
+  };
+  ScaledTile loadScaled(Value map, Value scales, const Tile &tile, size_t part, Value k,
+                        ScaleBlocks blocks);
+  Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
+  Value indexOf(const Tile &tile);
+  /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
+  /// threads have sums for, consists of parts, each with an accumulator of its own.
+  size_t numParts() {
+    return size_t(shape.tileN / hw::weightTileRows * (shape.tileM / shape.partRows()));
+  }
+  Value partColumn(const Tile &tile, size_t part) {
+    return shift(tile.column, shape.preDequantizedWeights ? 0 : part, hw::weightTileRows);
+  }
+  Value rowOfPart(const Tile &tile, size_t part) {
+    return shift(tile.rowB, part, hw::weightTileRows);
+  }
+  Value shift(Value first, size_t part, int64_t size) {
+    return part ? add(first, constant(int64_t(part) * size)) : first;
+  }
+};
+} // namespace
+
+WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.k = {constant(0), countTilesK()};
+  if (shape.stream) {
+    findShare(tile, m, n);
+  } else if (shape.reducesInCluster) {
+    tile.part = placeOfRange();
+  } else if (shape.reducedCtas() > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+  }
+  if (shape.splits > 1)
+    tile.k = rangeOf(tile.part ? mul(tile.part, shape.ranges) : constant(0));
+  static_cast<PlacedTile &>(tile) = placeTile(m, n);
+  for (size_t part = 0; part < numParts(); ++part)
+    tile.rows.push_back(shift(tile.row, shape.preDequantizedWeights ? part : 0, shape.partRows()));
+  return tile;
+}
+
+/// Work `m` of the table: its tile and its k tiles.
+void WeightGemmBuilder::findShare(Tile &tile, Value &m, Value &n) {
+  Value first = mul(m, 2), second = add(first, constant(1));
+  tile.share = {entry(table, second, 0), entry(table, second, 1), entry(table, second, 2),
+                entry(table, second, 3)};
+  m = entry(table, first, 0);
+  n = entry(table, first, 1);
+  tile.k = {entry(table, first, 2), entry(table, first, 3)};
+}
+
+void WeightGemmBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
+  SmallVector<Value> accumulators;
+  // Accumulators of a second GEMM are behind those of the first.
+  for (size_t i = 0; i < numParts() * size_t(shape.ranges) * (shape.dual ? 2 : 1); ++i)
+    accumulators.push_back(newFragment());
+  if (shape.accumulatesFast)
+    loadPowers(tile);
+  if (shape.preDequantizedWeights)
+    multiplyPreDequantized(accumulators, tile);
+  else if (shape.holdsWeights())
+    multiplyResident(accumulators.front(), tile);
+  else
+    loop(tile.k.begin, tile.k.end, constant(1),
+         [&](Value k) { buildKTile(accumulators, tile, k); });
+  if (shape.reducesInCluster)
+    return reduceInCluster(accumulators, tile.part, tile.row, tile.column, restoring(tile, 0));
+  auto store = [&](size_t part, auto sums) {
+    storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part), tile.group);
+  };
+  if (shape.stream)
+    return reductionShares(accumulators, tile.share,
+                           [&](size_t part, SumsFrom sums) { store(part, sums); });
+  if (shape.reducedCtas() > 1)
+    return reduceSums(accumulators, indexOf(tile), tile.part,
+                      [&](size_t part, SumsFrom sums) { store(part, sums); });
+  if (shape.ranges > 1)
+    return store(
+        0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
+  for (size_t part = 0; part < numParts(); ++part) {
+    Value row = tile.rows[part], column = partColumn(tile, part);
+    storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
+              shape.dual ? accumulators[numParts() + part] : Value());
+    quantizeElements(row, column, {constant(0), constant(0)}, tile.group);
+  }
+  finishTile();
+}
+
+//===----------------------------------------------------------------------===//
+// K tiles
+//===----------------------------------------------------------------------===//
+
+void WeightGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+  if (shape.prepackedB)
+    return multiplyPrepacked(accumulators, tile, k);
+  Value more = shape.warpsMultiply
+                   ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true)).getResult()
+                   : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  multiplyPlain(accumulators, tile, k, more);
+}
+
+/// Loads the weights `from` of k tile `k` and of the rows from `row` on.
+WeightGemmBuilder::Weights WeightGemmBuilder::loadWeights(Value from, Value row, Value k) {
+  int64_t columns = hw::weightColumnsOf(shape.packedBytes());
+  int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
+  auto source = cast<GlobalType>(from.getType());
+  auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
+  Value first = mul(k, perTile);
+  Value count = existing(first, perTile, perRow);
+  Value index = add(firstTile(row, perRow), first);
+  Value rows =
+      LoadRowsOp::create(b, loc, type, from, index, count, Value(), Value(), Value()).getResult();
+  return {rows, count};
+}
+
+/// The first tile of the row of tiles that begins with `row`.
+Value WeightGemmBuilder::firstTile(Value row, int64_t perRow) {
+  return mul(arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows)), perRow);
+}
+
+/// A row has the same power in all tiles, so any of them tells it.
+void WeightGemmBuilder::loadPowers(Tile &tile) {
+  auto ofRows = VectorType::get({4}, b.getF32Type());
+  for (size_t part = 0; part < numParts(); ++part)
+    tile.powers.push_back(RowPowersOp::create(
+        b, loc, ofRows, bb, firstTile(rowOfPart(tile, part), shape.k / hw::byteTileColumns)));
+}
+
+/// The first MMA is added to the zeros of the accumulator, which costs no predicate.
+void WeightGemmBuilder::multiply(Value acc, Weights weights, Value act) {
+  Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+  MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count,
+                         /*without_powers=*/shape.accumulatesFast);
+}
+
+void WeightGemmBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+  if (shape.ranges > 1)
+    return multiplyRanges(accumulators, tile, k);
+  SmallVector<Weights> weights;
+  SmallVector<Value> sources = {bb};
+  if (shape.dual)
+    sources.push_back(b2);
+  for (Value from : sources)
+    for (size_t part = 0; part < numParts(); ++part)
+      weights.push_back(loadWeights(from, rowOfPart(tile, part), k));
+  Value act = loadFloats(tile, k);
+  for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
+    multiply(acc, ofPart, act);
+}
+
+/// Multiplies k tile `k` of the first k slice, and the k tiles of the other slices that are as far
+/// from their first.
+void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+  int64_t tilesOfRange = shape.tilesK() / shape.splits;
+  SmallVector<std::pair<Weights, Value>> operands;
+  for (int64_t range = 0; range < shape.ranges; ++range) {
+    Value own = range ? add(k, constant(range * tilesOfRange)) : k;
+    Weights weights = loadWeights(bb, tile.rowB, own);
+    operands.push_back({weights, loadFloats(tile, own)});
+  }
+  for (auto [acc, ofRange] : llvm::zip_equal(accumulators, operands))
+    multiply(acc, ofRange.first, ofRange.second);
+}
+
+/// The tile of prepacked weights of k tile `k`.
+Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
+  auto source = cast<GlobalType>(bb.getType());
+  auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
+  Value index = add(firstTile(tile.rowB, shape.tilesK()), k);
+  return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
+      .getResult();
+}
+
+/// Weights are loaded one k tile early, in the stage of the activations before, so that a warpgroup
+/// converts them as soon as these are multiplied. Loads behind the last k tile take the last one
+/// again.
+void WeightGemmBuilder::multiplyResident(Value acc, const Tile &tile) {
+  auto type = FragmentType::get(b.getContext(), {fragmentSize[0], hw::byteTileColumns},
+                                b.getType<Float8E4M3FNType>(), fragmentKind);
+  Value held = LoadResidentOp::create(b, loc, type, loadTile(tile, tile.k.begin));
+  Value last = arith::SubIOp::create(b, loc, tile.k.end, constant(1));
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
+    Value next = loadTile(tile, arith::MinSIOp::create(b, loc, add(k, constant(1)), last));
+    Value act = loadFloats(tile, k);
+    MmaResidentOp::create(b, loc, acc, held, act, next);
+  });
+}
+
+/// Four k tiles are written out if every split-K part has whole fours of them (Promotion.cpp). The
+/// powers of the four are loaded together.
+void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, const Tile &tile) {
+  int64_t count = shape.writtenKTiles();
+  auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
+  Value firstOfRow = firstTile(tile.column, shape.tilesK());
+  loop(tile.k.begin, tile.k.end, constant(count), [&](Value first) {
+    Value index = add(firstOfRow, first);
+    Value powers =
+        LoadRowsOp::create(b, loc, type, scalesB, index, Value(), Value(), Value(), Value())
+            .getResult();
+    if (count == 1)
+      return promoteKTile(accumulators, tile, first, {powers, constant(0)});
+    loop(constant(0), constant(count), constant(1), [&](Value place) {
+      promoteKTile(accumulators, tile, add(first, place), {powers, place});
+    });
+  });
+}
+
+/// All parts have their sums in one fragment, one part after the other.
+void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                     PowersOfBlock powers) {
+  Value element = mul(k, shape.tileK);
+  Value scales =
+      TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
+  // The third number, 1, is the scale of every scale block that the columns can reach into.
+  SmallVector<int64_t> order(size_t(2 + promotedBlocks(shape.partRows())), 2);
+  std::iota(order.begin(), order.begin() + 2, 0);
+  if (order.size() > 3)
+    scales = vector::ShuffleOp::create(b, loc, scales, scales, order);
+  Value weights = load(bb, tile.column, element, shape.tileK);
+  SmallVector<Value> parts;
+  for (Value row : tile.rows)
+    parts.push_back(load(a, row, element, shape.tileK));
+  Value sums = newFragment();
+  for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
+    MmaFragmentOp::create(b, loc, sums, weights, b.getI64IntegerAttr(0), act);
+    PromoteOp::create(b, loc, acc, sums, scales, constant(0));
+  }
+}
+
+WeightGemmBuilder::ScaledTile WeightGemmBuilder::loadScaled(Value map, Value scales,
+                                                            const Tile &tile, size_t part, Value k,
+                                                            ScaleBlocks blocks) {
+  Value rowBlock = rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
+  if (part && columns) // the part may not exist
+    rowBlock = arith::MinUIOp::create(
+        b, loc, rowBlock, rowBlockOf(arith::SubIOp::create(b, loc, columns, constant(1))));
+  return {load(map, rowOfPart(tile, part), mul(k, shape.tileK), shape.tileK),
+          loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
+}
+
+/// A is converted once for the weights of both GEMMs, in shared memory or before.
+void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                      Value more) {
+  ScaleBlocks blocks = scaleBlocksOf(k);
+  SmallVector<ScaledTile> weights;
+  for (size_t part = 0; part < numParts(); ++part)
+    weights.push_back(loadScaled(bb, scalesB, tile, part, k, blocks));
+  for (size_t part = 0; shape.dual && part < numParts(); ++part)
+    weights.push_back(loadScaled(b2, scalesB2, tile, part, k, blocks));
+  Value rows = loadRows(tile, k, blocks);
+  for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
+    MmaConvertedOp::create(b, loc, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
+                           /*in_order=*/shape.floatA && !shape.preDequantizes);
+}
+
+/// A k tile of A, for the tensor core.
+Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks) {
+  Value codes = loadFloats(tile, k);
+  if (shape.floatA)
+    return codes;
+  // The plan has one tile along m, which begins where a scale tile does.
+  Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, shape.tileM);
+  return convert(codes, scales, blocks.count);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Index of a tile of the result among all of them.
+Value WeightGemmBuilder::indexOf(const Tile &tile) {
+  Value m = arith::DivUIOp::create(b, loc, tile.row, constant(shape.tileM));
+  Value n = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  return add(mul(m, shape.tilesN()), n);
+}
+
+gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                          const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  // If warps multiply, ptxas would spill so that more CTAs fit than have shared memory.
+  if (*plan.ctasPerSm > 1 || shape.warpsMultiply)
+    declareCtasPerSm(func, *plan.ctasPerSm);
+  WeightGemmBuilder(func, shape, plan, loc).build();
+  return func;
+}

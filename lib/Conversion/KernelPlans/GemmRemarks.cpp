@@ -1,0 +1,112 @@
+//===- GemmRemarks.cpp - Remarks on the plan of a GEMM -----------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Remarks on the decision, and on the prediction of the model for it.
+static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
+                    const hw::TargetModel &target) {
+  GemmCost cost = gemmCost(size, tile, target);
+  double clock = target.product->gigahertz;
+  auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
+  std::string blocks = tile.pair   ? "a pair of CTAs"
+                       : tile.swap ? "one CTA with swapped operands"
+                                   : "one CTA";
+  if (tile.pair && tile.blocks() > 2 && !tile.joins)
+    blocks = llvm::formatv("pairs in clusters of {0} x {1}", tile.clusterM, tile.clusterN).str();
+  if (tile.joins)
+    blocks += ", whose split-K ranges are reduced in a cluster of " + std::to_string(tile.blocks());
+  if (tile.epilogueGroups > 1)
+    blocks += ", with an epilogue of eight warps";
+  remark::passed(op->getLoc(), name)
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
+                       tile.rows(), tile.n, blocks, cost.cycles / clock / 1000, clock,
+                       spell(cost.bound))
+             .str();
+}
+
+/// Cycles of the better reduction of split-K ranges, in a workspace or in a cluster.
+static double reductionCycles(const MatmulSize &size, const GemmTile &tile,
+                              const hw::TargetModel &target) {
+  SmallVector<GemmTile> ways = {tile};
+  // Every tile that a cluster reduces leaves room for stages.
+  addReduced(KernelPlan(), size, target, [](const GemmTile &) { return true; }, ways);
+  return gemmCost(size, cheapestTile(ways, size, target), target).cycles;
+}
+
+/// The number of split-K ranges with which the model expects to save at least a tenth of the
+/// `cycles` of one, and their cycles; of numbers that are nearly as good, the smallest.
+static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &size,
+                                                             const GemmTile &tile, double cycles,
+                                                             const hw::TargetModel &target) {
+  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
+  std::optional<std::pair<int64_t, double>> best;
+  double least = 0.9 * cycles;
+  for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
+    MatmulSize split = size;
+    split.splits = splits;
+    double joined = reductionCycles(split, tile, target);
+    if (joined >= least)
+      continue;
+    best = {splits, joined};
+    least = 0.98 * joined;
+  }
+  return best;
+}
+
+/// Returns true when the GEMM neither fixes the order of its sums nor how they are shared out.
+static bool mayChangeSums(BlockScaledMatmulOp op) {
+  return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
+         op.hasOnlyElements();
+}
+
+/// Remarks on the gain of split-K. The order of a sum is not the pass's to change.
+static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
+                        double chosen, const hw::TargetModel &target) {
+  if (!mayChangeSums(op))
+    return;
+  auto better = betterSplit(size, tile, chosen, target);
+  if (!better)
+    return;
+  auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name) << remark::reason(
+      "split_k = {0} is predicted to take {1:f2} us; it changes the order of sums", better->first,
+      better->second / target.product->gigahertz / 1000);
+}
+
+/// Remarks on the gain of workers that share the tiles of the last wave but one.
+static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
+                         double chosen, const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  int64_t ofTile = tile.pair ? 2 : 1;
+  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
+    return;
+  MatmulSize shared = size;
+  shared.sharers = gemmWorkers(tile, target);
+  double cycles = gemmCost(shared, tile, target).cycles;
+  if (cycles > 0.95 * chosen)
+    return;
+  auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name) << remark::reason(
+      "stream_k = [{0}, {1}, {2}] is predicted to take {3:f2} us; it changes the order of sums",
+      shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
+}
+
+void fp4::remarkOnGemm(BlockScaledMatmulOp op, const KernelPlan &partial, const MatmulSize &size,
+                       const GemmTile &tile, const hw::TargetModel &target) {
+  explain(op, size, tile, target);
+  double chosen = gemmCost(size, tile, target).cycles;
+  GemmTile other = tile; // no plan proposes a cluster of several tiles with split-K
+  if (!partial.cluster[0] && !tile.joins)
+    other.clusterN = 1;
+  adviseSplit(op, size, other, chosen, target);
+  adviseStream(op, size, other, chosen, target);
+}

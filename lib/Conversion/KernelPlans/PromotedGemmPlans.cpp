@@ -1,0 +1,412 @@
+//===- PromotedGemmPlans.cpp - GEMMs of FP8 with f32 scales ------------===//
+//
+// A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
+// part in its registers. The plan has the fitting tile whose waves take the fewest cycles. A k tile
+// costs the largest of three times: of the tensor core, of its operands from the L2 cache, and of a
+// warpgroup from one k tile to the next (notebook/gemm-fp8.md). Clusters reduce split-K ranges of
+// tiles of one part as in other GEMMs.
+//
+// If one warpgroup has all rows, its time from one k tile to the next is the bound. A tile is then
+// two scale blocks deep: the warpgroup waits once for both, and adds the sums of the first while
+// the second is multiplied. Two warpgroups hide each other's waits, and have a stage sooner if it
+// has one scale block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "DynamicPlans.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// The depth of a tile: one scale block, or two.
+static constexpr int64_t kTileK = 128, kTwoTileK = 256;
+static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
+/// Rows of the tiles whose sums fit in shared memory beside four stages.
+static constexpr int64_t kMostPartRows = 128;
+/// Scale blocks of K whose scales are a tile in shared memory.
+static constexpr int64_t kBlocksOfScales = 4;
+/// Columns are those of one instruction.
+static constexpr int64_t kColumnStep = 8;
+/// Registers of a thread for accumulators and sums; 48 more are for everything else.
+static constexpr int64_t kFragmentRegisters = 192;
+
+/// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of an SM of an
+/// H200; cycles of a tile beside its k tiles.
+static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
+/// Cycles that a tall tile gains if its results leave through shared memory, and that a k tile
+/// takes longer with three stages than with four; and columns of the narrowest box.
+static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
+/// Tiles of a CTA from which on a wide tile gains more by such stores than by a fifth stage, and
+/// the cycles that it then takes beside its k tiles. A tall tile takes fewer, and more for each k
+/// tile; panels of so many tiles write longer pieces of rows at a time.
+static constexpr int64_t kFewestStoredTiles = 4, kStoredTileCycles = 1300,
+                         kStoredTallTileCycles = 900, kStoredTallCycles = 1230, kStoredPanel = 8;
+
+/// Bytes and cycles of tiles of many rows, whose scales are in shared memory. Two warpgroups hide
+/// each other's waits, and sums of whole boxes select few scales. The last two are a k tile of a
+/// tall tile, alone and in groups.
+static constexpr int64_t kManyFeedBytes = 52, kManyTileCycles = 2500, kTallCycles = 1100,
+                         kGroupedTallCycles = 1150;
+
+/// Cycles that a k tile of a part takes longer if threads load its scales from global memory
+/// (predicted by simulation, for 128 x 32 and 256 x 128).
+static constexpr int64_t kScaleLoadCycles = 170;
+
+/// Cycles that a warpgroup with two scale blocks in a stage takes for one of them, and for each
+/// column of its rows, if their scales are in shared memory (predicted by simulation, for 32 and 64
+/// columns).
+static constexpr int64_t kTwoScaleBlocksWait = 265, kTwoScaleBlocksColumn = 1;
+
+/// Cycles of a warpgroup from one k tile to the next: of waiting, and for two columns of its rows.
+/// Two warpgroups hide most of the latter, but take so many fourths of the tensor core's time.
+struct WarpgroupRates {
+  int64_t wait, columnPair, fourths;
+};
+static constexpr WarpgroupRates kAlone = {500, 6, 0}, kBeside = {500, 2, 5};
+/// Rates of tiles that begin anywhere in a scale block: each 8 columns select one of two scales.
+static constexpr WarpgroupRates kAloneSelects = {500, 9, 0}, kBesideSelects = {500, 5, 7};
+
+/// Parts of 128 rows of a tile, or one of 64.
+static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
+
+/// Accumulators of each part, and sums of one part, or of each of two scale blocks.
+static int64_t fragmentsOf(int64_t rows, int64_t depth) { return partsOf(rows) + depth / kTileK; }
+
+static int64_t mostColumns(int64_t rows, int64_t depth) {
+  return kFragmentRegisters * 2 / fragmentsOf(rows, depth) / kColumnStep * kColumnStep;
+}
+
+/// Returns true when whole split-K ranges, a multiple of `unit`, consist of two scale blocks each.
+static bool mayHaveTwoScaleBlocks(int64_t rows, int64_t unit) {
+  return partsOf(rows) == 1 && unit % kTwoTileK == 0;
+}
+
+/// The depth of a tile. A warpgroup alone waits for k tiles longer than it multiplies them. Two
+/// tiles of few rows side by side are faster than one of twice as many; split-K gains nothing
+/// there.
+static int64_t depthOf(const KernelPlan &partial, int64_t rows, const MatmulSize &size) {
+  if (partial.tile[2])
+    return partial.tile[2];
+  int64_t most = size.splits == 1 ? 2 * rows : rows;
+  bool isAlone = size.groups.empty() && rows == kTileMs[0] && size.m <= most;
+  return isAlone && mayHaveTwoScaleBlocks(rows, size.k) ? kTwoTileK : kTileK;
+}
+
+int64_t fp4::tilesAlongM(const MatmulSize &size, int64_t m) {
+  if (size.groups.empty())
+    return int64_t(llvm::divideCeil(size.m, m));
+  int64_t tiles = 0, halves = 0;
+  for (int64_t rows : size.groups) {
+    tiles += llvm::divideCeil(rows, m);
+    halves += 2 * rows + m;
+  }
+  return size.expectsGroups ? int64_t(llvm::divideCeil(halves, 2 * m)) : tiles;
+}
+
+static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
+  constexpr int64_t half = pipe::kPromotedBlock / 2;
+  bool selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
+  const WarpgroupRates &rates =
+      m == kTileMs[0] ? (selects ? kAloneSelects : kAlone) : (selects ? kBesideSelects : kBeside);
+  return std::max(rates.wait * kTileK / depth + partsOf(m) * rates.columnPair * n / 2,
+                  multiply * rates.fourths / 4);
+}
+
+/// Returns true when two warpgroups have a tile of many rows each, with its scales in shared
+/// memory.
+static bool hasMany(const MatmulSize &size, int64_t m, int64_t n) {
+  bool isMany = !size.groups.empty() || size.m > kTileMs.back();
+  return isMany && m > kTileMs.front() && n % kStoredColumns == 0 && size.splits == 1 &&
+         size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
+}
+
+/// Returns true when results of a tile of many rows leave through shared memory, in GEMMs that may
+/// have such stores.
+static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::TargetModel &target) {
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n);
+  int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
+  if (m > kMostPartRows)
+    return tiles > target.sms && lost < kStoreCycles;
+  return m == kMostPartRows && n > kMostPartRows && tiles > kFewestStoredTiles * target.sms;
+}
+
+/// Cycles of a tile of many rows. Tiles that begin in the midst of half a scale block gain nothing
+/// by their stores: every 8 columns select one of two scales.
+static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n,
+                            const hw::TargetModel &target) {
+  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kManyFeedBytes;
+  int64_t tall = size.groups.empty() ? kTallCycles : kGroupedTallCycles;
+  if (m > kMostPartRows)
+    multiply = multiply * tall / (m * kMostPartRows * kTileK / kMultiplyAdds);
+  int64_t kTiles = llvm::divideCeil(size.k, kTileK), ofKTile = std::max(multiply, feed);
+  int64_t cycles = kTiles * ofKTile + kManyTileCycles;
+  if (n % (pipe::kPromotedBlock / 2) || !isStored(size, m, n, target))
+    return cycles;
+  bool isTall = m > kMostPartRows;
+  return std::min(cycles, isTall ? kTiles * kStoredTallCycles + kStoredTallTileCycles
+                                 : kTiles * ofKTile + kStoredTileCycles);
+}
+
+static int64_t wavesOf(const MatmulSize &size, int64_t m, int64_t n,
+                       const hw::TargetModel &target) {
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
+  return int64_t(llvm::divideCeil(tiles, target.sms));
+}
+
+static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
+                        const hw::TargetModel &target) {
+  int64_t waves = wavesOf(size, m, n, target);
+  if (hasMany(size, m, n))
+    return waves * cyclesOfMany(size, m, n, target);
+  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
+  int64_t wait = waitOf(m, n, depth, multiply);
+  int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
+  return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
+}
+
+/// Adds tiles for any K, whose threads load scales from global memory.
+static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
+  for (int64_t m : kTileMs)
+    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        int64_t loads = llvm::divideCeil(size.k, kTileK) * partsOf(m) * kScaleLoadCycles;
+        return double(cyclesOf(size, m, n, kTileK, target) + wavesOf(size, m, n, target) * loads);
+      }));
+}
+
+/// Adds tiles for multiples of the scale blocks whose scales are a tile. With few rows, a stage may
+/// have two scale blocks. If K is one such multiple, its stages are written out
+/// (PromotionLoops.cpp), for which ptxas has too few registers in the widest tile.
+static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &target,
+                       std::vector<SizedTile> &tiles) {
+  for (int64_t m : kTileMs)
+    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        return double(cyclesOf(size, m, n, kTileK, target));
+      }));
+  int64_t most = mostColumns(kTileMs[0], kTwoTileK);
+  if (cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1) == kBlocksOfScales * kTileK)
+    most -= kStoredColumns;
+  for (int64_t m = kTileMs[0], n = kStoredColumns; n <= most; n += kStoredColumns) {
+    int64_t ofBlock =
+        std::max(kTwoScaleBlocksWait + n * kTwoScaleBlocksColumn, (m + n) * kTileK / kFeedBytes);
+    tiles.push_back(sizedTile({m, n, kTwoTileK}, [=](const MatmulSize &size) {
+      int64_t cycles = llvm::divideCeil(size.k, kTileK) * ofBlock + kTileCycles;
+      return double(wavesOf(size, m, n, target) * cycles);
+    }));
+    tiles.back().plan.maxRows = 2 * m;
+  }
+}
+
+std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
+                                          const hw::TargetModel &target) {
+  constexpr int64_t unit = kBlocksOfScales * kTileK;
+  std::vector<SizedTile> loading, staging;
+  addLoading(target, loading);
+  addStaging(product, target, staging);
+  if (!hasDynamicDepth(product))
+    return knownUnitOfDepth(product, {}) % unit ? loading : staging;
+  for (SizedTile &tile : staging)
+    tile.plan.depthUnit = unit;
+  llvm::append_range(loading, staging);
+  return loading;
+}
+
+/// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
+/// for plans that ask for them.
+static std::array<int64_t, 3> chooseTile(const KernelPlan &partial, const MatmulSize &size,
+                                         const hw::TargetModel &target) {
+  std::array<int64_t, 3> best = {128, 128, kTileK};
+  int64_t least = 0, fewest = partial.tile[1] ? kColumnStep : 2 * kColumnStep;
+  for (int64_t m : kTileMs)
+    for (int64_t depth = depthOf(partial, m, size), n = mostColumns(m, depth); n >= fewest;
+         n -= kColumnStep) {
+      if ((partial.tile[0] && partial.tile[0] != m) || (partial.tile[1] && partial.tile[1] != n))
+        continue;
+      int64_t cycles = cyclesOf(size, m, n, depth, target);
+      if (least && cycles >= least)
+        continue;
+      least = cycles;
+      best = {m, n, depth};
+    }
+  return best;
+}
+
+/// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
+/// warpgroup has sooner than the remainder of a division. Tiles that `takeAll` gain more from more
+/// stages (notebook/gemm-fp8.md).
+static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherBytes, bool takeAll,
+                            const hw::TargetModel &target) {
+  constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
+  int64_t room = target.sharedBytesPerCta - ofBarriers - otherBytes;
+  int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + 8) * ofScales;
+  int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
+  return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
+}
+
+/// The field because of which the result cannot leave the kernel in tiles, and the reason; else
+/// empty. Matrices of 8 x 8 elements of 16 bits go to shared memory, as many as fill the rows of a
+/// swizzle.
+static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp product,
+                                                      const std::array<int64_t, 3> &tile) {
+  auto why = whyStoresAreDirect(product, /*ofGroups=*/true);
+  if (!why.first.empty() ||
+      (product.getElementType().getIntOrFloatBitWidth() == 16 && tile[1] % kStoredColumns == 0))
+    return why;
+  return {"is direct for elements of other than 16 bits and for tiles whose columns are no "
+          "multiple of 32",
+          "tma"};
+}
+
+/// Returns true when staging pays. Results that leave through shared memory do so while the next
+/// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
+/// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
+/// (notebook/gemm-fp8.md).
+static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &partial,
+                            const KernelPlan &plan, const MatmulSize &size,
+                            const hw::TargetModel &target) {
+  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles);
+  if (partial.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
+    return partial.store == ResultStore::Tma;
+  return isStored(size, plan.tile[0], plan.tile[1], target) &&
+         whyNotStaged(product, plan.tile).first.empty();
+}
+
+/// The PDL of a plan. GEMMs whose CTAs have one tile each may lose if the next launch begins early
+/// (notebook/gemm-fp8.md). With offsets every group may end within a tile.
+static std::optional<PdlMode> pdlOf(BlockScaledMatmulOp op, const KernelPlan &plan,
+                                    const MatmulSize &size, const hw::TargetModel &target) {
+  if (hasDynamicSizes(op)) // without N nobody knows how many tiles a CTA has
+    return PdlMode::Waits;
+  if (ShapedType::isDynamic(mostRowsOf(op, plan)))
+    return {};
+  int64_t tilesM =
+      op.getOffsets() ? size.m / plan.tile[0] + op.getNumGroups() : tilesAlongM(size, plan.tile[0]);
+  int64_t blocksOfTile = std::max<int64_t>(1, plan.cluster[0]);
+  int64_t ranges = blocksOfTile > 1 ? 1 : size.splits;
+  int64_t works = tilesM * int64_t(llvm::divideCeil(size.n, plan.tile[1])) * ranges;
+  int64_t most = *plan.ctasPerSm * target.sms / blocksOfTile;
+  return works > most ? PdlMode::Both : PdlMode::Waits;
+}
+
+/// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
+/// load scales, too.
+static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
+  bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
+  bool isKnown = op.getLhs().getType().hasStaticShape() && !hasDynamicSizes(op);
+  return isKnown || isFull ? kFewBeside : kMoreBeside;
+}
+
+/// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
+/// the fastest.
+static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product,
+                                                  const std::array<int64_t, 3> &tile,
+                                                  bool isTallBeside, const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
+  MLIRContext *context = product.getContext();
+  auto tilesN = int64_t(llvm::divideCeil(size.n, tile[1]));
+  if (isTallBeside && size.groups.empty())
+    return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels,
+                                           std::min(kStoredPanel, tilesN));
+  if (!size.groups.empty() || size.splits > 1 || hasDynamicSizes(product))
+    return rasterOfTiles(context, tile, size, target);
+  TileGrid grid = {tilesAlongM(size, tile[0]), tilesN, double(tile[0]), double(tile[1])};
+  return rasterOfOperands(context, grid, size.k, target);
+}
+
+KernelPlan fp4::proposePromotedGemm(Operation *op, const KernelPlan &partial,
+                                    const MatmulSize &size, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
+  plan.tile = chooseTile(partial, size, target);
+  int64_t tiles = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  plan.cluster =
+      proposeReduction(partial, {plan.tile[0], kMostPartRows}, tiles, /*resident=*/1, size, target);
+  // CTAs add pieces of up to 32 columns, and each has room for as many as the others.
+  bool joins = plan.cluster[0] > 1;
+  int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
+  bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
+                   size.m <= 2 * plan.tile[0];
+  int64_t otherBytes = plan.tile[0] * columns * 4;
+  if (isStagingBetter(product, partial, plan, size, target))
+    plan.store = ResultStore::Tma;
+  bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
+  if (plan.store)
+    otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
+  // Wide tiles wait for their loads, but those of groups also search for their rows.
+  bool isWide = plan.tile[0] == kMostPartRows && plan.tile[1] > kMostPartRows;
+  bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
+  plan.stages = chooseStages(plan.tile, otherBytes, takeAll, target);
+  plan.schedule = scheduleOf(product, plan.tile, isTallBeside, size, target);
+  // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
+  // converged.
+  plan.roles =
+      fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
+                    sharesOf(product, partial.orElse(plan)), plan.store == ResultStore::Tma);
+  plan.ctasPerSm = 1;
+  plan.pdl = pdlOf(product, partial.orElse(plan), size, target);
+  return plan;
+}
+
+/// The rule that roles of every tile break; else empty.
+static StringRef commonRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  if (roles.getDriver(Tma) == roles.getDriver(Tensor))
+    return "drive the engines tma and tensor from two roles";
+  if (roles.getDriver(BulkStore) == roles.getDriver(Threads))
+    return "drive the engines threads and bulk_store from two roles";
+  return "";
+}
+
+/// Rules of one warpgroup for each 64 rows of a part, all in the role of the tensor core.
+static StringRef oneGroupRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumWarps() != 4 || math.getFirstWarp() % 4)
+    return "drive the engines tensor and threads with 4 warps from a multiple of 4";
+  return commonRules(roles);
+}
+
+static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumWarps() != 8 || math.getFirstWarp() % 4)
+    return "drive the engines tensor and threads with 8 warps from a multiple of 4";
+  return commonRules(roles);
+}
+
+LogicalResult fp4::checkPromotedGemm(Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
+  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoScaleBlocks(m, unit));
+  if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
+      n > mostColumns(m, k))
+    return misfit(
+        op, "tile",
+        "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
+        "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
+        "n up to 128",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (failed(checkReductionPlace(op, plan, {m, kMostPartRows}, target)) ||
+      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true,
+                               /*mayStage=*/true)))
+    return failure();
+  using enum pipe::Engine;
+  SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};
+  if (plan.store == ResultStore::Tma) {
+    auto [must, found] = whyNotStaged(cast<BlockScaledMatmulOp>(op), plan.tile);
+    if (!must.empty())
+      return misfit(op, "store", must, found);
+    engines.push_back(BulkStore);
+  }
+  return checkTiling(op, plan, target, engines, m == 64 ? oneGroupRules : twoGroupRules);
+}

@@ -1,0 +1,119 @@
+//===- ReductionPlans.cpp - Reductions of split-K in a cluster, on tcgen05 -----===//
+//
+// The CTAs of a cluster, or its pairs, have the split-K ranges of one tile, and add them in their
+// shared memory (pipe.reduce_tmem). Each CTA sends the others the columns that these add, so shared
+// memory has room for as many beside the stages.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "fp4/ISA/ClusterLimit.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// The most columns of a tile that a cluster reduces. A thread has loads of all ranges of its
+/// columns on their way, one for each column of the tile; with wider tiles registers are spilled.
+static constexpr int64_t kMostReducedColumns = 128;
+
+int64_t fp4::reducedColumns(int64_t columns, int64_t blocks) {
+  int64_t unit = columns >= 8 * blocks ? 8 : 4;
+  return int64_t(llvm::divideCeil(columns, unit * blocks)) * unit;
+}
+
+int64_t fp4::reductionBytes(int64_t columns, int64_t splits) {
+  constexpr int64_t sumBytes = 4, barriers = 16;
+  return (splits - 1) * reducedColumns(columns, splits) * kGemmTileM * sumBytes + barriers;
+}
+
+/// Returns true when a workspace is faster. If clusters have several tiles one after the other, and
+/// few sums of each, CTAs that leave them in a workspace, and wait for nobody, are faster: 8.4
+/// instead of 9.2 us for 1 x 8192 x 8192 with four ranges, and 13.8 instead of 10.1 for 64 rows
+/// (predicted by simulation).
+static bool waitsForLittle(const GemmTile &tile, const MatmulSize &size,
+                           const hw::TargetModel &target) {
+  constexpr int64_t fewColumns = 32;
+  int64_t rows = tile.swap ? tile.n : tile.rows(), columns = tile.swap ? tile.rows() : tile.n;
+  auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
+  return std::min(size.m, tile.n) < fewColumns && tiles * size.splits > gemmWorkers(tile, target);
+}
+
+/// The tile with a cluster that reduces its ranges; larger clusters than every device runs are not
+/// proposed.
+static std::optional<GemmTile> joined(GemmTile tile, const KernelPlan &partial,
+                                      const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t blocks = size.splits * (tile.pair ? 2 : 1);
+  bool isWanted = partial.reduction == ReductionPlace::Cluster;
+  if (tile.narrow || (!isWanted && partial.cluster[0]) || tile.n > kMostReducedColumns ||
+      blocks > int64_t(isWanted ? hw::mostClusterCtas(target) : target.maxClusterSize))
+    return std::nullopt;
+  tile.clusterM = blocks;
+  tile.clusterN = 1;
+  tile.joins = true;
+  if (!isWanted && waitsForLittle(tile, size, target))
+    return std::nullopt;
+  return tile;
+}
+
+void fp4::addReduced(const KernelPlan &partial, const MatmulSize &size,
+                     const hw::TargetModel &target, llvm::function_ref<bool(const GemmTile &)> fits,
+                     SmallVectorImpl<GemmTile> &tiles) {
+  if (size.splits < 2 || partial.reduction == ReductionPlace::Workspace || partial.fallback[0] ||
+      requestsWork(partial.schedule))
+    return;
+  SmallVector<GemmTile> found;
+  for (const GemmTile &tile : tiles)
+    if (auto other = joined(tile, partial, size, target); other && fits(*other))
+      found.push_back(*other);
+  if (partial.reduction && !found.empty())
+    tiles.clear();
+  llvm::append_range(tiles, found);
+}
+
+/// Columns of the accumulator. Weights beside floats are TMEM lanes, and rows of the result
+/// columns.
+static int64_t columnsOfAccumulator(BlockScaledMatmulOp product, const KernelPlan &plan) {
+  bool areLanes = product.hasFloatLhs() && !product.hasUnitScales();
+  return plan.tile[areLanes ? 0 : 1];
+}
+
+bool fp4::mayReduceTmem(Operation *op, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return target.hasTcgen05 && !product.hasF32Scales();
+}
+
+LogicalResult fp4::checkClusterReduction(Operation *op, const KernelPlan &plan,
+                                         const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  int64_t splits = splitsOf(product, plan), blocks = splits * (plan.pair ? 2 : 1);
+  int64_t most = hw::mostClusterCtas(target);
+  if (splits < 2 || blocks > most)
+    return misfit(op, "reduction",
+                  "is cluster for 2 to " + Twine(most / (plan.pair ? 2 : 1)) + " split-K ranges" +
+                      (plan.pair ? " with 'pair'" : ""),
+                  "it for " + Twine(splits));
+  if (plan.pair && plan.tile[0] == kGemmTileM)
+    return misfit(op, "reduction", "is left out with pairs of 128 rows", "cluster");
+  int64_t columns = columnsOfAccumulator(product, plan);
+  if (columns > kMostReducedColumns)
+    return misfit(op, "reduction",
+                  "is left out for accumulators of more than " + Twine(kMostReducedColumns) +
+                      " columns",
+                  "it for " + Twine(columns));
+  if (plan.fallback[0])
+    return misfit(op, "fallback", "is left out with reduction = cluster", "one");
+  if (requestsWork(plan.schedule)) {
+    std::string schedule;
+    llvm::raw_string_ostream(schedule) << plan.schedule;
+    return misfit(op, "schedule", "is static_persistent with reduction = cluster", schedule);
+  }
+  if (plan.cluster[0] != blocks || plan.cluster[1] != 1)
+    return misfit(op, "cluster",
+                  "is [" + Twine(blocks) + ", 1] with reduction = cluster, " +
+                      (plan.pair ? "a pair" : "a CTA") + " for each split-K range",
+                  "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+  return success();
+}

@@ -1,0 +1,250 @@
+//===- WarpGemmPlans.cpp - Block-scaled GEMMs of mma.sync --------------===//
+//
+// Up to eight warps multiply and one loads. The plan has the fitting tile whose waves take the
+// fewest cycles. A k tile costs the largest of three times: of the tensor cores, of the reads of
+// the warps from shared memory, and of its operands from the L2 cache (docs/concepts/plans.md).
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpGemmPlans.h"
+
+#include "CostModel.h"
+#include "RolePlans.h"
+
+#include "fp4/Conversion/KernelPlans/WarpFragment.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Rows and columns of a tile, and its depth: rows have 64 bytes with a depth of 128, and 128 bytes
+/// with 256, or with 128 elements of 8 bits.
+static constexpr std::array<int64_t, 4> kTileMs = {16, 32, 64, 128};
+static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
+static constexpr int64_t kTileK = 128, kDeepTileK = 256;
+/// The most elements of a tile, over all GEMMs: with more, eight warps would have more than 64 sums
+/// in a thread, and ptxas spills.
+static constexpr int64_t kMostElements = 128 * 128;
+/// Rows of a tile whose elements are quantized: a thread gets one (pipe.gather_rows).
+static constexpr int64_t kGatheredRows = 128;
+
+/// Rows of one instruction, rows that a register has the scales of, sums of a thread, and warps.
+static constexpr int64_t kWarpRows = 16, kScaleRows = 32, kMostSums = 128, kMostWarps = 8;
+
+/// Bytes of barriers, and of the alignment of tiles.
+static constexpr int64_t kOtherSharedBytes = 2048;
+/// The fewest stages; with fewer no load is in flight.
+static constexpr int64_t kFewestStages = 2;
+
+std::optional<std::array<int64_t, 2>> fp4::warpFragment(int64_t m, int64_t n, int64_t warps) {
+  std::optional<std::array<int64_t, 2>> best;
+  for (int64_t below = 1; below <= warps; ++below) {
+    if (warps % below || m % below || n % (warps / below))
+      continue;
+    int64_t rows = m / below, columns = n / (warps / below);
+    bool exists = (rows == kWarpRows || rows % kScaleRows == 0) && columns % kScaleRows == 0;
+    if (!exists || rows * columns / 32 > kMostSums)
+      continue;
+    if (!best || rows + columns <= (*best)[0] + (*best)[1]) // of equals, the widest
+      best = {rows, columns};
+  }
+  return best;
+}
+
+/// Warps that multiply a tile: eight, or as many as it has smallest fragments.
+static int64_t warpsOf(int64_t m, int64_t n) {
+  return std::min(kMostWarps, m / kWarpRows * (n / kScaleRows));
+}
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+/// Rates of one SM and cycle: FLOP of fp4, half as many of fp8 (ninfer#160 measured 4094.8 to
+/// 4095.8 on an RTX 5090), and bytes of shared memory (CUDA guide: 32 banks).
+static constexpr double kFlops = 4096, kSharedBytes = 128;
+/// Bytes that the L2 cache delivers to an SM per cycle, and cycles of a tile beside its k tiles:
+/// assumed, since nobody has published them.
+static constexpr double kFeedBytes = 32, kTileCycles = 1500;
+
+namespace {
+/// A tile of a GEMM.
+struct WarpTile {
+  int64_t m, n, block, stepK, products; ///< members as in MatmulSize
+
+  /// Bytes of a stage, whole scale tiles of 128 rows included.
+  int64_t stageBytes(int64_t k) const {
+    int64_t scaleRows = int64_t(llvm::alignTo(m, 128) + products * llvm::alignTo(n, 128));
+    return (m + products * n) * k * 32 / stepK + scaleRows * k / block;
+  }
+  /// Bytes that the warps read from shared memory for a k tile.
+  int64_t readBytes() const {
+    int64_t warps = warpsOf(m, n);
+    auto [rows, columns] = *warpFragment(m, n, warps);
+    return products * warps * (rows + columns) * kTileK * 32 / stepK;
+  }
+};
+} // namespace
+
+static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
+                       const hw::TargetModel &target) {
+  int64_t tiles = countTiles(size, tile.m, tile.n);
+  int64_t waves = llvm::divideCeil(tiles * size.splits, target.sms);
+  double multiply =
+      2.0 * tile.m * tile.n * double(tile.products) * kTileK * 64 / double(tile.stepK) / kFlops;
+  double read = tile.readBytes() / kSharedBytes;
+  double feed = tile.stageBytes(kTileK) / kFeedBytes;
+  int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
+  return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
+}
+
+/// Bytes of shared memory that threads exchange rows in, at most: 64 columns of each.
+static int64_t gatheredBytes(BlockScaledMatmulOp product) {
+  constexpr int64_t columns = 64;
+  int64_t bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
+  return product.getQuantizeRecipe() ? kGatheredRows * columns * bytes : 0;
+}
+
+/// Bytes of a tile with the fewest stages.
+static int64_t sharedBytesOf(BlockScaledMatmulOp product, const WarpTile &tile, int64_t k) {
+  return kFewestStages * tile.stageBytes(k) + gatheredBytes(product) + kOtherSharedBytes;
+}
+
+/// Elements of a tile that registers have room for. Elements of 32 bits that threads exchange take
+/// as many registers as sums.
+static int64_t mostElements(BlockScaledMatmulOp product) {
+  bool isWide = product.getQuantizeRecipe() && product.getElementType().isF32();
+  return kMostElements / (product.isDual() || isWide ? 2 : 1);
+}
+
+/// Returns true when a GEMM may have the tile; one that quantizes elements has rows for all
+/// threads.
+static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
+  return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows);
+}
+
+/// Returns true when a GEMM may have the tile and shared memory fits its shortest k tiles.
+static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
+                       const hw::TargetModel &target) {
+  WarpTile tile = {m, n, blockSize(product.getFormat()), product.isMXF8F6F4() ? 32 : 64,
+                   product.isDual() ? 2 : 1};
+  return mayHaveTile(product, m, n) &&
+         sharedBytesOf(product, tile, kTileK) <= int64_t(target.sharedBytesPerCta);
+}
+
+/// The best tile; of equals, the largest.
+static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const KernelPlan &partial,
+                                         const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t wide = mostElements(product) / kGatheredRows;
+  std::array<int64_t, 2> best = {partial.tile[0] ? partial.tile[0] : 128,
+                                 partial.tile[1] ? partial.tile[1] : wide};
+  double least = 0;
+  for (int64_t m : llvm::reverse(kTileMs))
+    for (int64_t n : llvm::reverse(kTileNs)) {
+      if ((partial.tile[0] && partial.tile[0] != m) || (partial.tile[1] && partial.tile[1] != n) ||
+          !fitsTarget(product, m, n, target))
+        continue;
+      double cycles = cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
+      if (least != 0 && cycles >= least)
+        continue;
+      least = cycles;
+      best = {m, n};
+    }
+  return best;
+}
+
+std::vector<SizedTile> fp4::warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  for (int64_t m : kTileMs)
+    for (int64_t n : kTileNs) {
+      if (!fitsTarget(product, m, n, target))
+        continue;
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        return cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
+      }));
+    }
+  return tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// The rules
+//===----------------------------------------------------------------------===//
+
+/// Roles of a tile. With nine warps a thread has up to 168 registers, so no role releases registers
+/// to another.
+static pipe::RolePlanAttr rolesOf(MLIRContext *context, int64_t m, int64_t n) {
+  using enum pipe::Engine;
+  auto warps = int32_t(std::max<int64_t>(1, warpsOf(m, n)));
+  return pipe::RolePlanAttr::get(
+      context, {pipe::RoleAttr::get(context, "load", warps, warps + 1, {Tma}, 0),
+                pipe::RoleAttr::get(context, "math", 0, warps, {Tensor, Threads}, 0)});
+}
+
+KernelPlan fp4::proposeWarpGemm(Operation *op, const KernelPlan &partial, const MatmulSize &size,
+                                const hw::TargetModel &target) {
+  auto [m, n] = chooseTile(cast<BlockScaledMatmulOp>(op), partial, size, target);
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
+  plan.tile = {m, n, partial.tile[2] ? partial.tile[2] : kTileK};
+  plan.schedule = neighboursAlongM(op->getContext());
+  plan.roles = rolesOf(op->getContext(), m, n);
+  plan.ctasPerSm = 1;
+  return plan;
+}
+
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  bool isWide = product.isMXF8F6F4(), isDeep = k == kDeepTileK && !isWide;
+  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  if (!llvm::is_contained(kTileMs, m) || !llvm::is_contained(kTileNs, n) ||
+      !mayHaveTile(product, m, n) || (k != kTileK && !isDeep))
+    return misfit(op, "tile",
+                  "is [m, n, k] with m = " +
+                      Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
+                                                        : "16, 32, 64 or 128") +
+                      ", n = 64, 128 or 256, m * n up to " + Twine(mostElements(product)) +
+                      " and k = 128" + Twine(isWide ? "" : " or 256"),
+                  found);
+  WarpTile tile = {m, n, blockSize(product.getFormat()), isWide ? 32 : 64,
+                   product.isDual() ? 2 : 1};
+  if (sharedBytesOf(product, tile, k) <= int64_t(target.sharedBytesPerCta))
+    return success();
+  return misfit(op, "tile",
+                "has two stages in the " + Twine(target.sharedBytesPerCta) +
+                    " bytes of shared memory of " + StringRef(target.name),
+                found + " with stages of " + Twine(tile.stageBytes(k)) + " bytes");
+}
+
+static StringRef warpRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  if (roles.getDriver(Tensor) != roles.getDriver(Threads))
+    return "drive the engines tensor and threads from one role";
+  return roles.getDriver(Tma) == roles.getDriver(Tensor)
+             ? "drive the engines tma and tensor from two roles"
+             : "";
+}
+
+LogicalResult fp4::checkWarpGemm(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  using enum pipe::Engine;
+  if (failed(checkTile(op, plan, target)) || failed(checkFragmentPlan(op, plan, target)) ||
+      failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, warpRules)))
+    return failure();
+  int64_t warps = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumWarps();
+  auto [m, n, k] = plan.tile;
+  pipe::RoleAttr math = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Threads);
+  bool hasGroups = math.getFirstWarp() % 4 == 0 && (warps == 4 || warps == 8);
+  if (cast<BlockScaledMatmulOp>(op).getQuantizeRecipe() && !hasGroups)
+    return misfit(op, "roles",
+                  "quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on",
+                  Twine(warps) + " from " + Twine(math.getFirstWarp()));
+  if (warpFragment(m, n, warps))
+    return success();
+  return misfit(op, "roles",
+                "have a number of warps for tensor that share the tile in parts of 16 rows, or a "
+                "multiple of 32, and a multiple of 32 columns, with at most 4096 elements",
+                Twine(warps) + " warps for " + Twine(m) + "x" + Twine(n));
+}

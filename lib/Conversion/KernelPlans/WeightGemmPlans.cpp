@@ -1,0 +1,595 @@
+//===- WeightGemmPlans.cpp - Plans of GEMMs of floats and weights ------===//
+
+#include "CostModel.h"
+#include "DynamicPlans.h"
+#include "Families.h"
+#include "RolePlans.h"
+#include "WeightTiles.h"
+
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Columns of a tile of prepacked weights that has those of two accumulators.
+static constexpr int64_t kWideTileN = 256, kMathThreads = 256;
+/// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
+/// data.
+static constexpr int64_t kTileK = 128;
+/// Rows of a tile whose sums are promoted, so that registers have them beside the accumulators.
+static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
+static constexpr int64_t kMostRowsOfWideTile = 64;
+/// The tile whose weights are converted a k tile ahead and stay in registers.
+static constexpr int64_t kResidentTileM = 256, kResidentTileK = 128;
+/// Time of a wave of register-resident tiles, and of tiles of 128 x 128: 67 and 35 us for K = 8192
+/// on an H200 (notebook/gemm-weights.md).
+static constexpr int64_t kResidentTime = 19, kPromotedTime = 10;
+/// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
+/// `swap`, a thread has the sums of so many rows beside as many accumulators, or two parts of 128
+/// rows; other tiles of 192 rows have room for two deep stages.
+static constexpr int64_t kFewestPartRows = 128, kMostPartRows = 192, kPartStep = 8,
+                         kTwoPartRows = 256;
+/// The depth of tiles of pre-dequantized weights.
+static constexpr int64_t kPreDequantizedDepth = 128;
+/// Cycles of a k tile for each row and besides, and of a tile besides, at the clock in MHz that
+/// power allowed (notebook/gemm-weights.md).
+static constexpr int64_t kCyclesOfRow = 4, kKTileCycles = 60, kPreDequantizedTileCycles = 4000;
+static constexpr double kPreDequantizedClock = 1500;
+/// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
+static constexpr int64_t kMostWideRows = 128;
+/// A tile of which a fifth stage takes 2 % more cycles if workers share tiles
+/// (notebook/gemm-weights.md).
+static constexpr std::array<int64_t, 3> kSharedTile = {128, 128, 128};
+static constexpr int64_t kSharedStages = 4;
+/// Limits where warps multiply: the most rows that are chosen, beside which two stages of either
+/// weights fit in 99 KB, and stages without which no load is in flight. The depth leaves room for
+/// them twice.
+static constexpr int64_t kWarpRows = 128, kWarpTileK = 128, kFewestStages = 2;
+/// Bytes of barriers and of the alignment of tiles, and of the elements that threads exchange
+/// before they store those of a tile of so many rows.
+static constexpr int64_t kOtherSharedBytes = 2048, kStagedBytes = 8192, kFewestStagedRows = 64;
+/// Numbers of k slices that a CTA may have.
+static constexpr int64_t kRanges[] = {1, 2, 4};
+/// Sums of the threads that fit beside all other values in the registers that nine warps have at
+/// most.
+static constexpr int64_t kMostSums = 128 * kTileN;
+
+/// Returns true for the rows of a tile of one part.
+static bool isOnePart(int64_t rows) {
+  return rows >= kFewestPartRows && rows <= kMostPartRows && rows % kPartStep == 0;
+}
+
+static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
+
+/// The number of weights whose columns a tile has: both of a dual GEMM.
+static int64_t gemmsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).isDual() ? 2 : 1; }
+
+static bool takesBytes(Operation *op) {
+  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  return isa<Float8E4M3FNType>(lhs.getElementType());
+}
+
+/// Returns true when sums of 128 k are added in fp32.
+static bool isPromoted(Operation *op) {
+  return takesBytes(op) && !cast<BlockScaledMatmulOp>(op).accumulatesFast();
+}
+
+/// Returns true on targets without wgmma, where warps multiply the fragments of warpgroups with
+/// mma.sync.
+static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
+
+/// The most rows of a tile that a cluster reduces. Beside stages of e4m3 whose sums are not
+/// promoted there is room for the sums that the tallest tile sends.
+static int64_t mostReducedRows(Operation *op) {
+  return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? kMostWeightRows : kMostReducedRows;
+}
+
+/// Returns true when the `ranges` of K that a CTA has are whole k slices of one length.
+static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  int64_t splits = splitsOf(product, plan);
+  int64_t k = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+  return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
+}
+
+/// The depth of a tile: as deep as leaves room for several stages.
+static int64_t depthOf(Operation *op, int64_t rows) {
+  return isPrepacked(op) && (isPromoted(op) || rows < kMostWideRows) ? kPrepackedTileK : kTileK;
+}
+
+/// The depth of each of `ranges` k slices in a stage. With few rows, twice as many elements leave
+/// room too.
+static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
+  constexpr int64_t smallM = 16;
+  int64_t depth = depthOf(op, rows);
+  return ranges == 1      ? depth
+         : rows <= smallM ? std::min(depth, 2 * depth / ranges)
+                          : depth / ranges;
+}
+
+/// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
+/// of one slice do not wait for those of the other (notebook/gemm-weights.md).
+static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &partial,
+                                           const MatmulSize &size, const hw::TargetModel &target) {
+  constexpr int64_t smallM = 8, ranges = 2;
+  int64_t blocks = llvm::divideCeil(size.n, kTileN) * size.splits;
+  bool isOpen = !partial.tile[0] && !partial.tile[1] && !partial.cluster[0] && !partial.ctasPerSm;
+  int64_t places = ranges * target.sms;
+  bool isFull = 10 * blocks >= 9 * places && blocks <= places;
+  if (partial.kSlices || !isOpen || size.m > smallM || !isFull || !mayHaveRanges(op, target) ||
+      !haveOneLength(op, partial, ranges))
+    return partial.kSlices;
+  return ranges;
+}
+
+/// The most CTAs per SM. Two CTAs with few sums have registers enough beside each other, and hide
+/// each other's waits.
+static int64_t mostResident(const std::array<int64_t, 3> &tile) {
+  return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
+}
+
+std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
+                                        const hw::TargetModel &target) {
+  if (target.hasTcgen05)
+    return weightLaneTiles(product, target);
+  std::vector<SizedTile> tiles;
+  if (!multipliesByWarps(target))
+    return tiles;
+  for (int64_t m : kTileMs)
+    if (m <= kWarpRows)
+      tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=](const MatmulSize &size) {
+        return double(timeOfRows(size, m, target)) * double(size.k);
+      }));
+  return tiles;
+}
+
+/// Returns true when a tile may have twice as many columns, which leaves registers for so many
+/// rows.
+static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
+                      const hw::TargetModel &target) {
+  return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
+         !multipliesByWarps(target) && size.products == 1;
+}
+
+/// The rows of a tile: of the smallest tile that has all rows. Otherwise they are 128 for prepacked
+/// weights. Other weights get the widest tile, for which weights are converted for the most rows,
+/// unless tiles of half as many rows leave fewer SMs idle.
+static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+  if (multipliesByWarps(target))
+    return fastestRows(kTileMs, kWarpRows / size.products, size, target);
+  if (size.products > 1)
+    return fastestRows(kTileMs, kMostWideRows, size, target);
+  if (!size.groups.empty())
+    return fastestRows(kTileMs, mayBeWide(op, kMostWideRows, size, target) ? 128 : 256, size,
+                       target);
+  for (int64_t rows : kTileMs)
+    if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
+      return rows;
+  auto time = [&](int64_t rows) { return timeOfTiles(size, rows, kTileN, target); };
+  return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
+}
+
+/// Returns true when a tile may have a multiple of 8 rows from 128 to 192 beside 128 columns.
+static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return isPrepacked(op) && !product.isDual() && !product.isGrouped() && !multipliesByWarps(target);
+}
+
+/// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
+/// its own. A tile beside 128 columns loads half as many bytes again for each multiplication. In a
+/// GEMM of 1024 x 7168 x 16384, 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256,
+/// and 2 % less time if power sets the clock (notebook/weight-limits.md). Beside e4m3 the
+/// loop waits for conversions, and no wave is shorter for it.
+static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &partial,
+                                        std::array<int64_t, 2> tile, const MatmulSize &size,
+                                        const hw::TargetModel &target) {
+  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
+  if (!mayHaveUnevenRows(op, target) || takesBytes(op) || size.splits > 1 || !isKnown)
+    return tile;
+  int64_t chosen = timeOfTiles(size, tile[0], tile[1], target), most = chosen - chosen / 16;
+  for (int64_t rows = kMostPartRows; rows > kFewestPartRows; rows -= kPartStep)
+    if (int64_t time = timeOfTiles(size, rows, kTileN, target); time < most) {
+      tile = {rows, kTileN};
+      most = time;
+    }
+  return tile;
+}
+
+/// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave
+/// no more SMs idle.
+static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
+                             const hw::TargetModel &target) {
+  auto time = [&](int64_t columns) { return timeOfTiles(size, rows, columns, target); };
+  bool isWide = mayBeWide(op, rows, size, target) && time(kWideTileN) <= time(kTileN);
+  return isWide ? kWideTileN : kTileN;
+}
+
+static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partial,
+                                         const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t rows = partial.tile[0] ? partial.tile[0] : chooseRows(op, size, target);
+  int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
+  int64_t ranges = partial.kSlices.value_or(1);
+  if (multipliesByWarps(target))
+    return {rows, columns, kWarpTileK / ranges};
+  std::array<int64_t, 2> tile = {rows, columns};
+  if (!partial.tile[0] && !partial.tile[1])
+    tile = fillWaves(op, partial, tile, size, target);
+  return {tile[0], tile[1], depthOfRange(op, tile[0], ranges)};
+}
+
+/// The order of tiles. Each group has weights of its own, and tiles of all groups are neighbours
+/// along m.
+static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
+                                                  const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (!size.groups.empty())
+    return rasterOfTiles(op->getContext(), plan.tile, size, target);
+  if (size.sharers || size.splits > 1 || multipliesByWarps(target) || hasDynamicSizes(product))
+    return neighboursAlongM(op->getContext());
+  TileGrid grid = {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
+                   (takesBytes(op) ? 1.0 : 2.0) * double(plan.tile[0]),
+                   bytesOfCodes(product.getFormat()) * double(plan.tile[1] * size.products)};
+  return rasterOfOperands(op->getContext(), grid, size.k, target);
+}
+
+/// The time of the waves of tiles of so many rows.
+static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
+  return waves * (rows == kResidentTileM ? kResidentTime : kPromotedTime);
+}
+
+/// The tile of a GEMM beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
+/// tile of register-resident weights if its waves are faster.
+static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &partial, const MatmulSize &size,
+                                                 const hw::TargetModel &target) {
+  if (!size.groups.empty() && !partial.tile[0]) {
+    KernelPlan all = partial;
+    all.tile[0] = fastestRows(kPromotedTileMs, kPromotedTileMs[5], size, target);
+    return choosePromotedTile(all, size, target);
+  }
+  const int64_t *fit = llvm::find_if(
+      kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
+  bool isRegisterResident =
+      size.m > *fit && !partial.tile[2] && partial.tile[1] != kWideTileN &&
+      timeOfPromoted(size, kResidentTileM, target) < timeOfPromoted(size, *fit, target);
+  int64_t rows = partial.tile[0] ? partial.tile[0] : isRegisterResident ? kResidentTileM : *fit;
+  int64_t depth = rows == kResidentTileM ? kResidentTileK : kPrepackedTileK;
+  return {rows, partial.tile[1] ? partial.tile[1] : kTileN,
+          partial.tile[2] ? partial.tile[2] : depth};
+}
+
+/// Cycles of the waves of tiles of so many rows of pre-dequantized weights.
+static int64_t cyclesAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
+  int64_t ofKTile = kCyclesOfRow * rows + kKTileCycles;
+  int64_t kTiles = llvm::divideCeil(size.k, kPreDequantizedDepth * size.splits);
+  return waves * (kTiles * ofKTile + kPreDequantizedTileCycles);
+}
+
+/// The rows of the tile whose waves take the fewest cycles; of equals, the most.
+static int64_t choosePreDequantizedRows(const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t best = kTwoPartRows;
+  for (int64_t rows = kMostPartRows; rows >= kFewestPartRows; rows -= kPartStep)
+    if (cyclesAhead(size, rows, target) < cyclesAhead(size, best, target))
+      best = rows;
+  return best;
+}
+
+/// Returns true when pre-dequantized weights are faster. The conversion moves its bytes at the
+/// speed of a copy, and is one more launch.
+static bool isFasterPreDequantized(const MatmulSize &size, int64_t rows,
+                                   const hw::TargetModel &target) {
+  constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6, unit = 3.5, unitDepth = 8192;
+  double ofUnit = unit * double(size.k) / unitDepth / double(size.splits);
+  double bytes = double(size.n) * double(size.k) * (0.5 + 1.0);
+  double ahead = double(cyclesAhead(size, choosePreDequantizedRows(size, target), target)) /
+                     kPreDequantizedClock +
+                 launch + bytes / bytesPerMicrosecond;
+  return size.m > kFewestPartRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
+}
+
+static bool isPreDequantized(const KernelPlan &partial, const std::array<int64_t, 3> &tile,
+                             const MatmulSize &size, const hw::TargetModel &target) {
+  bool isFree = !partial.tile[0] && !partial.tile[1] && !partial.tile[2] && !partial.cluster[0] &&
+                !partial.ctasPerSm;
+  return partial.swap ||
+         (isFree && size.groups.empty() && isFasterPreDequantized(size, tile[0], target));
+}
+
+static KernelPlan proposePreDequantizedWeights(Operation *op, const KernelPlan &partial,
+                                               const MatmulSize &size,
+                                               const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
+  plan.swap = true;
+  plan.tile = {kTileN, partial.tile[1] ? partial.tile[1] : choosePreDequantizedRows(size, target),
+               kPreDequantizedDepth};
+  TileGrid grid = {int64_t(llvm::divideCeil(size.m, plan.tile[1])),
+                   int64_t(llvm::divideCeil(size.n, kTileN)), double(plan.tile[1]), double(kTileN)};
+  plan.schedule = size.splits > 1 ? neighboursAlongM(op->getContext())
+                                  : rasterOfOperands(op->getContext(), grid, size.k, target);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, kFewBeside);
+  plan.ctasPerSm = 1;
+  plan.pdl = PdlMode::Both;
+  return plan;
+}
+
+/// Proposes a cluster that reduces split-K ranges, if shared memory fits the sums that its CTAs
+/// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
+/// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
+/// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
+/// (notebook/gemm-weights.md).
+std::array<int64_t, 3> fp4::proposeReduction(const KernelPlan &partial, ReducedTile tile,
+                                             int64_t tiles, int64_t resident,
+                                             const MatmulSize &size,
+                                             const hw::TargetModel &target) {
+  if (partial.cluster[0])
+    return partial.cluster;
+  int64_t blocksOfTile = size.splits / partial.kSlices.value_or(1), blocks = tiles * blocksOfTile;
+  int64_t places = resident * target.sms;
+  bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
+  bool joins = blocksOfTile > 1 && blocksOfTile <= target.maxClusterSize &&
+               tile.rows <= tile.mostRows && haveRoom;
+  return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
+}
+
+LogicalResult fp4::checkReductionPlace(Operation *op, const KernelPlan &plan, ReducedTile tile,
+                                       const hw::TargetModel &target) {
+  auto [m, n, none] = plan.cluster;
+  int64_t splits = splitsOf(cast<BlockScaledMatmulOp>(op), plan);
+  bool joins = m * plan.kSlices.value_or(1) == splits && m <= target.maxClusterSize &&
+               tile.rows <= tile.mostRows;
+  if (m == 0 || (n == 1 && (m == 1 || joins)))
+    return success();
+  return misfit(op, "cluster",
+                "is [1, 1], or [split_k / ranges, 1] for up to " + Twine(target.maxClusterSize) +
+                    " split-K ranges of tiles of up to " + Twine(tile.mostRows) + " rows",
+                "[" + Twine(m) + ", " + Twine(n) + "]");
+}
+
+/// Bytes of a stage: activations, weights and their scales, of all k slices.
+static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
+  int64_t ofWeights = gemmsOf(op) * (n * k / 2 + n * k / block);
+  return plan.kSlices.value_or(1) * (2 * m * k + ofWeights);
+}
+
+/// Bytes of shared memory for each of `resident` CTAs per SM.
+static int64_t sharedBytesOf(int64_t resident, const hw::TargetModel &target) {
+  return std::min<int64_t>(target.sharedBytesPerCta,
+                           target.sharedBytesPerSM / resident - target.sharedReservedPerCta);
+}
+
+/// Returns true when the stages fit that the tile of `plan` needs, if warps multiply and shared
+/// memory is small.
+static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
+                      const hw::TargetModel &target) {
+  int64_t other = kOtherSharedBytes + (plan.tile[0] >= kFewestStagedRows ? kStagedBytes : 0);
+  return kFewestStages * stageBytes(op, plan) + other <= sharedBytesOf(resident, target);
+}
+
+/// The number of CTAs per SM.
+static int64_t chooseCtasPerSm(Operation *op, const KernelPlan &plan, bool isFull,
+                               const hw::TargetModel &target) {
+  // With more than 8 rows ptxas waits for each instruction of two GEMMs, and two CTAs per SM are
+  // faster for groups all the same (notebook/gemm-weights.md).
+  constexpr int64_t smallM = 8;
+  bool mayBeTwo = isFull && (gemmsOf(op) == 1 || plan.tile[0] <= smallM ||
+                             cast<BlockScaledMatmulOp>(op).isGrouped());
+  int64_t most = mayBeTwo ? mostResident(plan.tile) : 1;
+  return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
+}
+
+/// Returns true when an SM should have room for a CTA of the next launch beside one of this launch.
+/// With 8 rows, the CTAs of one wave have so many k tiles that the next launch begins where this
+/// one ends: 11.3 us instead of 12.3 for one row of 8192 x 8192. With fewer k tiles, kernels that
+/// let the next one begin early are faster (notebook/weight-limits.md).
+static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
+                       int64_t blocks, const hw::TargetModel &target) {
+  constexpr int64_t smallM = 8, fewestKTiles = 12;
+  bool isWave = 4 * blocks >= 3 * target.sms && blocks <= target.sms;
+  bool isTile = plan.tile[0] == smallM && plan.tile[1] == kTileN;
+  return mayHaveRanges(op, target) && !multipliesByWarps(target) && isWave && isTile &&
+         plan.kSlices.value_or(1) == 1 && size.splits <= 2 &&
+         size.k / size.splits >= fewestKTiles * plan.tile[2];
+}
+
+/// The PDL of a plan. If CTAs of one launch leave places free, those of the next one take some, and
+/// two of one launch then share an SM while other SMs have none. A conversion of the lhs that
+/// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md).
+static PdlMode pdlOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
+                     const hw::TargetModel &target) {
+  constexpr int64_t smallM = 16;
+  bool takesAll = *plan.ctasPerSm == 1 || blocks > target.sms;
+  bool isConvertedBeside = product.getLhsScales() && plan.tile[0] > smallM;
+  return takesAll && !isConvertedBeside ? PdlMode::Both : PdlMode::Waits;
+}
+
+/// Returns true when warps must release registers, as the widest accumulators need. If warps
+/// multiply, those of 128 rows need them: ptxas loads all steps of plain weights ahead, and keeps 4
+/// bytes in memory beside f16 with a bias or a residual; 512 x 4096 x 7168 with prepacked MXFP4 is
+/// predicted to be 5 % faster. Prepacked weights with 256 rows have no place for the values that
+/// ptxas would then load ahead.
+static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
+                           const hw::TargetModel &target) {
+  if (multipliesByWarps(target))
+    return tile[0] == kWarpRows || (tile[0] > kWarpRows && !isPrepacked(op));
+  return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : gemmsOf(op));
+}
+
+KernelPlan fp4::proposeWeightGemm(Operation *op, const KernelPlan &given, const MatmulSize &size,
+                                  const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
+  KernelPlan partial = partialOfStream(cast<BlockScaledMatmulOp>(op), given);
+  partial.kSlices = plan.kSlices = chooseRanges(op, given, size, target);
+  plan.tile = isPromoted(op)   ? choosePromotedTile(partial, size, target)
+              : takesBytes(op) ? chooseFastTile(partial, size, target)
+                               : chooseTile(op, partial, size, target);
+  if (isPromoted(op) && isPreDequantized(partial, plan.tile, size, target))
+    return proposePreDequantizedWeights(op, partial, size, target);
+  plan.schedule = scheduleOf(op, plan, size, target);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
+                             needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
+  int64_t items = tilesOfRows(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t blocks = size.sharers ? size.sharers : items * size.splits / partial.kSlices.value_or(1);
+  bool isFull = blocks > target.sms;
+  plan.ctasPerSm = chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
+  if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
+    plan.stages = kSharedStages;
+  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
+  if (isKnown && !size.sharers && leavesRoom(op, partial.orElse(plan), size, blocks, target))
+    plan.ctasPerSm = 2;
+  int64_t tilesM = isKnown ? tilesAlongM(size, plan.tile[0]) : 1;
+  if (isPrepacked(op))
+    plan.pdl = pdlOf(cast<BlockScaledMatmulOp>(op), partial.orElse(plan),
+                     isKnown ? blocks : blocks / tilesAlongM(size, plan.tile[0]), target);
+  if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
+    plan.cluster = partial.cluster;
+    return plan;
+  }
+  plan.cluster = proposeReduction(partial, {plan.tile[0], mostReducedRows(op)},
+                                  tilesM * llvm::divideCeil(size.n, kTileN),
+                                  partial.ctasPerSm.value_or(*plan.ctasPerSm), size, target);
+  return plan;
+}
+
+/// Rules of roles whose accumulators never leave the registers of their warpgroup.
+StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  if (math != roles.getDriver(Threads) || math.getNumThreads() != kMathThreads ||
+      math.getFirstWarp() % 8)
+    return "drive the engines tensor and threads with 8 warps from a multiple of 8";
+  if (roles.getDriver(Tma) == math)
+    return "drive the engines tma and tensor from two roles";
+  return {};
+}
+
+/// Checks a tile beside floats. Prepacked weights may have 64, 128 or 256 elements of K, and twice
+/// as many columns if the weights have whole tiles of these.
+static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  bool isWide = n == kWideTileN && m <= kMostWideRows &&
+                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
+                plan.cluster[0] <= 1;
+  if (gemmsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
+    return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual GEMM",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
+  bool isPacked = (n == kTileN || isWide) && k >= least && kPrepackedTileK % k == 0;
+  bool hasRows = llvm::is_contained(kTileMs, m) ||
+                 (mayHaveUnevenRows(op, target) && isOnePart(m) && n == kTileN);
+  if (hasRows && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
+    return success();
+  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  if (!isPrepacked(op))
+    return misfit(op, "tile",
+                  "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
+                  found);
+  StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
+  StringRef others = mayHaveUnevenRows(op, target)
+                         ? "; beside n = 128, m is also a multiple of 8 from 128 to 192"
+                         : "";
+  return misfit(op, "tile",
+                "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
+                "256 for m up to 128 and a multiple of 256 columns, and k = " +
+                    depths + " for a prepacked rhs" + others,
+                found);
+}
+
+bool fp4::isWeightGemm(BlockScaledMatmulOp op) {
+  return op.hasPrepackedRhs() || (op.hasFloatLhs() && !op.hasUnitScales());
+}
+
+bool fp4::mayHaveRanges(Operation *op, const hw::TargetModel &target) {
+  return isPrepacked(op) && !isPromoted(op) && !target.hasTcgen05;
+}
+
+/// Checks that k slices have one length, so that each has a tile in every stage.
+static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
+  int64_t ranges = plan.kSlices.value_or(1);
+  if (ranges == 1)
+    return success();
+  if (llvm::is_contained(kRanges, ranges) && haveOneLength(op, plan, ranges) &&
+      plan.tile[1] == kTileN)
+    return success();
+  return misfit(op, "k_slices",
+                "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
+                    " columns, where all k slices have as many units of 256 elements",
+                Twine(ranges));
+}
+
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  if (!isPromoted(op))
+    return checkFloatTile(op, plan, target);
+  auto [m, n, k] = plan.tile;
+  int64_t depth = depthOf(op, m);
+  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  bool isWide = n == kWideTileN && m <= kMostRowsOfWideTile &&
+                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 && !plan.cluster[0];
+  bool isRegisterResident = m == kResidentTileM && n == kTileN && k == kResidentTileK;
+  if (isRegisterResident ||
+      (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth))
+    return success();
+  return misfit(
+      op, "tile",
+      "is [m, 128, 256] with m = 8, 16, 32, 64, 96 or 128 for a lhs of f8E4M3FN without "
+      "scales, [256, 128, 128], or, without a cluster, [m, 256, 256] with m up to 64 for a "
+      "multiple of 256 columns",
+      found);
+}
+
+static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  if (!multipliesByWarps(target) || hasStages(op, plan, *plan.ctasPerSm, target))
+    return success();
+  int64_t room = sharedBytesOf(*plan.ctasPerSm, target), stage = stageBytes(op, plan);
+  auto [m, n, k] = plan.tile;
+  return misfit(op, "tile",
+                "has two stages in the " + Twine(room) + " bytes of shared memory that a CTA of " +
+                    StringRef(target.name) + " has",
+                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] with stages of " +
+                    Twine(stage) + " bytes");
+}
+
+static LogicalResult checkPreDequantizedWeights(Operation *op, const KernelPlan &plan,
+                                                const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  if (cast<BlockScaledMatmulOp>(op).isGrouped())
+    return misfit(op, "swap", "is left out for groups", "it");
+  if (!isPrepacked(op) || !isPromoted(op))
+    return misfit(op, "swap",
+                  "is for prepacked weights beside a lhs of f8E4M3FN without scales, and without "
+                  "fast accumulation",
+                  "it");
+  if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kPreDequantizedDepth)
+    return misfit(
+        op, "tile",
+        "is, with 'swap' and prepacked weights, [128, n, 128] with n a multiple of 8 from "
+        "128 to 192, or [128, 256, 128]",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  return checkPreDequantizedTiling(op, plan, target);
+}
+
+LogicalResult fp4::checkWeightGemm(Operation *op, const KernelPlan &plan,
+                                   const hw::TargetModel &target) {
+  if (plan.swap)
+    return checkPreDequantizedWeights(op, plan, target);
+  int64_t m = plan.tile[0];
+  bool isShared = bool(cast<BlockScaledMatmulOp>(op).getStreamK());
+  if (isShared && failed(checkStream(op, plan)))
+    return failure();
+  if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan, target)) ||
+      failed(checkReductionPlace(op, plan, {m, mostReducedRows(op)}, target)) ||
+      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayReduce=*/true)) ||
+      failed(checkStages(op, plan, target)))
+    return failure();
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+}

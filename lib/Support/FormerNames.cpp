@@ -1,0 +1,52 @@
+//===- FormerNames.cpp - Words that version 0.2 renamed -------------------===//
+#include "fp4/Support/FormerNames.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace fp4 {
+namespace {
+
+struct Renamed {
+  std::string_view former, present;
+};
+
+constexpr Renamed kRenamed[] = {
+    // Families and fields of plans.
+    {"tile_product", "tile_gemm"},
+    {"stream_dots", "gemv"},
+    {"resident", "ctas_per_sm"},
+    {"overlap", "pdl"},
+    {"join", "reduction"},
+    {"ranges", "k_slices"},
+    // Attributes of programs.
+    {"product_arithmetic", "matmul_arithmetic"},
+    {"multiprocessors", "sms"},
+    // Operations of the pipe dialect.
+    {"pipe.join", "pipe.count_partial"},
+    {"pipe.join_fragment", "pipe.reduce_fragment"},
+    {"pipe.join_lanes", "pipe.reduce_tmem"},
+    {"pipe.hold_weights", "pipe.load_resident"},
+    {"pipe.mma_held", "pipe.mma_resident"},
+    // Flags of tools.
+    {"--overlap-launches", "--pdl"},
+    {"--no-overlap-launches", "--no-pdl"},
+    {"--multiprocessors", "--sms"},
+};
+
+} // namespace
+
+std::optional<std::string_view> presentName(std::string_view former) {
+  const auto *found = std::ranges::find(kRenamed, former, &Renamed::former);
+  if (found == std::end(kRenamed))
+    return std::nullopt;
+  return found->present;
+}
+
+std::string renamedNote(std::string_view former) {
+  const auto present = presentName(former);
+  return present ? fmt::format("'{}' is called '{}' now", former, *present) : "";
+}
+
+} // namespace fp4

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Looks for second spellings of what only one place may spell.
+
+Each law below has one authority. A line elsewhere in lib, include and tools that matches the law's pattern
+spells it again; the finding names the function to ask instead. Comments do not count. A spelling that is meant
+to stand gets the reason beside it: `// law: REASON` at the end of the line.
+
+Every law has an example that its pattern must match, and an authority that must match too where the law says
+so: a pattern that finds nothing any more is an error, not a success. Exit code 1 with a line per finding.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
+FOLDERS = ["lib", "include", "tools"]
+BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
+
+# `inside`: where the law holds (default: everywhere); `authority`: files that may spell it, and must unless
+# `silent`; `ask`: what to do instead; `example`: a line that the pattern must find.
+Law = collections.namedtuple("Law", "name pattern authority ask example inside silent",
+                             defaults=(r"", False))
+
+LAWS = [
+    Law("inline assembly", r"\bInlineAsmOp::create\b|\bNVVM::InlinePtxOp\b",
+        r"lib/Conversion/KernelArithmetic/InlinePtx\.cpp",
+        "add a function to lib/Conversion/KernelArithmetic/InlinePtx.h",
+        "  auto result = LLVM::InlineAsmOp::create("),
+    Law("versions of architectures", r"\bsmVersion\b|\bcompute(Major|Minor)\b",
+        r"(lib|include/fp4)/ISA/Target.*|include/fp4/ISA/GpuModel\.h",
+        "add a fact to hw::TargetModel and ask for it",
+        "  bool isNew = model.computeMajor >= 10;"),
+    Law("names of targets", r"==\s*\"sm_\d|\"sm_\d+[af]?\"\s*==|starts_with\(\"sm_\d",
+        r"lib/ISA/Targets\.cpp", "add a fact to hw::TargetModel and ask for it",
+        '  if (target.name == "sm_90a")', silent=True),
+    Law("numbers of a target", r"\b(232448|233472|101376|102400)\b|(?:\.|\w )sms\s*=\s*\d{2,}",
+        r"lib/ISA/Targets\.cpp", "ask hw::TargetModel", "  uint32_t sms = 148;"),
+    Law("decisions about kernels", r"\b(RolePlanAttr|StaticPersistentAttr)::get\(|\bchoose[A-Z]\w*Tile\w*\(|\bchooseTile\w*\(",
+        r"lib/Conversion/KernelPlans/.*|lib/Dialect/Pipe/.*", "let fp4-plan-kernels decide, and read the plan",
+        "  auto roles = RolePlanAttr::get(context, {load, mma});"),
+    Law("the tiled layout of scales", r"%\s*32\)?\s*\*\s*16\b|%\s*128\)?\s*/\s*32\)?\s*\*\s*4\b|& 31\)?\s*\* 16",
+        r"include/fp4/ISA/ScaleLayout\.h",
+        "call hw::scaleOffsetInBlock, hw::scaleWordInBlock or hw::scaleBlockIndex, which are templates",
+        "  offset = row % 32 * 16 + row % 128 / 32 * 4 + block % 4;"),
+    Law("the swizzles of shared memory", r">>\s*3\)\s*&\s*0x[137]0\b|>>\s*2\)\s*&\s*0x60\b|\b0x380\b",
+        r"include/fp4/ISA/Swizzle\.h", "call hw::swizzle, which is a template",
+        "  return address ^ ((address >> 3) & 0x70);"),
+    Law("the pitch of packed rows", r"\+ 31\)\s*/\s*32\s*\*\s*16\b|\(columns \+ 1\)\s*/\s*2\b|\(depth \+ 1\)\s*/\s*2\b",
+        r"include/fp4/ISA/BufferShape\.h",
+        "call hw::paddedRowBytes, which is a template, or hw::denseRowBytes",
+        "  pitch = (columns + 31) / 32 * 16;", silent=True),
+    Law("a field of a shared-memory descriptor", r"(?i)\b0x3fff\b", r"(lib|include/fp4)/ISA/SmemDescriptor\.(cpp|h)",
+        "let hw::SmemDescriptor encode it, or call hw::descriptorStart, which is a template",
+        "  field = (address >> 4) & 0x3FFF;"),
+    Law("comparisons of formats", r"[=!]= *(numerics::)?(Block)?Format::\w",
+        r"include/fp4/Numerics/GgmlBlocks\.h|lib/Conversion/KernelPlans/TransformPlans\.cpp",
+        "ask for a fact of include/fp4/Numerics/Formats.h: blockSizeOf, elementOf, isMX, isPacked",
+        "  int64_t block = format == Format::NVFP4 ? 16 : 32;"),
+    Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/\w+\.h", "write #pragma once",
+        "#ifndef FP4_ISA_TARGET_H"),
+    Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
+        "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
+]
+
+
+def code_of(line):
+    """The line without its comment; a reason beside the line hides it."""
+    if "// law: " in line:
+        return ""
+    return re.sub(r"//.*", "", line)
+
+
+def sources():
+    for folder in FOLDERS:
+        for file in sorted((ROOT / folder).rglob("*")):
+            if file.suffix in (".cpp", ".h", ".inc", ".def"):
+                yield file.relative_to(ROOT).as_posix(), file.read_text().splitlines()
+
+
+def check(law, files):
+    if not re.search(law.pattern, law.example):
+        yield f"lint/check_laws.py: the pattern of '{law.name}' must match its example, but does not"
+    spoken = False
+    for name, lines in files:
+        if not re.match(law.inside, name):
+            continue
+        own = law.authority and re.fullmatch(law.authority, name)
+        for number, line in enumerate(lines, 1):
+            if not re.search(law.pattern, code_of(line)):
+                continue
+            spoken |= bool(own)
+            if not own:
+                yield f"{name}:{number}: error: spells {law.name} a second time\n  note: {law.ask}"
+    if law.authority and not law.silent and not spoken:
+        yield f"lint/check_laws.py: '{law.name}' must be spelled in {law.authority}, but is not"
+
+
+def main():
+    files = list(sources())
+    findings = [finding for law in LAWS for finding in check(law, files)]
+    for finding in findings:
+        print(finding)
+    if not findings:
+        print(f"{len(LAWS)} laws, each spelled in one place, in {len(files)} files")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

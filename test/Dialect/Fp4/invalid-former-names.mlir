@@ -1,0 +1,58 @@
+// RUN: fp4-opt %s --split-input-file --verify-diagnostics
+// Words that were renamed are errors, and the note has the present word. The last function of each
+// kind is right.
+
+// expected-error @+2 {{unknown family of kernels 'tile_product'}}
+// expected-note @+1 {{'tile_product' is called 'tile_gemm' now}}
+#plan = #fp4.plan<tile_product>
+
+// -----
+
+// expected-error @+2 {{a plan of family stream_blocks has no field 'resident'}}
+// expected-note @+1 {{'resident' is called 'ctas_per_sm' now}}
+#plan = #fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, resident = 2>
+
+// -----
+
+// expected-error @+2 {{a plan of family tile_gemm has no field 'overlap'}}
+// expected-note @+1 {{'overlap' is called 'pdl' now}}
+#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], overlap = both>
+
+// -----
+
+// expected-error @+2 {{a target has no field 'multiprocessors'}}
+// expected-note @+1 {{'multiprocessors' is called 'sms' now}}
+#target = #fp4.target<sm_100a, multiprocessors = 66>
+
+// -----
+
+// expected-error @+2 {{a target has no field 'cores'}}
+// expected-note @+1 {{sms = N is the number of SMs that kernels may fill}}
+#target = #fp4.target<sm_100a, cores = 66>
+
+// -----
+
+// expected-error @+2 {{unknown attribute `product_arithmetic` in dialect `fp4`}}
+// expected-note @+1 {{'product_arithmetic' is called 'matmul_arithmetic' now}}
+#arithmetic = #fp4.product_arithmetic<fma>
+
+// -----
+
+// expected-error @+1 {{unknown attribute `arithmetics` in dialect `fp4`}}
+#arithmetic = #fp4.arithmetics<fma>
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.hold_weights' is unknown}}
+  // expected-note @+1 {{'pipe.hold_weights' is called 'pipe.load_resident' now}}
+  pipe.hold_weights
+  return
+}
+
+// -----
+
+#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], pdl = both, ctas_per_sm = 1>
+#target = #fp4.target<sm_100a, sms = 66>
+#arithmetic = #fp4.matmul_arithmetic<fma>
+func.func private @right() attributes {a = #plan, b = #target, c = #arithmetic}

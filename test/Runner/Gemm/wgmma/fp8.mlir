@@ -1,0 +1,90 @@
+// GEMMs of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of two
+// parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue. With two
+// parts of 128 columns, and with two blocks, scales of the next four blocks take the place of those before. If K
+// is a multiple of 512, tiles in shared memory have the scales of four blocks.
+
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=lazy --plan "tile_gemm, tile = [256, 64, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=60 --check=strict --policy=delay --plan "tile_gemm, tile = [64, 56, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=70 --check=strict --plan "tile_gemm, tile = [128, 192, 128], stages = 2" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --shape=300 --check=strict --policy=random --plan "tile_gemm, tile = [256, 128, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=two --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=two_wide --shape=100 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=layer --check=strict --policy=random --seed=3 | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=300 --check=strict --policy=random --plan "tile_gemm, tile = [256, 128, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=130 --check=strict --policy=delay --plan "tile_gemm, tile = [128, 96, 128], stages = 3" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=200 --check=strict --policy=random --plan "tile_gemm, tile = [64, 64, 128], stages = 5" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged_two --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged_ranges --check=strict --policy=random | FileCheck %s
+// CHECK: y {{.*}}equals the wgmma model, bit for bit, and the fp64 sum within its bound
+// CHECK: hazards {{.*}}none (strict check)
+
+// RUN: not fp4-runner %s --device=sim --target=sm_120a --function=plain --shape=130 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: error: {{.*}}target 'sm_120a' has no tcgen05 or wgmma
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 192, 128]'" 2>&1 | FileCheck %s --check-prefix=TILE
+// TILE: must have a plan whose 'tile' is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and n up to 128, but got [256, 192, 128]
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_gemm, tile = [64, 64, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
+// DEPTH: but got [64, 64, 256]
+
+func.func @plain(%a: tensor<?x400xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<136x400xf8E4M3FN>, %sb: tensor<2x4xf32>)
+    -> (tensor<?x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x400xf8E4M3FN>, tensor<?x4xf32>, tensor<136x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<?x136xbf16>
+  return %y : tensor<?x136xbf16>
+}
+
+func.func @layer(%x: tensor<70x256xbf16>, %w: tensor<200x256xbf16>, %alpha: tensor<f32>)
+    -> (tensor<70x200xf32> {fp4.name = "y"}) {
+  %a, %sa = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<70x256xbf16>) -> (tensor<70x256xf8E4M3FN>, tensor<70x2xf32>)
+  %b, %sb = fp4.quantize %w {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>, block = array<i64: 128, 128>}
+      : (tensor<200x256xbf16>) -> (tensor<200x256xf8E4M3FN>, tensor<2x2xf32>)
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<fp8_block128>, epilogue = #fp4.epilogue<relu>}
+      : (tensor<70x256xf8E4M3FN>, tensor<70x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>, tensor<f32>) -> tensor<70x200xf32>
+  return %y : tensor<70x200xf32>
+}
+
+func.func @deep(%a: tensor<?x1296xf8E4M3FN>, %sa: tensor<?x11xf32>, %b: tensor<136x1296xf8E4M3FN>, %sb: tensor<2x11xf32>)
+    -> (tensor<?x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>) -> tensor<?x136xbf16>
+  return %y : tensor<?x136xbf16>
+}
+
+func.func @staged(%a: tensor<?x1024xf8E4M3FN>, %sa: tensor<?x8xf32>, %b: tensor<264x1024xf8E4M3FN>, %sb: tensor<3x8xf32>)
+    -> (tensor<?x264xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x1024xf8E4M3FN>, tensor<?x8xf32>, tensor<264x1024xf8E4M3FN>, tensor<3x8xf32>) -> tensor<?x264xbf16>
+  return %y : tensor<?x264xbf16>
+}
+
+func.func @staged_two(%a: tensor<70x1536xf8E4M3FN>, %sa: tensor<70x12xf32>, %b: tensor<136x1536xf8E4M3FN>, %sb: tensor<2x12xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256], stages = 3>}
+      : (tensor<70x1536xf8E4M3FN>, tensor<70x12xf32>, tensor<136x1536xf8E4M3FN>, tensor<2x12xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
+}
+
+func.func @staged_ranges(%a: tensor<70x2048xf8E4M3FN>, %sa: tensor<70x16xf32>, %b: tensor<136x2048xf8E4M3FN>, %sb: tensor<2x16xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
+      : (tensor<70x2048xf8E4M3FN>, tensor<70x16xf32>, tensor<136x2048xf8E4M3FN>, tensor<2x16xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
+}
+
+func.func @two(%a: tensor<70x1280xf8E4M3FN>, %sa: tensor<70x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
+      : (tensor<70x1280xf8E4M3FN>, tensor<70x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
+}
+
+func.func @two_wide(%a: tensor<?x1280xf8E4M3FN>, %sa: tensor<?x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
+    -> (tensor<?x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (tensor<?x1280xf8E4M3FN>, tensor<?x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<?x136xbf16>
+  return %y : tensor<?x136xbf16>
+}

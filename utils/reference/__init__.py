@@ -1,1 +1,0 @@
-"""The generators of docs/reference: one module per source of facts (utils/write_reference.py)."""

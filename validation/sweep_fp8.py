@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Compiles GEMMs of FP8 with f32 scales of many shapes, runs them in the simulator and checks every
+result.
+
+  validation/sweep_fp8.py         a covering subset: every pair of values of two parameters occurs
+  validation/sweep_fp8.py --full  the whole cross product
+  validation/sweep_fp8.py --list  what would run
+  validation/sweep_fp8.py --strided       matrices have gaps between their rows (fp4.strided)
+  validation/sweep_fp8.py --plans=lanes  GEMMs whose sums are in tensor memory, for sm_100a
+
+Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
+its arguments. A GEMM is plain, or split-K by two, with a reduction in a cluster or in a
+workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
+(groups), or numbers of the device that say where each group ends (offsets), or where each begins and ends (ranges). M is dynamic or static; tiles are those that
+fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
+under several schedules of the simulator, with its strict hazard check. Prints every failure with the
+command that repeats it, then "N passed, N failed".
+"""
+import collections
+import itertools
+import sys
+
+import sweeping
+
+M = [1, 64, 65, 130, 257]
+N = [8, 72, 136, 264]
+K = [16, 128, 272, 512, 640]  # 16 and 272 end within a block
+RESULTS = ["bf16", "f16", "f32"]
+OPERANDS = ["plain", "power_of_two", "fp8"]
+EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
+ROWS = ["dynamic", "static"]
+FORMS = ["one", "split", "groups", "offsets", "ranges"]
+GROUPS = 4
+TILES = {"chosen": "", "64x8": "tile = [64, 8, 128]", "64x56": "tile = [64, 56, 128]",
+         "64x128": "tile = [64, 128, 128]",
+         "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
+         "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
+         "stored": "tile = [256, 128, 128], store = tma", "stored_64": "tile = [64, 96, 128], store = tma",
+         "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
+         "along_n": "schedule = #pipe.static_persistent<along_n>",
+         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
+LANES = {"chosen": "", "16": "tile = [128, 16, 128]", "32": "tile = [128, 32, 128]", "64": "tile = [128, 64, 128]",
+         "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
+         "one_stage": "tile = [128, 64, 128], stages = 1, accumulators = 1",
+         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
+
+
+def up(size):
+    return (size + 127) // 128
+
+
+def sizes_of_groups(m):
+    """Rows of the groups: none, one, a third and the others."""
+    return [0, 1, (m - 1) // 3, m - 1 - (m - 1) // 3]
+
+
+def of_form(form, m):
+    """Lines, an operand, its type, and an attribute of the GEMM."""
+    if form == "split":
+        return [], "", [], ", split_k = 2 : i64"
+    if form == "groups":
+        return [], "", [], f", groups = array<i64: {', '.join(map(str, sizes_of_groups(m)))}>"
+    ends = [0, 0, 1, 1 + (m - 1) // 3, m]
+    if form == "offsets":
+        numbers, kind = ends, f"tensor<{GROUPS + 1}xi64>"
+    else:  # the last row of each group but the second belongs to none
+        numbers = [[begin, max(begin, end - (group != 1))]
+                   for group, (begin, end) in enumerate(zip(ends, ends[1:]))]
+        kind = f"tensor<{GROUPS}x2xi64>"
+    return [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", [kind], ""
+
+
+def alpha_type(epilogue, m, n, groups):
+    return {"alpha": f"tensor<{groups}xf32>" if groups > 1 else "tensor<f32>", "rows": f"tensor<{m}x1xf32>",
+            "columns": f"tensor<1x{n}xf32>"}.get(epilogue)
+
+
+def quantization(name, data, scales, recipe, block):
+    source = data.replace("f8E4M3FN", "bf16")
+    return (f"  %{name}, %s{name} = fp4.quantize %x{name} {{format = #fp4.format<fp8_block128>,"
+            f" recipe = #fp4.recipe<{recipe}>, block = array<i64: {block}, 128>}}"
+            f" : ({source}) -> ({data}, {scales})")
+
+
+def program(result, operands, epilogue, tile, form, m, n, k, strided=""):
+    recipe = "fp8_deepgemm" + ("" if operands == "plain" else "_power_of_two")
+    arguments, types = [], []
+    groups = 1 if form in ("one", "split") else GROUPS
+    body, offsets, offsets_type, attribute = ([], "", [], "") if form == "one" else of_form(form, m)
+    for name, rows, bands, block in (("a", m, m, 1), ("b", groups * n, groups * up(n), 128)):
+        data, scales = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{bands}x{up(k)}xf32>"
+        types += [data, scales]
+        if operands == "fp8" or rows == groups * n != n:  # blocks of weights end with their group
+            arguments += [f"%{name}: {data}{strided}", f"%s{name}: {scales}"]
+        else:
+            arguments.append(f"%x{name}: {data.replace('f8E4M3FN', 'bf16')}{strided}")
+            body.append(quantization(name, data, scales, recipe, block))
+    alpha = alpha_type(epilogue, m, n, groups)
+    if alpha:
+        arguments.append(f"%alpha: {alpha}")
+        types.append(alpha)
+    types += offsets_type
+    y = f"tensor<{m}x{n}x{result}>"
+    plan = (TILES | LANES)[tile]
+    written = plan and f", fp4.plan = #fp4.plan<tile_gemm, {plan}>"
+    written += attribute
+    if epilogue == "relu":
+        written += ", epilogue = #fp4.epilogue<relu>"
+    body += [f"  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb{' alpha %alpha' * bool(alpha)}{offsets}"
+             f" {{format = #fp4.format<fp8_block128>{written}}} : ({', '.join(types)}) -> {y}",
+             f"  return %y : {y}"]
+    return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+def has_form(case):
+    result, _, epilogue, rows, tile, form, _, k, m = case
+    if tile.endswith("x256") and k % 256:
+        return False
+    if form == "split" and tile == "256":  # two warpgroups have no split-K
+        return False
+    if tile.startswith("stored") and (form == "split" or result == "f32"):
+        return False
+    if form == "split":
+        return k > 256
+    return form == "one" or (rows == "static" and m > 3 and epilogue not in ("rows", "columns"))
+
+
+def main():
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="fragments", choices=["fragments", "lanes"])
+    parser.add_argument("--strided", action="store_true", help="rows of matrices have gaps between them")
+    options = parser.parse_args()
+    strided = " {fp4.strided}" if options.strided else ""
+    tiles, target = (LANES, "sm_100a") if options.plans == "lanes" else (TILES, "sm_90a")
+    values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(tiles), FORMS, N, K, M]
+    if options.full:
+        cases = filter(has_form, itertools.product(*values))
+    else:
+        cases = sweeping.sampled_covering(values, has_form, lambda i, j: True)
+    groups = collections.defaultdict(list)
+    for case in cases:
+        result, operands, epilogue, rows, tile, form, n, k, m = case
+        key = (result, operands, epilogue, tile, form, "?" if rows == "dynamic" else m, n, k)
+        groups[key].append([f"--shape={m}"])
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, strided), [f"--target={target}"], runs)
+                for key, runs in groups.items()]
+    return sweeping.run_gemms(options, programs, SCHEDULES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

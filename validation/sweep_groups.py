@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Compiles grouped GEMMs and split-K, runs them in the simulator and checks every result.
+
+  validation/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
+  validation/sweep_groups.py --full   the cross product
+  validation/sweep_groups.py --list   what would run
+  validation/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of mma.sync for
+                                 sm_120a and of wgmma for sm_90a
+  validation/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations without
+                                 scales, by wgmma, by mma.sync and by tcgen05
+
+A program is a GEMM of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
+tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the GEMM has split-K (split), or
+whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is none, one number, or
+one for each group. An epilogue region adds the bias of each group, or multiplies with a second GEMM of other weights besides, or
+gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights,
+or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every schedule of the
+simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
+"""
+import itertools
+import sys
+
+import recipes
+import sweeping
+
+FORMS = ["groups", "offsets", "split", "stream", "threads"]
+# Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
+ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 for i in range(20)),
+        (3, 3, 3), (8, 8)]
+N = [8, 64, 200]
+K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
+FORMATS = ["nvfp4", "mxfp4"]
+RESULTS = ["bf16", "f32"]
+ALPHAS = ["none", "one", "groups"]
+BODIES = ["none", "bias", "gate", "codes"]
+RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
+PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
+         "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
+         "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "reduction = workspace",
+         "joined": "reduction = cluster, tile = [128, 64, 256]",
+         "joined_pairs": "reduction = cluster, pair, tile = [256, 64, 256]",
+         "joined_swap": "reduction = cluster, swap"}
+WARPS = {"chosen": "", "16": "tile = [16, 64, 128]", "32": "tile = [32, 256, 128]",
+         "64": "tile = [64, 128, 256]", "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
+CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [128, 128, 128]",
+             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
+WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
+           "wide": "tile = [64, 256, {0}]", "w_along_n": "schedule = #pipe.static_persistent<along_n>"}
+LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
+         "l256": "tile = [256, 128, 128]", "l_along_n": "schedule = #pipe.static_persistent<along_n>",
+         "l_shallow": "stages = 1"}
+#: Elements of lhs, and what the weights are, where lhs has no scales.
+CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
+WEIGHT_FORMS = ["groups", "offsets", "ranges"]
+KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
+         "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS[:4]),
+         "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
+         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
+WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]  # 200 and 176 are not prepacked
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
+
+LAYOUT = "#fp4.scale_layout<tiled_128x4>"
+
+
+def tiles(rows, blocks):
+    """Blocks of 128 rows and 4 columns of scales that the groups have."""
+    return sum(-(-count // 128) for count in rows) * -(-blocks // 4)
+
+
+def operand(name, count, k, facts, list_rows):
+    """Arguments, lines and types of `count` rows; their scales are a list of tiles, or are swizzled."""
+    data, linear = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
+    if list_rows is not None:
+        tiled = f"tensor<{128 * list_rows}x4x{facts.scale}, {LAYOUT}>"
+        return [f"%q{name}: {data}", f"%s{name}: {tiled}"], [], [data, tiled], f"%q{name} scaled %s{name}"
+    tiled = f"{linear[:-1]}, {LAYOUT}>"
+    swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {linear} -> {tiled}"
+    return ([f"%q{name}: {data}", f"%s{name}: {linear}"], [swizzle], [data, tiled],
+            f"%q{name} scaled %t{name}")
+
+
+def prepacked(name, fmt, count, k, element):
+    """Arguments, lines and types of weights that the program stacks and prepacks."""
+    facts = recipes.FORMATS[fmt]
+    columns = 128 if element == "f8E4M3FN" else 64
+    tile = columns * 128 // 2 + columns * 128 // facts.block
+    data, scales = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
+    packed = f"tensor<{count // 128}x{k // columns}x{tile}xi8, #fp4.weight_layout<wgmma>>"
+    line = f"  %p{name} = fp4.prepack %q{name} scaled %s{name} {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
+    return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], [packed], f"%p{name}"
+
+
+def weights_of(name, form, rows, n, k, fmt, lhs):
+    """The weights of all groups."""
+    facts, groups = recipes.FORMATS[fmt], len(rows)
+    if form in ("split", "stream"):
+        return operand(name, n, k, facts, None)
+    if lhs.endswith("prepacked"):
+        return prepacked(name, fmt, n * groups, k, lhs.split()[0])
+    return operand(name, n * groups, k, facts, tiles([n] * groups, k // facts.block))
+
+
+def activations(form, rows, k, fmt, lhs):
+    facts, groups, m = recipes.FORMATS[fmt], len(rows), sum(rows)
+    if lhs != "codes":
+        x = f"tensor<{m}x{k}x{lhs.split()[0]}>"
+        return [f"%x: {x}"], [], [x], "%x"
+    if form in ("split", "stream"):
+        return operand("x", m, k, facts, None)
+    blocks = k // facts.block
+    room = tiles(rows, blocks) if form in ("groups", "threads") else (m // 128 + groups) * -(-blocks // 4)
+    return operand("x", m, k, facts, room)
+
+
+def shares(m, n, k, plan):
+    """The tile of the plan, and so many workers that some tiles are shared, by two or by three."""
+    height, width = {"96": (128, 96), "256": (128, 256), "pair": (256, 192)}.get(plan, (128, 64))
+    count = -(-m // height) * -(-n // width)
+    return max(1, count * min(3, -(-k // 256)) - 1), height, width
+
+
+def ranges_of(rows):
+    """Returns the range of each group, whose last row is of none if it has several."""
+    ends = itertools.accumulate(rows)
+    return [[end - count, end - (count > 1)] for count, end in zip(rows, ends)]
+
+
+def with_body(after, result, groups, n):
+    """An epilogue that adds a row of each group, and the type of all rows; or one that multiplies two sums."""
+    if after == "none":
+        return "", []
+    lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
+             "    %all = arith.addf %sum, %wide : f32"]
+    if after == "codes":
+        lines = ["epilogue() {", "  ^bb0(%all: f32):"]
+    if after == "gate":
+        lines = ["epilogue() {", "  ^bb0(%sum: f32, %gate: f32):", "    %all = arith.mulf %sum, %gate : f32"]
+    if result != "f32":
+        lines.append(f"    %z = arith.truncf %all : f32 to {result}")
+    lines += [f"    fp4.yield {'%all' if result == 'f32' else '%z'} : {result}", "  }"]
+    return "\n".join(lines), [f"tensor<{groups}x1x{n}xbf16>"] if after == "bias" else []
+
+
+def groups_of(form, rows, n, k, plan):
+    """Types, lines, operands and attributes that say what the GEMM consists of."""
+    batch = f", groups = array<i64: {', '.join(map(str, rows))}>"
+    if form == "threads":
+        return [], [], "", f"{batch}, arithmetic = #fp4.matmul_arithmetic<fma>"
+    if form == "groups":
+        return [], [], "", batch
+    if form == "stream":
+        return [], [], "", f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
+    if form == "split":
+        return [], [], "", f", split_k = {-(-k // 256)} : i64"
+    kind, numbers = f"tensor<{len(rows) + 1}xi64>", list(itertools.accumulate(rows, initial=0))
+    if form == "ranges":
+        kind, numbers = f"tensor<{len(rows)}x2xi64>", ranges_of(rows)
+    return [kind], [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", ""
+
+
+def results_of(form, rows, n, fmt, result, after):
+    """Types of results, and operands and attributes that make them. Scales of nvfp4 are row-major."""
+    m, facts = sum(rows), recipes.FORMATS[fmt]
+    if after != "codes":
+        return [f"tensor<{m}x{n}x{result}>"], [], "", ""
+    blocks = n // facts.block
+    room = tiles(rows, blocks) if form == "groups" else (m // 128 + len(rows)) * -(-blocks // 4)
+    scales = f"tensor<{128 * room}x4x{facts.scale}, {LAYOUT}>" if facts.is_mx else f"tensor<{m}x{blocks}x{facts.scale}>"
+    attribute = f", quantize_recipe = #fp4.recipe<{RECIPE[fmt]}>"
+    amax = ([], "") if facts.is_mx else (["tensor<f32>"], " quantize_amax %given")
+    return [f"tensor<{m}x{n}xf4E2M1FN>", scales], *amax, attribute
+
+
+def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none"):
+    groups = len(rows)
+    sides = [activations(form, rows, k, fmt, lhs), weights_of("w", form, rows, n, k, fmt, lhs)]
+    arguments, body, types = (sum((side[i] for side in sides), []) for i in range(3))
+    extra = ""
+    if alpha != "none":
+        sizes = {"groups": f"{groups}x", "rows": f"{sum(rows)}x1x"}.get(alpha, "")
+        kind_of_alpha = f"tensor<{sizes}f32>"
+        types.append(kind_of_alpha)
+        arguments.append(f"%alpha: {kind_of_alpha}")
+        extra += " alpha %alpha"
+    epilogue, inputs = with_body(after, result, groups, n)
+    arguments += [f"%bias: {kind}" for kind in inputs]
+    types += inputs
+    kinds, lines, where, attributes = groups_of(form, rows, n, k, plan)
+    types, body, extra = types + kinds, body + lines, extra + where
+    if after == "gate":
+        more, lines, kinds, second = weights_of("v", form, rows, n, k, fmt, lhs)
+        arguments, body, extra = arguments + more, body + lines, f"{extra} with {second}"
+        types += kinds
+        if alpha != "none":
+            types, extra = types + [kind_of_alpha], extra + " alpha2 %alpha"
+    if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
+        halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
+        partial = partial.format(256 if lhs.startswith("f8") else 64 if halves else 128)
+        attributes += f", fp4.plan = #fp4.plan<tile_gemm, {partial}>"
+    given, amax, operand, attribute = results_of(form, rows, n, fmt, result, after)
+    arguments, types = arguments + [f"%given: {kind}" for kind in amax], types + amax
+    extra, attributes = extra + operand, attributes + attribute
+    y, names = ", ".join(given), ", ".join(f"%y{i}" for i in range(len(given)))
+    body += [f"  {names} = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra} {epilogue}"
+             f" {{format = #fp4.format<{fmt}>{attributes}}}",
+             f"    : ({', '.join(types)}) -> ({y})", f"  return {names} : {y}"]
+    return "\n".join([f"func.func @product({', '.join(arguments)}) -> ({y}) {{", *body, "}", ""])
+
+
+#: Plans whose tiles are too large for the sums of two GEMMs.
+SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
+          "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
+#: Tiles that do not have whole words of scales, or all rows of threads.
+WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"]}
+
+
+def multiplies(case):
+    """Weights and activations go together, and the tile goes with both."""
+    _, _, n, k, fmt, _, _, plan, lhs, after = case
+    element, weights = lhs.split()
+    if after == "codes" or after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
+        return False
+    if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
+        return False
+    if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
+        return False
+    if lhs == "f8E4M3FN plain":  # tiles are those of operands with scales
+        return k % 128 == 0 and (plan == "chosen" or plan.endswith("along_n"))
+    return plan != "wide" or weights == "prepacked" and n % 256 == 0
+
+
+def all_cases(kind):
+    _, forms, plans, left = KINDS[kind]
+    if left != CODES:
+        alphas = [*ALPHAS, "rows"]
+        for case in filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
+                                                         alphas, plans, left, BODIES)):
+            if case[9] != "gate" or case[7] not in SINGLE[kind]:
+                yield case
+        return
+    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, left, BODIES):
+        form, rows, n, k, _, _, alpha, plan, _, after = case
+        if after != "none" and form in ("split", "stream"):
+            continue
+        if after == "gate" and (form == "threads" or plan in SINGLE[kind]):
+            continue
+        if after == "codes" and (form == "threads" or n % 64 or plan in WITHOUT_CODES[kind]):
+            continue
+        if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
+            continue
+        if (plan == "workspace" or plan.startswith("joined")) and (form != "split" or k <= 256):
+            continue
+        if form == "threads" and (max(rows) > 8 or len(set(rows)) > 1):
+            continue
+        if form == "stream" and plan not in ("chosen", "96", "256", "pair"):
+            continue
+        if form in ("split", "stream") and (alpha == "groups" or len(rows) > 3 or plan == "deep"):
+            continue  # the groups are only how many rows there are
+        yield case
+
+
+def main():
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="tcgen05", choices=KINDS)
+    options = parser.parse_args()
+    cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
+    arguments = [f"--target={KINDS[options.plans][0]}"]
+    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), arguments,
+                                 sweeping.with_powers([[]]) if {"mxfp4", "bf16 prepacked"} < set(case) else [[]])
+                for case in cases]
+    return sweeping.run_gemms(options, programs, SCHEDULES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

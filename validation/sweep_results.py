@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Compiles GEMMs whose epilogues take two GEMMs or quantize, runs them in the simulator and checks.
+
+  validation/sweep_results.py          a covering subset: every pair of values of two parameters occurs
+  validation/sweep_results.py --full   the cross product
+  validation/sweep_results.py --list   what would run
+  validation/sweep_results.py --plans=converted, swapped, warps   GEMMs of wgmma for sm_90a, as they are
+                                  and with swapped operands, and of mma.sync for sm_120a, whose sums are
+                                  in registers
+
+A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
+and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
+format, from elements in bf16 or f32, and an amax; with the elements as a result besides, or not. The reference
+executes the operations of the program one by one, and every result must be equal bit by bit. Each library
+runs under every schedule of the simulator with its strict hazard check. Programs whose operations did not
+become one kernel count as failed.
+"""
+import itertools
+import subprocess
+import sys
+
+import recipes
+import sweeping
+
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
+RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
+INPUT = ["one", "dual"]
+RESULT = ["none", *FORMATS]  # the format of the codes
+OUTPUTS = ["rowwise", "columnwise", "both"]
+SCALES = ["tiled", "linear"]
+AMAX = ["", "amax"]
+ELEMENTS = ["kept", "gone"]
+TYPE = ["bf16", "f32"]
+ROWS = ["32", "128", "160", "?1", "?130"]  # dynamic ones with the number that runs
+N = [64, 192, 288]
+K = [64, 320]
+PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 256]",
+         "256": "tile = [128, 256, 256]", "pair": "pair, tile = [256, 128, 256]",
+         "eight": "tile = [128, 128, 256], epilogue_warps = 8",
+         "2x2": "cluster = [2, 2], tile = [128, 128, 256]",
+         "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]",
+         "half_pair": "pair, tile = [128, 256, 256]", "half_pair_128": "pair, tile = [128, 128, 256]"}
+KINDS = {
+    "tcgen05": ("sm_100a", PLANS),
+    "converted": ("sm_90a", {"chosen": "", "tall": "tile = [256, 128, 128]", "256": "tile = [128, 256, 128]",
+                             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}),
+    "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
+                          "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
+                          "shallow": "stages = 1"})}
+# Operands of sm_90a are swapped for small M, or where the lhs is pre-dequantized.
+KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 128]",
+                               "wide": "swap, tile = [256, 128, 128]", "few": "swap, tile = [128, 64, 128]",
+                               "shallow": "swap, tile = [128, 128, 128], stages = 1"})
+ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]}
+COLUMNS_OF = {"swapped": [64, 224, 256]}
+DEPTHS_OF = {"swapped": [256]}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
+LAYOUT = "#fp4.scale_layout<tiled_128x4>"
+
+
+def matrix(rows, columns, element, layout=""):
+    return f"tensor<{rows}x{columns}x{element}{layout and ', ' + layout}>"
+
+
+def operand(name, fmt, rows, k):
+    """Arguments with codes and scales of a matrix; their types."""
+    facts = recipes.FORMATS[fmt]
+    data = matrix(rows, k, "f4E2M1FN")
+    scales = matrix(rows, k // facts.block, facts.scale)
+    tiled = matrix(rows, k // facts.block, facts.scale, LAYOUT)
+    dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
+    return ([f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"],
+            [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"], [data, tiled])
+
+
+def quantizer(fmt, outputs, layout, element, rows, n):
+    """Lines that quantize %h, the results and their types."""
+    facts = recipes.FORMATS[fmt]
+    amax, kind = ("", "") if facts.is_mx else (" amax %given", ", tensor<f32>")
+    sides = {"rowwise": [(rows, n)], "columnwise": [(n, rows)], "both": [(rows, n), (n, rows)]}[outputs]
+    types = []
+    for r, c in sides:
+        blocks = -(-int(c) // facts.block)
+        types += [matrix(r, c, "f4E2M1FN"),
+                  matrix(r, blocks, facts.scale, LAYOUT if layout == "tiled" else "")]
+    names = [f"%z#{i}" for i in range(len(types))]
+    return [f"  %z:{len(types)} = fp4.quantize %h{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{RECIPE[fmt]}>,"
+            f" outputs = #fp4.outputs<{outputs}>}}",
+            f"      : ({matrix(rows, n, element)}{kind}) -> ({', '.join(types)})"], names, types
+
+
+GATE = """    %one = arith.constant 1.0 : f32
+    %minus = arith.negf %x0 : f32
+    %exp = math.exp %minus : f32
+    %below = arith.addf %exp, %one : f32
+    %silu = arith.divf %x0, %below : f32
+    %e = arith.mulf %silu, %x1 : f32"""
+
+
+def elementwise(is_dual, element, rows, n, lhs):
+    """%h, a gated unit of %p0 and %p1, or %p0 and a bias."""
+    type_of_h, product = matrix(rows, n, element), matrix(rows, n, "f32")
+    lines = [f"  %empty = tensor.empty() : {type_of_h}"]
+    if rows == "?":
+        lines = ["  %c0 = arith.constant 0 : index", f"  %m = tensor.dim %qx, %c0 : {lhs}",
+                 f"  %empty = tensor.empty(%m) : {type_of_h}"]
+    maps, ins = "#all, #row", f"%p0, %bias : {product}, tensor<{n}xf32>"
+    if is_dual:
+        maps, ins = "#all, #all", f"%p0, %p1 : {product}, {product}"
+    lines += [f"  %h = linalg.generic {{indexing_maps = [{maps}, #all], iterator_types = [\"parallel\", \"parallel\"]}}",
+              f"      ins({ins}) outs(%empty : {type_of_h}) {{", f"  ^bb0(%x0: f32, %x1: f32, %o: {element}):",
+              GATE if is_dual else "    %e = arith.addf %x0, %x1 : f32"]
+    if element == "bf16":
+        lines.append("    %r = arith.truncf %e : f32 to bf16")
+    return lines + [f"    linalg.yield {'%r' if element == 'bf16' else '%e'} : {element}", f"  }} -> {type_of_h}"]
+
+
+def program(case):
+    fmt, dual, result, outputs, layout, amax, kept, element, rows, n, k, _ = case
+    rows = "?" if rows[0] == "?" else rows
+    names = ["w", "v"] if dual == "dual" else ["w"]
+    arguments, body, x = operand("x", fmt, rows, k)
+    arguments += [f"%bias: tensor<{n}xf32>", "%given: tensor<f32>"]
+    has_alpha = not recipes.FORMATS[fmt].is_mx
+    for i, name in enumerate(names):
+        more, lines, types = operand(name, fmt, n, k)
+        arguments += more
+        product = matrix(rows, n, "f32")
+        body += lines + [
+            f"  %p{i} = fp4.blockscaled_matmul %qx scaled %tx, %q{name} scaled %t{name}{' alpha %given' if has_alpha else ''}"
+            f" {{format = #fp4.format<{fmt}>}}",
+            f"      : ({', '.join(x + types + ['tensor<f32>'] * has_alpha)}) -> {product}"]
+    body += elementwise(dual == "dual", element, rows, n, x[0])
+    results, types = [], []
+    if kept == "kept":
+        results, types = ["%h"], [matrix(rows, n, element)]
+    if result != "none":
+        lines, more, kinds = quantizer(result, outputs, layout, element, rows, n)
+        body, results, types = body + lines, results + more, types + kinds
+    if amax:
+        body.append(f"  %amax = fp4.amax %h : {matrix(rows, n, element)} -> tensor<f32>")
+        results, types = results + ["%amax"], types + ["tensor<f32>"]
+    return "\n".join(["#all = affine_map<(i, j) -> (i, j)>", "#row = affine_map<(i, j) -> (j)>",
+                      f"func.func @product({', '.join(arguments)}) -> ({', '.join(types)}) {{", *body,
+                      f"  return {', '.join(results)} : {', '.join(types)}", "}", ""])
+
+
+def valid(case):
+    _, dual, result, outputs, layout, amax, kept, _, rows, _, _, plan = case
+    if result == "none":
+        if (outputs, layout) != ("rowwise", "tiled") or not amax and kept == "gone":
+            return False
+    elif outputs != "rowwise" and rows[0] == "?":
+        return False
+    if dual == "dual" and plan == "256":
+        return False  # tensor memory has no room for the sums of both
+    return True
+
+
+def fits(kind, case):
+    """Returns True if the plan of a case fits it; kinds of kernels differ in that."""
+    _, dual, result, outputs, _, _, _, element, *_, plan = case
+    if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
+        return not (plan in ("64", "eight") and result == "mxfp4" and outputs != "columnwise")
+    if kind == "swapped":
+        is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
+        return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
+    if kind == "converted":  # registers have room for the sums of both GEMMs, or for what quantizes
+        return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
+    is_small = dual == "dual" or (result != "none" and element == "f32")
+    return not (plan == "128" and is_small) and not (plan == "few" and result != "none")
+
+
+def all_cases(kind="tcgen05"):
+    cases = itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
+                              ROWS_OF.get(kind, ROWS), COLUMNS_OF.get(kind, N), DEPTHS_OF.get(kind, K),
+                              KINDS[kind][1])
+    return (case for case in cases if valid(case) and fits(kind, case))
+
+
+def judge_on(target):
+    def is_one_kernel(tools, path):
+        fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused", f"--target={target}"],
+                               capture_output=True, text=True, check=False).stdout
+        others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
+        return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
+    return is_one_kernel
+
+
+def library(case, kind="tcgen05"):
+    target, plans = KINDS[kind]
+    plan, rows = plans[case[-1]], case[8]
+    arguments = [f"--target={target}"] + ([f"--plan=tile_gemm, {plan}"] if plan else [])
+    return sweeping.Program(sweeping.file_name(*case), program(case), arguments,
+                            [[f"--shape={rows[1:]}"] if rows[0] == "?" else []])
+
+
+def main():
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="tcgen05", choices=KINDS)
+    options = parser.parse_args()
+    cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
+    return sweeping.run_gemms(options, [library(case, options.plans) for case in cases], SCHEDULES,
+                                 judge_on(KINDS[options.plans][0]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Compiles GEMMs of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and checks
+every result.
+
+  validation/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
+  validation/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
+  validation/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
+  validation/sweep_weights.py --full         the cross product
+  validation/sweep_weights.py --list         what would run
+
+Weights are an argument with their scales, plain or packed by the program; K has one range or several;
+alpha is none, one number, one for each row or one for each column. M is dynamic, but static where tcgen05
+has swapped operands. One library is compiled per program and run by fp4-run
+for every M under every schedule of the simulator, with its strict hazard check. Prints every failure with
+the command that repeats it, then "N passed, N failed".
+"""
+import collections
+import itertools
+import sys
+
+import recipes
+import sweeping
+
+M = [1, 8, 21, 65, 130, 300]
+N = [128, 256, 200]  # 200 is not prepacked
+K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
+ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
+FORMATS = ["nvfp4", "mxfp4"]
+RESULTS = ["bf16", "f16", "f32"]
+WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers of rows, for fast accumulation
+ALPHAS = ["none", "one", "rows", "columns"]
+SPLITS = [1, 2, 3]
+TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
+         "152", "192",  # of prepacked weights, whose sums stay in the tensor core
+         "128ahead", "256ahead"]  # of 128 columns with pre-dequantized weights
+LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
+              "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
+ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
+         "convert warps 4 to {0} drives [convert], epilogue warps 0 to 4 drives [threads]>")
+SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1",
+                 "four": f"tile = [64, 128, 128], roles = {ROLES.format(8, 9, 10)}",
+                 "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
+                 "half": "tile = [32, 128, 64]",
+                 "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "swap, tile = [128, 16, 128]"}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
+
+TILED = "#fp4.scale_layout<tiled_128x4>"
+PACKED, ROWS_PACKED = "#fp4.weight_layout<wgmma>", "#fp4.weight_layout<wgmma_rows>"
+FAST = ", arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
+
+
+def rhs(element, fmt, weights, n, k):
+    """Lines that define the right side, its operands, and their types."""
+    facts = recipes.FORMATS[fmt]
+    data, scales = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
+    arguments = [f"%w: {data}", f"%s: {scales}"]
+    if weights == "plain":
+        tiled = f"{scales[:-1]}, {TILED}>"
+        return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"], "%w scaled %t",
+                [data, tiled])
+    columns = 128 if element == "f8E4M3FN" else 64
+    tile = columns * 128 // 2 + columns * 128 // facts.block
+    packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
+    line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
+            f": ({data}, {scales}) -> {packed}")
+    return arguments, [line], "%p", [packed]
+
+
+def lhs_scales(fmt, m, k):
+    """Lines that define the tiled scales of the left side, and their types before and after."""
+    facts = recipes.FORMATS[fmt]
+    scales = f"tensor<{m}x{k // facts.block}x{facts.scale}>"
+    tiled = f"{scales[:-1]}, {TILED}>"
+    return [f"  %tx = fp4.swizzle_scales %sx : {scales} -> {tiled}"], scales, tiled
+
+
+def shape_of(tile, weights, element, warps):
+    """The tile, by rows, columns and depth: prepacked weights have several depths."""
+    if tile.endswith("ahead"):
+        return f"[128, {tile[:3]}, 128], swap"
+    rows, _, columns = tile.partition("x")
+    if warps:
+        return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
+    depth = 128 if weights == "plain" or rows in ("32", "192") or columns else 64 if rows == "256" else 256
+    if element == "f8E4M3FN":
+        depth = 128 if rows in ("192", "256") or tile == "128x256" else 256
+    return f"[{rows}, {columns or 128}, {depth}]"
+
+
+def fields_of(tile, weights, element, plans):
+    """Returns the fields of a plan; none if the compiler chooses it."""
+    if tile == "chosen":
+        return ""
+    if plans != "lanes":
+        return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
+    rows, _, columns = tile.partition("x")
+    return SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
+
+
+def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
+    """`m` is a number of rows or '?'."""
+    lhs, y = f"tensor<{m}x{k}x{element}>", f"tensor<{m}x{n}x{result}>"
+    arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
+    kinds, first = [lhs, *kinds], "%x"
+    if element == "f4E2M1FN":
+        lines, scales, tiled = lhs_scales(fmt, m, k)
+        arguments, body, first = [f"%sx: {scales}", *arguments], lines + body, "%x scaled %tx"
+        kinds.insert(1, tiled)
+    factor = {"one": "tensor<f32>", "rows": f"tensor<{m}x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
+    if factor:
+        arguments.append(f"%alpha: {factor}")
+        kinds.append(factor)
+        operands += " alpha %alpha"
+    fields = fields_of(tile, weights, element, plans)
+    plan = fields and f", fp4.plan = #fp4.plan<tile_gemm, {fields}>"
+    body += [f"  %y = fp4.blockscaled_matmul {first}, {operands}"
+             f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{FAST if weights == 'fast' else ''}{plan}}}",
+             f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
+    return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
+
+
+def exists_of_warps(case):
+    """Beside e4m3 weights have scales, tiles have 16 rows at least; elsewhere few bytes."""
+    element, fmt, _, weights, _, split, tile, n, k, _ = case
+    if element == "f4E2M1FN" or weights == "fast":
+        return False
+    if element == "f8E4M3FN":
+        return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
+                and tile in ("chosen", "16", "32", "64", "128", "64x256"))
+    fits = (tile not in ("152", "192", "128x256") and not tile.endswith("ahead")
+            and (tile != "256" or weights == "prepacked"))
+    return fits and exists(case)
+
+
+def exists(case):
+    element, fmt, _, weights, _, split, tile, n, k, _ = case
+    exact = element in ("bf16", "f4E2M1FN") or (fmt == "nvfp4") == (element == "f16")
+    whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
+    if weights == "fast" and (element != "f8E4M3FN" or tile.endswith("ahead")):
+        return False
+    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256" and weights != "fast"):
+        return False
+    if element == "f4E2M1FN" and weights == "plain":
+        return False
+    if tile in ("152", "192") and (weights == "plain" or element == "f8E4M3FN" and weights != "fast"):
+        return False
+    if tile.endswith("ahead") and element != "f8E4M3FN":
+        return False
+    wide = "x" not in tile or weights != "plain" and n % 256 == 0
+    return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
+
+
+def exists_of_lanes(case):
+    """Some tiles are those of floats, and some those of e4m3, whose weights have scales. A role that
+    is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
+    element, fmt, _, weights, _, split, tile, n, k, m = case
+    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":
+        return False
+    if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
+        return False
+    if tile == "half" and weights == "plain":
+        return False
+    of_floats = tile.isdigit() or tile in ("shallow", "four", "eight", "half")
+    if element == "f8E4M3FN":
+        return not of_floats and fmt == "mxfp4" and k % 128 == 0 and (tile != "swap_16" or m <= 16)
+    return (of_floats or tile == "chosen") and (element == "bf16" or fmt == "nvfp4")
+
+
+def rows_of(plans, case):
+    """M in the program: dynamic where it can be."""
+    *_, tile, _, _, m = case
+    return m if plans == "lanes" and tile == "swap_16" else "?"
+
+
+PLANS = {"wgmma": (exists, "sm_90a", TILES), "warps": (exists_of_warps, "sm_120a", TILES),
+         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES)}
+
+
+def main():
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", choices=PLANS, default="wgmma")
+    options = parser.parse_args()
+    valid, target, tiles = PLANS[options.plans]
+    values = [tiles if value is TILES else value for value in VALUES]
+    groups = collections.defaultdict(list)
+    if options.full:
+        cases = filter(valid, itertools.product(*values))
+    else:
+        cases = sweeping.sampled_covering(values, valid, lambda i, j: True)
+    for case in cases:
+        *key, m = case
+        rows = rows_of(options.plans, case)
+        groups[*key, rows].append([f"--shape={m}"] if rows == "?" else [])
+    for key, runs in groups.items():
+        if {"mxfp4", "prepacked"} < set(key) and "f8E4M3FN" not in key:
+            groups[key] = sweeping.with_powers(runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, options.plans), [f"--target={target}"], runs)
+                for key, runs in groups.items()]
+    return sweeping.run_gemms(options, programs, SCHEDULES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Compiles GEMMs of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the simulator and
+checks every result.
+
+  validation/sweep_wide.py         a covering subset: every pair of values of two parameters occurs
+  validation/sweep_wide.py --full  the whole cross product
+  validation/sweep_wide.py --list  what would run
+  validation/sweep_wide.py --plans=warps  GEMMs of mma.sync, for sm_120a
+
+Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the one that
+fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
+under several schedules of the simulator, with its strict hazard check. Prints every failure with the
+command that repeats it, then "N passed, N failed".
+"""
+import collections
+import itertools
+import sys
+
+import recipes
+import sweeping
+
+M = [1, 64, 65, 130, 257]
+N = [8, 72, 136, 264]
+K = [32, 128, 288, 640]  # 32 and 288 end within a tile of 128
+FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"]
+RECIPES = {"mxfp6_e2m3": "mxfp6_e2m3_floor", "mxfp6_e3m2": "mxfp6_e3m2_rceil",
+           "mxfp8_e4m3": "mxfp8_e4m3_rceil", "mxfp8_e5m2": "mxfp8_e5m2_floor", "mxfp4": "ocp_floor"}
+RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
+BYTES = {"f32": 4, "f8E4M3FN": 1}  # of an element; others have 2
+OPERANDS = ["bf16", "codes"]
+EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
+ROWS = ["dynamic", "static"]
+TCGEN05 = {"chosen": "", **{str(n): f"tile = [128, {n}, 128]" for n in (64, 96, 128, 192, 256)},
+           **{f"pair_{n}": f"pair, tile = [256, {n}, 128]" for n in (64, 128, 192, 256)},
+           "deep": "tile = [128, 96, 256]", "pair_deep": "pair, tile = [256, 128, 256]",
+           "2x2": "cluster = [2, 2]", "pair_2x2": "pair, cluster = [2, 2]",
+           "tma": "store = tma, tile = [128, 128, 128]", "swap": "swap, tile = [128, 32, 128]",
+           "shallow": "tile = [128, 64, 128], stages = 1, accumulators = 1"}
+WARPS = {"warps": "", "warps_shallow": "stages = 1",
+         **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
+            for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))}}
+PLANS = {"tcgen05": TCGEN05, "warps": WARPS}
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
+LAYOUT = "#fp4.scale_layout<tiled_128x4>"
+
+
+def alpha_type(epilogue, m, n):
+    return {"alpha": "tensor<f32>", "rows": f"tensor<{m}x1xf32>",
+            "columns": f"tensor<1x{n}xf32>"}.get(epilogue)
+
+
+def operand(name, fmt, operands, rows, k):
+    """Arguments, lines that define %<name> and %t<name>, and their types."""
+    data = f"tensor<{rows}x{k}x{recipes.FORMATS[fmt].element}>"
+    scales = f"tensor<{rows}x{k // 32}xf8E8M0FNU"
+    tiled = f"{scales}, {LAYOUT}>"
+    swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {scales}> -> {tiled}"
+    if operands == "codes":
+        return [f"%{name}: {data}", f"%s{name}: {scales}>"], [swizzle], [data, tiled]
+    quantize = (f"  %{name}, %s{name} = fp4.quantize %x{name} {{format = #fp4.format<{fmt}>,"
+                f" recipe = #fp4.recipe<{RECIPES[fmt]}>}} : (tensor<{rows}x{k}xbf16>)"
+                f" -> ({data}, {scales}>)")
+    return [f"%x{name}: tensor<{rows}x{k}xbf16>"], [quantize, swizzle], [data, tiled]
+
+
+def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
+    arguments, body, types = [], [], []
+    for side in (operand("a", lhs, operands, m, k), operand("b", rhs, operands, n, k)):
+        for all_of, part in zip((arguments, body, types), side):
+            all_of += part
+    alpha = alpha_type(epilogue, m, n)
+    if alpha:
+        arguments.append(f"%alpha: {alpha}")
+        types.append(alpha)
+    y = f"tensor<{m}x{n}x{result}>"
+    attributes = [f"format = #fp4.format<{lhs}>"]
+    if rhs != lhs:
+        attributes.append(f"rhs_format = #fp4.format<{rhs}>")
+    if epilogue == "relu":
+        attributes.append("epilogue = #fp4.epilogue<relu>")
+    if fields := {**TCGEN05, **WARPS}[plan]:
+        attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {fields}>")
+    body += [f"  %y = fp4.blockscaled_matmul %a scaled %ta, %b scaled %tb{' alpha %alpha' * bool(alpha)}"
+             f" {{{', '.join(attributes)}}} : ({', '.join(types)}) -> {y}",
+             f"  return %y : {y}"]
+    return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+def exists(case):
+    """Beside 6 and 8 bits, elements of 4 come 128 at a time, and those of 6 where TMA spreads them."""
+    lhs, rhs, result, _, _, rows, plan, n, k, m = case
+    is_mixed = "mxfp4" in (lhs, rhs)
+    if (lhs, rhs) == ("mxfp4", "mxfp4") or (is_mixed and k % 128):
+        return False
+    if plan not in WARPS and k % 128 and "mxfp6" in lhs + rhs:
+        return False
+    if plan == "swap" and rows == "dynamic":
+        return False
+    return plan != "tma" or n * BYTES.get(result, 2) % 16 == 0
+
+
+def main():
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="tcgen05", choices=PLANS)
+    options = parser.parse_args()
+    values = [FORMATS, FORMATS, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
+    cases = (filter(exists, itertools.product(*values)) if options.full
+             else sweeping.sampled_covering(values, exists, lambda i, j: True))
+    groups = collections.defaultdict(list)
+    for lhs, rhs, result, operands, epilogue, rows, plan, n, k, m in cases:
+        key = (lhs, rhs, result, operands, epilogue, plan, "?" if rows == "dynamic" else m, n, k)
+        groups[key].append([f"--shape={m}"])
+    target = "sm_120a" if options.plans == "warps" else "sm_100a"
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), [f"--target={target}"], runs)
+                for key, runs in groups.items()]
+    return sweeping.run_gemms(options, programs, SCHEDULES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
