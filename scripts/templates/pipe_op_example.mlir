@@ -1,0 +1,4 @@
+func.func @test_@name@() {
+  pipe.@name@ 4
+  return
+}
