@@ -17,6 +17,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/ISA/TargetModel.h"
@@ -210,9 +211,30 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return failure(result.wasInterrupted());
   }
 
+  /// Channels of scope cluster and tiles of a pair need the rank of the CTA, which only a kernel of
+  /// clusters has.
+  LogicalResult checkCluster(gpu::GPUFuncOp kernel) {
+    if (fp4::pipe::clusterOf(kernel).size() > 1)
+      return success();
+    WalkResult result = kernel.walk([](Operation *op) {
+      auto channel = dyn_cast<fp4::pipe::ChannelOp>(op);
+      bool needsRank =
+          (channel && channel.isCluster()) || llvm::any_of(op->getResultTypes(), [](Type type) {
+            auto tile = dyn_cast<fp4::pipe::TmemType>(type);
+            return tile && tile.getPair();
+          });
+      if (!needsRank)
+        return WalkResult::advance();
+      fp4::withNote(op->emitOpError("must be in a kernel of clusters"),
+                    "write known_cluster_size = array<i32: 2, 1, 1> at the gpu.func");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     if (failed(fp4::pipe::verifyInRoles(kernel)) || failed(checkForm(kernel)) ||
-        failed(checkKernel(kernel, model)))
+        failed(checkCluster(kernel)) || failed(checkKernel(kernel, model)))
       return failure();
     FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
     if (failed(registers))

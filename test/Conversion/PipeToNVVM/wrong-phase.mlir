@@ -74,6 +74,20 @@ gpu.module @m {
   }
 }
 
+// -----
+
+// A pair of CTAs needs a cluster; test/Conversion/PipeToNVVM/clusters.mlir has kernels with one.
+gpu.module @m {
+  gpu.func @alone() kernel attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 65536 : i64} {
+    // expected-error @+2 {{'pipe.channel' op must be in a kernel of clusters}}
+    // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the gpu.func}}
+    %ab = pipe.channel from tma to tensor scope cluster depth 2 payload [0] barriers 4096 : !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
+    pipe.role load warps 5 to 6 drives [tma] {
+    }
+    gpu.return
+  }
+}
+
 //--- pipeline.mlir
 gpu.module @m {
   gpu.func @sequential() kernel attributes {pipe.role_plan = #pipe.role_plan<all warps 0 to 4 drives [threads, tensor]>} {

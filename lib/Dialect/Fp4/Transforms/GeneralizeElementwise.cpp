@@ -19,6 +19,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -69,8 +70,8 @@ bool isFusible(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
   auto consumer = cast<linalg::LinalgOp>(operand->getOwner());
   bool isOnly = llvm::all_equal(operand->get().getUsers());
-  return producer && isOnly && !hasPlan(producer) &&
-         fp4::whyNotElementwise(producer).empty() && fp4::whyNotElementwise(consumer).empty();
+  return producer && isOnly && !hasPlan(producer) && fp4::whyNotElementwise(producer).empty() &&
+         fp4::whyNotElementwise(consumer).empty();
 }
 
 /// An elementwise operation that gives nothing but conditions and integers.
@@ -95,9 +96,8 @@ bool copyKernelOnly(linalg::GenericOp reader, RewriterBase &rewriter) {
   for (size_t i = 0; i < needed.size(); ++i)
     need(needed[i]);
   bool isShared = llvm::any_of(needed, [&](Operation *op) {
-    return llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return user != reader && !needed.contains(user);
-    });
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *user) { return user != reader && !needed.contains(user); });
   });
   if (!isShared)
     return false;
@@ -136,13 +136,29 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    if (failed(generalize(onTensors)) || failed(fp4::collapseElementwise(getOperation())) ||
-        failed(fuse()) ||
+    if (failed(checkSizes()) || failed(generalize(onTensors)) ||
+        failed(fp4::collapseElementwise(getOperation())) || failed(fuse()) ||
         (copyAllKernelOnly(rewriter) && failed(fuse())))
       signalPassFailure();
   }
 
 private:
+  /// Fails where a tensor is asked for the size of a dimension that it does not have: the patterns
+  /// of fuse() would resolve such a size for ever.
+  LogicalResult checkSizes() {
+    WalkResult result = getOperation()->walk([](tensor::DimOp op) {
+      std::optional<int64_t> index = op.getConstantIndex();
+      auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
+      if (!index || !type || (*index >= 0 && *index < type.getRank()))
+        return WalkResult::advance();
+      fp4::withNote(op.emitOpError() << "index must be below the rank " << type.getRank()
+                                     << ", but got " << *index,
+                    "the dimensions of a tensor count from 0");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   LogicalResult generalize(ArrayRef<Operation *> operations) {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
