@@ -44,9 +44,9 @@ std::optional<std::string_view> presentName(std::string_view former) {
   return found->present;
 }
 
-std::string renamedNote(std::string_view former) {
-  const auto present = presentName(former);
-  return present ? fmt::format("'{}' is called '{}' now", former, *present) : "";
+std::string renamedNote(std::string_view word, std::string otherwise) {
+  const auto present = presentName(word);
+  return present ? fmt::format("'{}' is called '{}' now", word, *present) : otherwise;
 }
 
 } // namespace fp4

@@ -16,8 +16,8 @@ namespace fp4 {
 /// was not renamed.
 std::optional<std::string_view> presentName(std::string_view former);
 
-/// Returns the note of an error about `former`: "'resident' is called 'ctas_per_sm' now". Empty for a
-/// word that was not renamed.
-std::string renamedNote(std::string_view former);
+/// Returns the note of an error about `word`: "'resident' is called 'ctas_per_sm' now", and for a word
+/// that was not renamed `otherwise`.
+std::string renamedNote(std::string_view word, std::string otherwise = "");
 
 } // namespace fp4

@@ -218,12 +218,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return success();
     WalkResult result = kernel.walk([](Operation *op) {
       auto channel = dyn_cast<fp4::pipe::ChannelOp>(op);
-      bool needsRank =
-          (channel && channel.isCluster()) || llvm::any_of(op->getResultTypes(), [](Type type) {
-            auto tile = dyn_cast<fp4::pipe::TmemType>(type);
-            return tile && tile.getPair();
-          });
-      if (!needsRank)
+      if (!(channel && channel.isCluster()) && !fp4::pipe::makesTileOfPair(op))
         return WalkResult::advance();
       fp4::withNote(op->emitOpError("must be in a kernel of clusters"),
                     "write known_cluster_size = array<i32: 2, 1, 1> at the gpu.func");

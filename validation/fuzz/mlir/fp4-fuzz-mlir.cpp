@@ -99,10 +99,10 @@ public:
   bool load(const std::vector<std::filesystem::path> &corpus) override;
   std::string make(Random &random) override;
   void run(const std::string &input) override;
-  /// MLIR 22.1.8 may write to freed memory when it drops the operations of a function that it cannot
-  /// parse (Operation::dropAllReferences), and an innocent case would fail behind it. The address
-  /// sanitizer keeps freed memory from new owners, so that its processes, which are slow to start, go
-  /// on.
+  /// MLIR 22.1.8 may write to freed memory after an error of the parser, when it drops the operations
+  /// of a function (Operation::dropAllReferences). A case behind such an error could fail without a
+  /// fault of its own. The address sanitizer keeps freed memory from new owners, and its processes
+  /// start slowly, so they go on.
   bool spent() const override {
 #if __has_feature(address_sanitizer)
     return false;

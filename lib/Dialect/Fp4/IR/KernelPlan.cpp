@@ -255,10 +255,7 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
     InFlightDiagnostic diag = parser.emitError(loc)
                               << "a plan of family " << stringifyKernelFamily(plan.family)
                               << " has no field '" << name << "'";
-    if (std::string note = renamedNote(name); !note.empty())
-      diag.attachNote() << note;
-    else
-      diag.attachNote() << "fields of the family: " << fieldNames(plan.family);
+    diag.attachNote() << renamedNote(name, "fields of the family: " + fieldNames(plan.family));
     return diag;
   }
   if (isSaid(*field, plan))
@@ -276,10 +273,7 @@ Attribute PlanAttr::parse(AsmParser &parser, Type) {
   if (!family) {
     InFlightDiagnostic diag = parser.emitError(familyLoc)
                               << "unknown family of kernels '" << name << "'";
-    if (std::string note = renamedNote(name); !note.empty())
-      diag.attachNote() << note;
-    else
-      diag.attachNote() << "known: " << familyNames();
+    diag.attachNote() << renamedNote(name, "known: " + familyNames());
     return {};
   }
   KernelPlan plan;

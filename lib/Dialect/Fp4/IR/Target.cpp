@@ -20,12 +20,8 @@ static ParseResult parseSms(AsmParser &parser, int64_t &sms) {
   if (parser.parseKeyword(&field))
     return failure();
   if (field != "sms") {
-    InFlightDiagnostic diag = parser.emitError(loc) << "a target has no field '" << field << "'";
-    if (std::string note = renamedNote(field); !note.empty())
-      diag.attachNote() << note;
-    else
-      diag.attachNote() << "sms = N is the number of SMs that kernels may fill";
-    return diag;
+    return withNote(parser.emitError(loc) << "a target has no field '" << field << "'",
+                    renamedNote(field, "sms = N is the number of SMs that kernels may fill"));
   }
   return failure(parser.parseEqual() || parser.parseInteger(sms));
 }

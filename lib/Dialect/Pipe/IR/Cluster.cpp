@@ -31,14 +31,17 @@ std::optional<hw::ClusterShape> fp4::pipe::fallbackOf(Operation *op) {
   return hw::ClusterShape{uint32_t(size[0]), uint32_t(size[1])};
 }
 
+bool fp4::pipe::makesTileOfPair(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), [](Type type) {
+    auto tile = dyn_cast<TmemType>(type);
+    return tile && tile.getPair();
+  });
+}
+
 bool fp4::pipe::usesPairs(Operation *kernel) {
   return kernel
       ->walk([](Operation *op) {
-        bool pair = llvm::any_of(op->getResultTypes(), [](Type type) {
-          auto tile = dyn_cast<TmemType>(type);
-          return tile && tile.getPair();
-        });
-        return pair ? WalkResult::interrupt() : WalkResult::advance();
+        return makesTileOfPair(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -27,6 +27,9 @@ hw::ClusterShape clusterOf(mlir::Operation *op);
 /// `pipe.fallback_cluster` of its gpu.func.
 std::optional<hw::ClusterShape> fallbackOf(mlir::Operation *op);
 
+/// Returns true when a result of `op` is a tile of tensor memory that a pair of CTAs has.
+bool makesTileOfPair(mlir::Operation *op);
+
 /// The tensor memory of `kernel` belongs to pairs: one of its tiles says so.
 bool usesPairs(mlir::Operation *kernel);
 
