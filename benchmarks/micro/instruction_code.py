@@ -20,7 +20,7 @@ def straight(count: int) -> str:
 
 
 def passes(count: int) -> str:
-    """The same code three times, all warps of a CTA together; thread 0 stores the clocks of each time."""
+    """Code that all warps of a CTA run three times together; thread 0 stores the clocks of each time."""
     return ptx.kernel(["out"], "", f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.eq.u32 %first, %t, 0;
 {BEGIN}  mul.wide.u32 %at, %b, 64; add.u64 %at, %at, %out; mov.u32 %pass, 0;

@@ -125,7 +125,7 @@ MLIR_CAPI_EXPORTED void fp4ScaledTypesGet(MlirAttribute format, int64_t rows, in
                                           MlirAttribute layout, MlirType *data, MlirType *scales);
 /** The #fp4.scale_layout of a ranked tensor type, null where it is row-major. */
 MLIR_CAPI_EXPORTED MlirAttribute fp4ScaleLayoutOf(MlirType tensor);
-/** The same tensor type with `layout`, or row-major where `layout` is null. The error at `location`
+/** Returns `tensor` with `layout`, or row-major where `layout` is null. The error at `location`
  *  says which types have layouts. */
 MLIR_CAPI_EXPORTED MlirType fp4WithScaleLayoutChecked(MlirLocation location, MlirType tensor,
                                                       MlirAttribute layout);

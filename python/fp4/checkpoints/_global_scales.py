@@ -46,7 +46,7 @@ class GlobalScale:
         object.__setattr__(self, "value", self.value.reshape(()))
 
     def to(self, convention: str, *, nearest: bool = False) -> GlobalScale:
-        """The same scale in the other convention: a number whose reciprocal is this one.
+        """The scale in the other convention: a number whose reciprocal is this one.
 
         Not every float32 is the reciprocal of one. A scale without an exact reciprocal is a
         UsageError, unless `nearest` asks for the rounded reciprocal.
@@ -104,7 +104,7 @@ def level_of(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> torch.Tens
 
 
 def restated(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> Scaled:
-    """The same bytes with the scale of the tensor and the recipe of `kind`.
+    """Returns the bytes with the scale of the tensor and the recipe of `kind`.
 
     Args:
         nearest: take the nearest scale where none decodes to the same numbers to the last bit.

@@ -125,18 +125,18 @@ class Scaled:
         return sum(tensor.nbytes for tensor in self.tensors)
 
     def to(self, device: torch.device | str | int, *, non_blocking: bool = False) -> Scaled:
-        """The same matrix on `device`. There is no conversion to another dtype: dequantize()."""
+        """Returns the matrix on `device`. There is no conversion to another dtype: dequantize()."""
         if isinstance(device, torch.dtype):
             raise UsageError(f"a Scaled has no conversion to {str(device)[6:]}",
                              "call fp4.torch.dequantize(x, dtype)")
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def cpu(self) -> Scaled:
-        """The same matrix on the CPU."""
+        """Returns the matrix on the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: int | None = None) -> Scaled:
-        """The same matrix on a GPU; None is torch's current device."""
+        """Returns the matrix on a GPU; None is torch's current device."""
         return self.to("cuda" if device is None else f"cuda:{device}")
 
     def clone(self) -> Scaled:

@@ -105,7 +105,7 @@ TEST(Idle, AKernelWithoutMmasIsExecuted) {
   EXPECT_EQ(only.out, all.out);
 }
 
-/// The same kernel, but a predicate depends on what it computes for the MMAs.
+/// A kernel in which a predicate depends on the operands that it computes for the MMAs.
 TEST(Idle, WhatABranchDependsOnIsExecuted) {
   const std::string body = setUp + mmasOfRegisters +
                            "  setp.lt.u32 %p2, %r10, 2000000;\n  @%p2 bra END;\n  st.global.b32 "
