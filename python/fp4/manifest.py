@@ -1,4 +1,4 @@
-"""Facts about a compiled program: functions, operands and their types (docs/guides/libraries.md)."""
+"""Facts about a compiled program: functions, operands, types (docs/guides/libraries.md)."""
 
 from __future__ import annotations
 

@@ -40,8 +40,10 @@ class Torchao(unittest.TestCase):
         same(self, found.dequantize(torch.float32), dequantized(*torchao_formula(x, p), p))
 
     def test_linear_rounds_three_times(self) -> None:
-        """The known answer of docs/reference/numerics.md: 1 + 2^-8 and a factor of 1.5 give 1.5, and with one
-        rounding 1.5078125."""
+        """The known answer of docs/reference/numerics.md.
+
+        1 + 2^-8 and a factor of 1.5 give 1.5, and with one rounding 1.5078125.
+        """
         x, w = torch.zeros(1, 32, dtype=torch.bfloat16), torch.zeros(16, 32, dtype=torch.bfloat16)
         x[0, 0], x[0, 16] = 6, 6 * 2.0 ** -4
         w[:, 0], w[:, 16] = 6, 6 * 2.0 ** -4

@@ -80,8 +80,8 @@ class Wheels(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="fp4-wheels-")
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        run(sys.executable, ROOT / "packages/build_wheels.py", "--build", BUILD, "--no-build", "--out",
-            cls.folder, "fp4-runtime", "fp4-sim")
+        builder = [ROOT / "packages/build_wheels.py", "--build", BUILD, "--no-build"]
+        run(sys.executable, *builder, "--out", cls.folder, "fp4-runtime", "fp4-sim")
         cls.wheels = sorted(cls.folder.glob("*.whl"))
         venv.create(cls.folder / "env", with_pip=False, symlinks=True)
         cls.bin = cls.folder / "env/bin"

@@ -42,7 +42,7 @@ _INPUTS = (torch.bfloat16, torch.float32)
 
 
 class ScaleCalculationMode(enum.Enum):
-    """The rule by which the exponent of an MX block follows from its amax (docs/reference/numerics.md)."""
+    """The rule by which the exponent of an MX block follows from its amax."""
 
     FLOOR = "floor"
     RCEIL = "rceil"

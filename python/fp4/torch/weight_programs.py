@@ -2,8 +2,8 @@
 
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
-(docs/reference/semantics.md, several plans of one product). The module decides split-K, because the number of
-partial sums decides bits of the result, which no plan may.
+(docs/reference/semantics.md, several plans of one product). The module decides split-K, because
+the number of partial sums decides bits of the result, which no plan may.
 """
 
 from __future__ import annotations
