@@ -64,18 +64,17 @@ endfunction()
 
 foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conversion
              include/fp4/Conversion/Fp4ToGPU include/fp4/Conversion/Fp4ToPipe
-             include/fp4/Conversion/HostToRuntime include/fp4/Conversion/KernelPlans
+             include/fp4/Conversion/HostToRuntime include/fp4/Plans
              include/fp4/Conversion/LinalgToFp4 include/fp4/Conversion/PipeToNVVM
              include/fp4/Conversion/StablehloToFp4 include/fp4/Conversion/TosaToFp4
              include/fp4/Target include/fp4/Pipelines
-             lib/Dialect/Fp4/IR lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/IR
-             lib/Dialect/Pipe/Transforms lib/Conversion/Common
-             lib/Conversion/KernelPlans
-             lib/Conversion/KernelArithmetic lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
+             lib/Dialect/Fp4/IR lib/Dialect/Pipe/IR lib/Dialect/Utils
+             lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/Transforms
+             lib/KernelArithmetic lib/Plans lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
              lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Conversion/Ingress
              lib/Conversion/TosaToFp4 lib/Conversion/LinalgToFp4 lib/Conversion/StablehloToFp4
              lib/Target lib/Pipelines
-             lib/Compiler lib/Compiler/CAPI lib/Dialect/CAPI lib/Plugin tools/fp4-opt
+             lib/Compiler lib/CAPI/Compiler lib/CAPI/Dialects lib/Plugin tools/fp4-opt
              tools/fp4-lsp-server tools/fp4-reduce tools/fp4-runner)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
     add_subdirectory(${_dir})

@@ -24,8 +24,8 @@ Law = collections.namedtuple("Law", "name pattern authority ask example inside s
 
 LAWS = [
     Law("inline assembly", r"\bInlineAsmOp::create\b|\bNVVM::InlinePtxOp\b",
-        r"lib/Conversion/KernelArithmetic/InlinePtx\.cpp",
-        "add a function to lib/Conversion/KernelArithmetic/InlinePtx.h",
+        r"lib/KernelArithmetic/InlinePtx\.cpp",
+        "add a function to lib/KernelArithmetic/InlinePtx.h",
         "  auto result = LLVM::InlineAsmOp::create("),
     Law("versions of architectures", r"\bsmVersion\b|\bcompute(Major|Minor)\b",
         r"(lib|include/fp4)/ISA/Target.*|include/fp4/ISA/GpuModel\.h",
@@ -37,7 +37,7 @@ LAWS = [
     Law("numbers of a target", r"\b(232448|233472|101376|102400)\b|(?:\.|\w )sms\s*=\s*\d{2,}",
         r"lib/ISA/Targets\.cpp", "ask hw::TargetModel", "  uint32_t sms = 148;"),
     Law("decisions about kernels", r"\b(RolePlanAttr|StaticPersistentAttr)::get\(|\bchoose[A-Z]\w*Tile\w*\(|\bchooseTile\w*\(",
-        r"lib/Conversion/KernelPlans/.*|lib/Dialect/Pipe/.*", "let fp4-plan-kernels decide, and read the plan",
+        r"lib/Plans/.*|lib/Dialect/Pipe/.*", "let fp4-plan-kernels decide, and read the plan",
         "  auto roles = RolePlanAttr::get(context, {load, mma});"),
     Law("the tiled layout of scales", r"%\s*32\)?\s*\*\s*16\b|%\s*128\)?\s*/\s*32\)?\s*\*\s*4\b|& 31\)?\s*\* 16",
         r"include/fp4/ISA/ScaleLayout\.h",
@@ -54,7 +54,7 @@ LAWS = [
         "let hw::SmemDescriptor encode it, or call hw::descriptorStart, which is a template",
         "  field = (address >> 4) & 0x3FFF;"),
     Law("comparisons of formats", r"[=!]= *(numerics::)?(Block)?Format::\w",
-        r"include/fp4/Numerics/GgmlBlocks\.h|lib/Conversion/KernelPlans/TransformPlans\.cpp",
+        r"include/fp4/Numerics/GgmlBlocks\.h|lib/Plans/TransformPlans\.cpp",
         "ask for a fact of include/fp4/Numerics/Formats.h: blockSizeOf, elementOf, isMX, isPacked",
         "  int64_t block = format == Format::NVFP4 ? 16 : 32;"),
     Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/\w+\.h", "write #pragma once",

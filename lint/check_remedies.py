@@ -16,8 +16,8 @@ import sys
 from check_sizes import without_literals
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
-FOLDERS = ["lib/Dialect", "lib/Conversion", "lib/Pipelines", "lib/Target",
-           "include/fp4/Dialect", "include/fp4/Conversion", "include/fp4/Pipelines", "include/fp4/Target"]
+FOLDERS = [f"{root}/{room}" for root in ["lib", "include/fp4"]
+           for room in ["Dialect", "Plans", "KernelArithmetic", "Conversion", "Pipelines", "Target"]]
 EMITTERS = {"emitError", "emitOpError", "emitOptionalError"}
 NOTE = r"\bwithNote\(|\battachNote\("
 RETURNS_ERROR = re.compile(r"\bInFlightDiagnostic\s+(?:\w+::)*(\w+)\s*\(")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the static model of GEMMs (lib/Conversion/KernelPlans/CostModel.h) to published times, with cross-validation.
+"""Fits the static model of GEMMs (lib/Plans/CostModel.h) to published times, with cross-validation.
 
   benchmarks/analysis/fit_gemms.py FILE.csv [--folds 5] [--seed 1]
 

@@ -7,8 +7,8 @@
 #include "ManifestWriter.h"
 #include "PlainGemms.h"
 
-#include "fp4/Conversion/ConstantBytes.h"
-#include "fp4/Conversion/KernelPlans/PlanSpace.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
+#include "fp4/Plans/PlanSpace.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/ConstantBytes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"

@@ -1,6 +1,6 @@
 //===- CheckTarget.cpp - Does the target have what the program needs ------===//
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"

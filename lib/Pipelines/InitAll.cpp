@@ -5,7 +5,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Conversion/KernelPlans/Passes.h"
+#include "fp4/Plans/Passes.h"
 #include "fp4/Conversion/LinalgToFp4/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Conversion/StablehloToFp4/Passes.h"
@@ -45,7 +45,7 @@ void fp4::registerPasses() {
   registerFP4ToGPUPasses();
   registerFP4TargetPasses();
   registerFP4ToPipePasses();
-  registerFP4KernelPlansPasses();
+  registerFP4PlansPasses();
   registerFP4TransformsPasses();
   pipe::registerFP4PipeTransformsPasses();
   registerFP4PipelinesPasses();

@@ -9,7 +9,7 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Conversion/KernelPlans/Passes.h"
+#include "fp4/Plans/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"

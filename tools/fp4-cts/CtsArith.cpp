@@ -137,7 +137,7 @@ const Row kConvert[] = {
     {"max_f16x2", "max.f16x2 %x, %a, %b; max.NaN.f16x2 %y, %a, %b;"},
 };
 
-/// Instructions of the row-wise kernels (lib/Conversion/KernelArithmetic/E2M1Steps.h), NaN
+/// Instructions of the row-wise kernels (lib/KernelArithmetic/E2M1Steps.h), NaN
 /// included.
 const Row kStreaming[] = {
     {"cvt_rz_halves", "cvt.rz.f16x2.f32 %x, %fa, %fb; cvt.rz.bf16x2.f32 %y, %fa, %fb;"},

@@ -1,6 +1,6 @@
-// The steps of lib/Conversion/KernelArithmetic/E2M1Steps.h, one C++ operation for each instruction,
+// The steps of lib/KernelArithmetic/E2M1Steps.h, one C++ operation for each instruction,
 // against the definition of the conversion: every significand of every binade where codes differ.
-#include "Conversion/KernelArithmetic/E2M1Steps.h"
+#include "KernelArithmetic/E2M1Steps.h"
 
 #include "fp4/Numerics/E2M1.h"
 

@@ -1,6 +1,6 @@
-// Facts on which lib/Conversion/KernelArithmetic/QuickBlock.h and QuickDivisions.cpp rest, tried on
+// Facts on which lib/KernelArithmetic/QuickBlock.h and QuickDivisions.cpp rest, tried on
 // every significand there is; exponents only scale.
-#include "Conversion/KernelArithmetic/E2M1Steps.h"
+#include "KernelArithmetic/E2M1Steps.h"
 
 #include "fp4/Numerics/E2M1.h"
 

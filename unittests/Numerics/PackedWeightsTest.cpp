@@ -90,7 +90,7 @@ uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
 }
 
 /// One product of bf16 takes a pair of elements from two words
-/// (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
+/// (lib/KernelArithmetic/PackedHalves.cpp).
 TEST(PackedWeights, OneMaskTakesAPair) {
   const Weights weights(BlockFormat::MXFP4);
   const auto tiles = packWeights(BlockFormat::MXFP4, weights.codes, weights.scales, rows, columns);

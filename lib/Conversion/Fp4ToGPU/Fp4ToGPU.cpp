@@ -11,7 +11,7 @@
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"

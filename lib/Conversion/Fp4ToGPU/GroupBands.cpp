@@ -3,8 +3,8 @@
 
 #include "GroupTiles.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/OperandNames.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -1,10 +1,10 @@
 //===- KernelBuilder.cpp - One streaming kernel and its launch ------------===//
 #include "KernelBuilder.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/LaunchAttributes.h"
-#include "fp4/Conversion/OperandNames.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 

@@ -2,8 +2,8 @@
 
 #include "DynamicSizes.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/OperandNames.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 

@@ -21,9 +21,9 @@
 #include "StreamTable.h"
 #include "WarpGemmKernel.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Plans/KernelPlans.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/ClusterLimit.h"

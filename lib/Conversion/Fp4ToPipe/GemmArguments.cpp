@@ -6,8 +6,8 @@
 #include "GroupTable.h"
 #include "StreamTable.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Numerics/UE8M0.h"
 

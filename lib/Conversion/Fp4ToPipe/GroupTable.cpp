@@ -13,7 +13,7 @@
 
 #include "GroupTiles.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -5,7 +5,7 @@
 #include "DynamicSizes.h"
 #include "Lowering.h"
 
-#include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

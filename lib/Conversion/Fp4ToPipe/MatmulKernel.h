@@ -1,7 +1,7 @@
 //===- MatmulKernel.h - The sequential kernel of a matrix multiplication --===//
 #pragma once
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/WeightLayout.h"

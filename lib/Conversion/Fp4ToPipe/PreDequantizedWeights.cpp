@@ -18,7 +18,7 @@
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
-#include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

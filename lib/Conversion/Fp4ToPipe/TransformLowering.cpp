@@ -7,9 +7,9 @@
 #include "Lowering.h"
 #include "TransformKernel.h"
 
-#include "fp4/Conversion/BufferTypes.h"
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Plans/KernelPlans.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

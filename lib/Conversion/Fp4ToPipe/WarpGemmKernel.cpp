@@ -11,7 +11,7 @@
 
 #include "FragmentEpilogue.h"
 
-#include "fp4/Conversion/KernelPlans/WarpFragment.h"
+#include "fp4/Plans/WarpFragment.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 using namespace mlir;

@@ -13,7 +13,7 @@
 #include "EntryPoints.h"
 #include "RuntimeCalls.h"
 
-#include "fp4/Conversion/ElementLimit.h"
+#include "fp4/Dialect/Utils/ElementLimit.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -13,9 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"

@@ -8,10 +8,10 @@
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Conversion/LaunchAttributes.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"

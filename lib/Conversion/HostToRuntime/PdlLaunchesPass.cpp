@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "Patterns.h"

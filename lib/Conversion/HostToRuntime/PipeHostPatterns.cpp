@@ -9,7 +9,7 @@
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
-#include "fp4/Conversion/ConstantBytes.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/ISA/TensorMap.h"
 

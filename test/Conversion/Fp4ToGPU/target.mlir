@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_1 -fp4-plan-kernels -convert-fp4-to-gpu 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx -o %t.ptx && FileCheck %s --check-prefix=PTX < %t.ptx
-// A target without fp4 conversions rounds in steps (lib/Conversion/KernelArithmetic/E2M1Steps.h); amax and saturation take two
+// A target without fp4 conversions rounds in steps (lib/KernelArithmetic/E2M1Steps.h); amax and saturation take two
 // elements at once.
 
 // CHECK-LABEL: gpu.module @f_quantize_0

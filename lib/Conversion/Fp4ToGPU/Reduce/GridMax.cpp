@@ -3,7 +3,7 @@
 
 #include "InlinePtx.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -25,7 +25,7 @@
 #include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -12,8 +12,8 @@
 #include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Plans/KernelPlans.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"

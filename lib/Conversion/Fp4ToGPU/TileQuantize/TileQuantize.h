@@ -37,7 +37,7 @@
 #include "ScaleTable.h"
 #include "SideQuantizer.h"
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include <array>
 

@@ -25,7 +25,7 @@ mlir::OwningOpRef<mlir::ModuleOp> takeIslands(mlir::ModuleOp host);
 bool hasOwnStorage(mlir::Type type);
 
 /// The tensor of the bytes of `type`, with the shape of its buffer at function boundaries
-/// (fp4/Conversion/BufferTypes.h); `type` itself unless hasOwnStorage. Null where there is no dense
+/// (fp4/Dialect/Utils/BufferTypes.h); `type` itself unless hasOwnStorage. Null where there is no dense
 /// buffer.
 mlir::RankedTensorType storageType(mlir::RankedTensorType type);
 

@@ -43,7 +43,7 @@ def : Pipe_Constraints<"Types", [{
 
 def : Pipe_Constraints<"Host operations", [{
   - (C107) the buffer of `pipe.global_view` is the device buffer of the logical type
-    (`include/fp4/Conversion/BufferTypes.h`). A buffer with strides of its own is a
+    (`include/fp4/Dialect/Utils/BufferTypes.h`). A buffer with strides of its own is a
     `!pipe.global<?x?xT>`, of which the kernel knows the elements only.
   - (C139) `pipe.device_constant` has as many bytes as its buffer.
   - (C128) `pipe.buffer_view` is row-major, of a row-major buffer, starts at a multiple of 32

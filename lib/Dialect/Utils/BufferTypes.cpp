@@ -1,5 +1,5 @@
 //===- BufferTypes.cpp - Device buffers of logical tensors ----------------===//
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/BufferShape.h"

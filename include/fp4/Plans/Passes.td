@@ -1,6 +1,6 @@
 //===- Passes.td - Plans that turn operations into kernels ----------------===//
-#ifndef FP4_CONVERSION_KERNELPLANS_PASSES_TD
-#define FP4_CONVERSION_KERNELPLANS_PASSES_TD
+#ifndef FP4_PLANS_PASSES_TD
+#define FP4_PLANS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -23,7 +23,7 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
 
     **The tile of a GEMM** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
     96, 128, 192 and 256 columns, of one CTA or a pair, or one with swapped operands
-    (`lib/Conversion/KernelPlans/CostModel.h`); docs/concepts/plans.md has the others.
+    (`lib/Plans/CostModel.h`); docs/concepts/plans.md has the others.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels
@@ -47,11 +47,11 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numPlans", "plans", "Operations that have a plan">,
   ];
-  // The last ones count the instructions of epilogues (lib/Conversion/KernelPlans/EpilogueWork.h).
+  // The last ones count the instructions of epilogues (lib/Plans/EpilogueWork.h).
   let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect",
                            "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
-#endif // FP4_CONVERSION_KERNELPLANS_PASSES_TD
+#endif // FP4_PLANS_PASSES_TD

@@ -8,7 +8,7 @@
 
 #include "CostModel.h"
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 
 namespace fp4 {
 

@@ -7,7 +7,7 @@
 
 #include "Families.h"
 
-#include "fp4/Conversion/KernelPlans/PlanSpace.h"
+#include "fp4/Plans/PlanSpace.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -1,8 +1,8 @@
 //===- ConstantBytes.cpp - Constant tensors as the bytes of their buffers -===//
 
-#include "fp4/Conversion/ConstantBytes.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/Numerics/ScaleMatrix.h"

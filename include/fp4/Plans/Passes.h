@@ -9,9 +9,9 @@
 namespace fp4 {
 
 #define GEN_PASS_DECL
-#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+#include "fp4/Plans/Passes.h.inc"
 
 #define GEN_PASS_REGISTRATION
-#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+#include "fp4/Plans/Passes.h.inc"
 
 } // namespace fp4

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Conversion/KernelPlans/Passes.h"
+#include "fp4/Plans/Passes.h"
 
 #include "DynamicPlans.h"
 #include "Families.h"
@@ -28,7 +28,7 @@
 
 namespace fp4 {
 #define GEN_PASS_DEF_PLANKERNELS
-#include "fp4/Conversion/KernelPlans/Passes.h.inc"
+#include "fp4/Plans/Passes.h.inc"
 } // namespace fp4
 
 using namespace mlir;

@@ -11,7 +11,7 @@
 #include "CostModel.h"
 #include "RolePlans.h"
 
-#include "fp4/Conversion/KernelPlans/WarpFragment.h"
+#include "fp4/Plans/WarpFragment.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

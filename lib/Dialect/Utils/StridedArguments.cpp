@@ -1,7 +1,7 @@
 //===- StridedArguments.cpp - Rows that the caller of a program places ----===//
-#include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 
-#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 

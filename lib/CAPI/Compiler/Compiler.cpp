@@ -2,7 +2,7 @@
 
 #include "fp4-c/Compiler.h"
 
-#include "../../CAPI/Wrap.h"
+#include "../Runtime/Wrap.h"
 #include "fp4/Compiler/Compiler.h"
 
 #include <sstream>

@@ -1,7 +1,7 @@
 //===- PlanSpace.h - The plans that an operation may have -----------------===//
 #pragma once
 
-#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
-#include "fp4/Conversion/ElementLimit.h"
+#include "fp4/Dialect/Utils/ElementLimit.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

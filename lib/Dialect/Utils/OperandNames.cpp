@@ -1,5 +1,5 @@
 //===- OperandNames.cpp - Names of operands in errors ---------------------===//
-#include "fp4/Conversion/OperandNames.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
 
 #include "mlir/IR/Location.h"
 #include "llvm/Support/FormatVariadic.h"
