@@ -10,10 +10,13 @@ from . import constraints, markdown
 TOOL, INCLUDE = "mlir-tblgen-22", "/usr/lib/llvm-22/include"
 SOURCES = {"fp4": ["Fp4/IR/Fp4Ops.td"],
            "pipe": [f"Pipe/IR/{name}.td" for name in ("PipeOps", "PipeWarpOps", "PipeLaneOps", "PipeMatrixOps")]}
-# Interfaces that every operation has, or that say nothing to a reader.
-SILENT = ("ConditionallySpeculatable", "NoMemoryEffect", "MemoryEffect", "InferType", "Pipe_NamedResults",
-          "OpAsmOpInterface", "SymbolUserOpInterface",
-          "ReifyRankedShapedType")
+LONGEST_EXAMPLE = 28  # lines of an example that passes.md repeats
+# Constraints of types in the words of MLIR, and the spelling in IR.
+BUILTIN = [(r"(\d+)-bit signless integer", r"i\1"), (r"(\d+)-bit float", r"f\1"), ("bfloat16 type", "bf16"),
+           (r"\b(f\d+E\w+) type", r"\1"), (r"(i\d+) dense array", r"array of \1"),
+           (r"fixed-length vector of (.*) values of ranks 1", r"vector of \1"), (r"variadic of (.*)", r"any number of \1"),
+           (r"(?:statically shaped )?memref of any type values", "memref"), ("constant vector/tensor", "constant"), (r" whose value is non-negative", ", not negative"),
+           (r"(\w*)Attr", lambda m: m[1].lower())]
 
 
 def run(root, text, *options):
@@ -55,58 +58,102 @@ def sections(text):
     return list(zip(parts[1::2], parts[2::2]))
 
 
-def attributes_table(match):
-    rows = []
+def spelled(kind, known):
+    """A constraint of a type or an attribute as IR spells it: `i32`, `!pipe.shared`."""
+    kind = kind.removesuffix(" attribute")
+    for summary, word in known.items():
+        kind = kind.replace(summary, word)
+    for pattern, word in BUILTIN:
+        kind = re.sub(pattern, word, kind)
+    return kind
+
+
+def listed(label, rows, known):
+    """A line such as "Operands: `a`, `b` (`!pipe.global`), `row` (i32)." for the rows of a table."""
+    names = {}
+    for name, kind in rows:
+        names.setdefault(spelled(kind, known), []).append(f"`{name}`")
+    if list(names.values()) == [["`result`"]]:
+        return f"Result: {next(iter(names))}.\n"
+    parts = [", ".join(group) + (f" ({kind})" if kind != "unit" else "") for kind, group in names.items()]
+    return f"{label}: {', '.join(parts)}.\n" if parts else ""
+
+
+def attribute_rows(table):
     for name, kind, meaning in re.findall(r"<tr><td><code>(.*?)</code></td><td>(.*?)</td><td>(.*?)</td></tr>",
-                                          match.group(0), re.S):
-        meaning = meaning if "<details>" not in meaning else meaning.partition("<details>")[0]
-        rows.append((f"`{name}`", html.unescape(meaning) or kind.split("::")[-1]))
-    return markdown.table(["attribute", "is"], rows)
+                                          table, re.S):
+        meaning = meaning.partition("<details>")[0]
+        yield name, html.unescape(meaning) or kind.split("::")[-1]
 
 
-def tables(body):
-    """The tables of mlir-tblgen in the form that ours have; a description with its own keeps that alone."""
-    if re.search(r"^\| operand ", body, re.M):
-        body = re.sub(r"^#### (?:Operands|Results):\n\n\|.*\n(?:\|.*\n)*", "", body, flags=re.M)
-    body = re.sub(r"<table>.*?</table>", attributes_table, body, flags=re.S)
-    body = re.sub(r"^\| (Operand|Result|Successor|Parameter) \| (?:C\+\+ type \| )?Description \|\n\|.*$",
-                  lambda m: f"| {m[1].lower()} | " + ("type | " if m[1] == "Parameter" else "") + "is |\n|---|---|"
-                  + "---|" * (m[1] == "Parameter"), body, flags=re.M)
-    return re.sub(r"^#### (?:Attributes|Operands|Results|Successors|Parameters|Options|Statistics):\n+", "",
+def lists(body, known):
+    """The tables of mlir-tblgen as lines; a description with a table of operands keeps that alone."""
+    described = re.search(r"^\| operand ", body, re.M)
+
+    def lines(match):
+        rows = re.findall(r"^\| `(\w+)` \| (.*?) \|$", match[2], re.M)
+        return "" if described else listed(match[1], rows, known)
+
+    body = re.sub(r"^#### (Operands|Results|Successors):\n\n((?:\|.*\n)+)\n?", lines, body, flags=re.M)
+    return re.sub(r"^#### Attributes:\n+(<table>.*?</table>)\n+",
+                  lambda match: listed("Attributes", attribute_rows(match[1]), known), body, flags=re.S | re.M)
+
+
+def parameters(body):
+    """The tables of parameters of attributes and types in the form that ours have."""
+    body = re.sub(r"^\| Parameter \| C\+\+ type \| Description \|\n\|.*$", "| parameter | type | is |\n|---|---|---|",
                   body, flags=re.M)
+    return re.sub(r"^#### (?:Parameters|Options|Statistics):\n+", "", body, flags=re.M)
 
 
-def cleaned(body):
+def cleaned(body, known=None):
     """A description without the rules, which constraints.md has, and without what says nothing."""
     # The paragraph ends at an empty line, or where the description goes on with its example.
     body = re.sub(r"(^|(?<=[.:] ))Constraints: \(C\d+\).*?(?=\n\n|\nExample|\Z)", "", body, flags=re.S | re.M)
-    body = re.sub(r"^(Traits|Effects): .*\n", "", body, flags=re.M)
-
-    def interfaces(match):
-        kept = [name for name in match[1].split(", ") if not name.strip("`").startswith(SILENT)]
-        return f"Interfaces: {', '.join(kept)}\n" if kept else ""
-
-    body = re.sub(r"^Interfaces: (.*)\n", interfaces, body, flags=re.M)
+    body = re.sub(r"^(Traits|Effects|Interfaces): .*\n", "", body, flags=re.M)
     body = body.replace("Syntax:\n\n", "").replace("::mlir::", "").replace("::llvm::", "")
-    return re.sub(r"^(_.*_)$", lambda m: m[1].strip("_") + ".", tables(body), count=1, flags=re.M)
+    body = parameters(lists(body, known or {}))
+    return re.sub(r"^(_.*_)$", lambda m: m[1].strip("_") + ".", body, count=1, flags=re.M)
+
+
+def grammar(body):
+    """The syntax of an operation without what every operation has: a dictionary of attributes, qualified types."""
+    def shorter(match):
+        text = re.sub(r"qualified\((type\(\$\w+\))\)", r"\1", match[1].removeprefix("operation ::= "))
+        text = re.sub(r"\n {14}", "\n    ", re.sub(r" ?\battr-dict\b", "", text))
+        return f"```\n{text}```"
+
+    return re.sub(r"```\n(operation ::= .*?)```", shorter, body, count=1, flags=re.S)
 
 
 def rules(labels, dialect_name, name):
+    """The line that leads to the rules. Labels of fp4 count anew for each operation, and are not listed."""
     found = labels.get(name)
     if not found:
         return ""
-    place = f"constraints.md#{markdown.anchor(constraints.heading('fp4', name))}" if dialect_name == "fp4" \
-        else "constraints.md#kernels-of-pipe"
-    return markdown.wrap(f"Rules: {', '.join(found)} ([constraints]({place})).") + "\n"
+    if dialect_name == "fp4":
+        return f"[Rules](constraints.md#{markdown.anchor(constraints.heading('fp4', name))}).\n"
+    return markdown.wrap(f"Rules: {', '.join(found)}.") + "\n"
+
+
+def summaries(parts, names, dialect_name):
+    """{summary of a type or an attribute: its spelling}, the longest first."""
+    found = {}
+    for part, sigil in (("Attributes", "#"), ("Types", "!")):
+        for heading, text in sections(parts.get(part, "")):
+            if match := re.match(r"\s*_(.*?)_\n", text):
+                found[match[1].lower()] = found[match[1]] = f"`{sigil}{dialect_name}.{names.get(heading, heading)}`"
+    return {key: found[key] for key in sorted(found, key=len, reverse=True)}
 
 
 def operations(root, name, title, more):
     """The page of the operations of a dialect."""
     parts, labels = dialect(root, name), constraints.labels(root, name)
-    body = []
+    known, body = summaries(parts, mnemonics(root, name), name), []
     for heading, text in sections(parts["Operations"]):
         op = re.match(rf"`{name}\.([\w.]+)`", heading)[1]
-        body.append(f"## `{name}.{op}`\n\n{markdown.rewrap(cleaned(text))}\n{rules(labels, name, op)}".rstrip())
+        text = markdown.rewrap(cleaned(grammar(text), known))
+        body.append(f"## `{name}.{op}`\n\n{text}\n{rules(labels, name, op)}".rstrip())
     return markdown.page(title, f"the .td files of include/fp4/Dialect/{name.capitalize()}/IR", more,
                          markdown.rewrap(cleaned(parts["intro"])), *body)
 
@@ -146,21 +193,34 @@ def plan_fields(root):
         rules(constraints.labels(root, "fp4"), "fp4", "plan"))
 
 
+def without_long_examples(body, link):
+    """A description whose long examples are in the .td file alone, with a link to the file."""
+    def shorter(match):
+        end = match[1].replace(":", ".")
+        return match[0] if match[2].count("\n") <= LONGEST_EXAMPLE else f"{end}\n\nThe example is in {link}.\n"
+
+    body = re.sub(r"(\S)\n\n```mlir\n(.*?)^```\n", shorter, body, flags=re.S | re.M)
+    first, found, rest = body.partition(f"The example is in {link}.\n")
+    return first + found + rest.replace(f"The example is in {link}.\n", "")
+
+
 def passes(root):
     """The page of all passes, one part for each Passes.td."""
     body, files = [], sorted((root / "include/fp4").glob("**/Passes.td"))
     for file in files:
         text = run(root, file.read_text(), "-gen-pass-doc")
         folder = file.parent.relative_to(root / "include/fp4").as_posix()
+        link = f"[{folder}/{file.name}](../../{file.relative_to(root).as_posix()})"
         body.append(f"## {folder}")
         for heading, part in sections(text):
             part = re.sub(r"#### Options\n\n```\n(.*?)```", options, part, flags=re.S)
             part = re.sub(r"#### Statistics\n\n```\n(.*?)```", "", part, flags=re.S)
-            body.append(f"### `{heading.strip('`').lstrip('-')}`\n\n{markdown.rewrap(cleaned(part))}".rstrip())
+            part = without_long_examples(cleaned(part), link)
+            body.append(f"### `{heading.strip('`').lstrip('-')}`\n\n{markdown.rewrap(part)}".rstrip())
     return markdown.page(
         "Passes", "the Passes.td of include/fp4",
         "Each pass says why it exists, what it expects, and what holds afterwards, with an example that a "
-        "test runs. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
+        "test runs; one of more than 28 lines is in the .td file. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
         "`fp4-opt --PASS=\"OPTION=VALUE\"` runs one.", *body)
 
 

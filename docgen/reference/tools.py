@@ -11,6 +11,7 @@ import ptx_coverage
 
 TOOLS = {"fp4-opt": ["--help"], "fp4-runner": ["--help-all"], "fp4-run": ["--help-all"], "fp4-sim": ["--help-all"],
          "fp4-reduce": ["--help"]}
+RUNNERS = ("fp4-runner", "fp4-run", "fp4-sim")
 COLUMN = 30  # of the words beside an option in what CLI11 prints
 
 
@@ -36,13 +37,54 @@ def folded(text):
     return "\n".join(out)
 
 
+def entries(text):
+    """The lines of a help text, those of an option together: its line and what is further to the right."""
+    found, inside = [], None
+    for line in text.splitlines():
+        lead = len(line) - len(line.lstrip())
+        if inside is not None and line and lead > inside:
+            found[-1].append(line)
+            continue
+        inside = lead if line.lstrip().startswith("-") and not line.lstrip().startswith("-- ") else None
+        found.append([line])
+    return ["\n".join(lines) for lines in found]
+
+
+def option(entry):
+    """The words of an option; empty where the entry is none."""
+    words = " ".join(entry.split())
+    return words if words.startswith("--") and len(words) > 60 else ""
+
+
+def shared(helps):
+    """[(heading, tools, entries)] of the options that all tools that run kernels have, and that two of them have."""
+    of = {tool: {option(entry): entry for entry in entries(helps[tool]) if option(entry)} for tool in RUNNERS}
+    runner, run, sim = (of[tool] for tool in RUNNERS)
+    return [("Options of every run", RUNNERS, [runner[key] for key in runner if key in run and key in sim]),
+            ("Options of runs of a library", RUNNERS[:2], [runner[key] for key in runner if key in run and key not in sim])]
+
+
+def without(text, known):
+    """A help text without the options that have a part of their own."""
+    return "\n".join(entry for entry in entries(text) if option(entry) not in known)
+
+
 def cli(root, build):
     """The page of the command lines; None without a build that has the tools."""
+    helps = {tool: helped(build, tool, options) for tool, options in TOOLS.items()}
+    if None in helps.values():
+        return None
+    common = shared(helps)
     body = []
-    for tool, options in TOOLS.items():
-        if (text := helped(build, tool, options)) is None:
-            return None
-        body.append(f"## {tool}\n\n```\n{folded(text)}\n```")
+    for tool, text in helps.items():
+        parts = [(heading, kept) for heading, tools, kept in common if tool in tools]
+        text = without(text, {option(entry) for _, kept in parts for entry in kept})
+        links = " and ".join(f"[{heading[0].lower()}{heading[1:]}](#{markdown.anchor(heading)})" for heading, _ in parts)
+        more = markdown.wrap(f"`{tool}{' run' * (tool == 'fp4-sim')}` also has the {links}.") if links else ""
+        body.append(f"## {tool}\n\n```\n{folded(text)}\n```\n\n{more}".rstrip())
+    for heading, _, kept in common:
+        text = re.sub(r"^ {4}", "", folded("\n".join(kept)), flags=re.M)
+        body.append(f"## {heading}\n\n```\n{text}\n```")
     return markdown.page(
         "Command lines", "`--help-all` of the tools",
         "`fp4-runner` compiles a program, runs it and checks its result. `fp4-opt` runs passes and phases "
