@@ -8,4 +8,4 @@ model = model.to(torch.bfloat16)
 x = torch.randn(4, 256, dtype=torch.bfloat16)
 exact = model(x)
 print(fp4.torch.quantize_(model, weight_only=True))  # a line for each layer: format, bytes
-print("relative error:", float((model(x) - exact).norm() / exact.norm()))
+print("relative error:", ((model(x) - exact).norm() / exact.norm()).item())

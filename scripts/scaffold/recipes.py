@@ -185,5 +185,5 @@ def add(tree, chosen):
     document = add_document(tree, name, like)
     return [f"edit the row of {name} in {TABLE}: it differs from {like} in '{change.member}' alone, since equal recipes are one",
             "write its model from the source of the library, and remake the goldens (CONTRIBUTING.md, 'Add something')"
-            + (f"; give {document} the source" if document else ""),
+            + (f"; give {document} the source" if document else "") + "; then docgen/reference_recipes.py, for its tables",
             "ninja -C build FP4NumericsTests && build/unittests/FP4NumericsTests && test/scripts/goldens.sh"]
