@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Builds the documentation as a site in build/site. A link that leads nowhere is an error.
 
-  pip install mkdocs && docgen/build_site.py
+  pip install mkdocs && docgen/build_site.py --build build
 
 The documents lie beside the code that they are about and link to it. The script stages them in
 build/site-source, in the same folders, with the files that they link to; a link to a folder becomes its
-name. Plots of all measurements in the documents are added (plot_benchmarks.py).
+name. Two things are added: plots of all measurements in the documents (plot_benchmarks.py), and the page
+that `fp4-runner --explore` of the build writes for an example. A document gets a link to that page where
+it has the comment `<!-- explorer -->`.
 """
 import argparse
 import importlib.util
+import os
 import pathlib
 import re
 import shutil
@@ -16,6 +19,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXAMPLE, SHAPE = "examples/nvfp4_linear.mlir", "128,128,256"
+EXPLORER, MARK = "generated/explorer.html", "<!-- explorer -->"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -41,18 +46,36 @@ def stage(name, source, staged):
 
     place = staged / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(LINK.sub(follow, source.read_text(encoding="utf-8")), encoding="utf-8")
+    text = LINK.sub(follow, source.read_text(encoding="utf-8"))
+    page = os.path.relpath(EXPLORER, pathlib.Path(name).parent)
+    place.write_text(text.replace(MARK, f"[The page of {EXAMPLE}]({page}) is an example."), encoding="utf-8")
+
+
+def explore(build, staged):
+    """Writes the page of the example, which the compiler must run without an error."""
+    runner = (build / "bin" / "fp4-runner").resolve()
+    if not runner.is_file():
+        sys.exit(f"error: {build} must have fp4-runner, which writes the page of an example\n"
+                 f"note: ninja -C {build} fp4-runner")
+    page = staged / EXPLORER
+    page.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([runner, EXAMPLE, "--shape", SHAPE, "--explore", page], cwd=ROOT, capture_output=True,
+                          text=True)
+    if done.returncode:
+        sys.exit(f"error: the page of {EXAMPLE} cannot be written: {done.stderr.strip()}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args()
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="tree with fp4-runner")
+    options = parser.parse_args()
     if importlib.util.find_spec("mkdocs") is None:
         sys.exit("error: this Python has no mkdocs\nnote: pip install mkdocs")
     staged = ROOT / "build" / "site-source"
     shutil.rmtree(staged, ignore_errors=True)
     for name in tracked("*.md"):
         stage(name, ROOT / name, staged)
+    explore(options.build, staged)
     plots = ROOT / "docgen" / "plot_benchmarks.py"
     subprocess.run([sys.executable, plots, staged / "generated"], check=True)
     sys.exit(subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT).returncode)

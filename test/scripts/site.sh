@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The documentation becomes a site without a link that leads nowhere, and such a link is found. mkdocs is
-# installed into BUILD/site-env.
+# The documentation becomes a site with the explorer's page of an example and without a link that leads
+# nowhere, and such a link is found. mkdocs is installed into BUILD/site-env.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 env="$1/site-env"
@@ -12,8 +12,14 @@ if ! [ -x "$env/bin/mkdocs" ]; then
     exit 77
   fi
 fi
-"$env/bin/python" "$root/docgen/build_site.py"
+"$env/bin/python" "$root/docgen/build_site.py" --build "$1"
 [ -f "$root/build/site/index.html" ] && [ -f "$root/build/site/docs/reference/semantics.html" ]
+# Guides lead to the explorer's page, which has the program of the example and its verdict.
+for page in guides/tools concepts/phases; do
+  grep -q 'href="../../generated/explorer.html"' "$root/build/site/docs/$page.html"
+done
+grep -q '"file":"examples/nvfp4_linear.mlir"' "$root/build/site/generated/explorer.html"
+grep -q '"passed":true' "$root/build/site/generated/explorer.html"
 [ -f "$root/build/site/generated/Plots.html" ] && [ -f "$root/build/site/generated/plots/01.svg" ]
 
 # A copy of the tree, with a link that leads nowhere, and with one to a heading that is gone.
@@ -34,12 +40,28 @@ python3 "$root/docgen/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out"
 grep -q '<title>median us: 1012.5 us</title>' "$copy/plots/out/plots/01.svg"
 ! grep -q '>l</text>\|of copy' "$copy/plots/out/plots/01.svg"
 rm -rf "$copy/plots"
+
+# A build without the compiler is an error, and so is a compiler that fails.
+mkdir -p "$copy/bin"
+if "$env/bin/python" "$root/docgen/build_site.py" --build "$copy" 2>"$copy/explore.log"; then
+  echo "a site without the explorer's page is built"
+  exit 1
+fi
+grep -q "must have fp4-runner" "$copy/explore.log"
+printf '#!/bin/sh\necho "error: no kernel" >&2\nexit 3\n' >"$copy/bin/fp4-runner"
+chmod +x "$copy/bin/fp4-runner"
+if "$env/bin/python" "$root/docgen/build_site.py" --build "$copy" 2>"$copy/explore.log"; then
+  echo "a site of a compiler that fails is built"
+  exit 1
+fi
+grep -q "the page of examples/nvfp4_linear.mlir cannot be written: error: no kernel" "$copy/explore.log"
+rm -r "$copy/bin"
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$copy" -x
 git -C "$copy" init -q
 for broken in docs/Nowhere.md docs/reference/semantics.md#no-such-part; do
   { cat "$root/README.md" && echo "[x]($broken)"; } >"$copy/README.md"
   git -C "$copy" add -A
-  if "$env/bin/python" "$copy/docgen/build_site.py" >"$copy/build.log" 2>&1; then
+  if "$env/bin/python" "$copy/docgen/build_site.py" --build "$1" >"$copy/build.log" 2>&1; then
     echo "$broken is not found"
     exit 1
   fi
