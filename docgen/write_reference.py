@@ -15,7 +15,7 @@ import sys
 from reference import constraints, languages, tablegen, tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OPERATIONS = ("Each operation with its syntax, operands and an example that a test parses. ")
+OPERATIONS = ("Each operation with its syntax, operands and an example, which a test parses and which shows the types. ")
 
 PAGES = {
     "fp4-ops.md": lambda root, build: tablegen.operations(

@@ -100,28 +100,37 @@ def lists(body, known):
 
 
 def parameters(body):
-    """The tables of parameters of attributes and types in the form that ours have."""
-    body = re.sub(r"^\| Parameter \| C\+\+ type \| Description \|\n\|.*$", "| parameter | type | is |\n|---|---|---|",
-                  body, flags=re.M)
-    return re.sub(r"^#### (?:Parameters|Options|Statistics):\n+", "", body, flags=re.M)
+    """The table of parameters of an attribute or a type as a line. Their types in C++ say nothing to a reader."""
+    def line(match):
+        rows = re.findall(r"^\| (\w+) \| (.*?) \| (.*?) \|$", match[1], re.M)
+        said = [f"`{name}`" + (f" ({kind})" if kind and not kind.startswith("an enum") else "")
+                for name, _, kind in rows if name != "Parameter"]
+        return f"Parameters: {', '.join(said)}.\n"
+
+    body = re.sub(r"^#### Parameters:\n\n((?:\|.*\n)+)", line, body, flags=re.M)
+    body = re.sub(r"^```\n[#!]\w+\.\w+<\n.*?^```\n", "", body, flags=re.S | re.M)
+    return re.sub(r"^#### (?:Options|Statistics):\n+", "", body, flags=re.M)
 
 
 def cleaned(body, known=None):
     """A description without the rules, which constraints.md has, and without what says nothing."""
     # The paragraph ends at an empty line, or where the description goes on with its example.
     body = re.sub(r"(^|(?<=[.:] ))Constraints: \(C\d+\).*?(?=\n\n|\nExample|\Z)", "", body, flags=re.S | re.M)
-    body = re.sub(r"^(Traits|Effects|Interfaces): .*\n", "", body, flags=re.M)
+    body = re.sub(r"^(Traits|Effects|Interfaces): .*\n|^Example:\n(?=```)", "", body, flags=re.M)
     body = body.replace("Syntax:\n\n", "").replace("::mlir::", "").replace("::llvm::", "")
     body = parameters(lists(body, known or {}))
     return re.sub(r"^(_.*_)$", lambda m: m[1].strip("_") + ".", body, count=1, flags=re.M)
 
 
 def grammar(body):
-    """The syntax of an operation without what every operation has: a dictionary of attributes, qualified types."""
+    """The syntax of an operation up to its types, which its example shows."""
     def shorter(match):
-        text = re.sub(r"qualified\((type\(\$\w+\))\)", r"\1", match[1].removeprefix("operation ::= "))
-        text = re.sub(r"\n {14}", "\n    ", re.sub(r" ?\battr-dict\b", "", text))
-        return f"```\n{text}```"
+        text = match[1].removeprefix("operation ::= ")
+        text = re.sub(r"\s+\(?`(?::|->)`\s+(?:qualified|custom|type|functional-type|ref|\().*", "", text, flags=re.S)
+        text = re.sub(r"\n {14}", "\n    ", re.sub(r"\s*\battr-dict\b", "", text).rstrip())
+        plain = re.sub(r"`[^`]*`", "", text)
+        text += ")?" * (plain.count("(") - plain.count(")"))
+        return f"```\n{text}\n```" if " " in text else ""
 
     return re.sub(r"```\n(operation ::= .*?)```", shorter, body, count=1, flags=re.S)
 
