@@ -10,7 +10,7 @@ from . import constraints, markdown
 TOOL, INCLUDE = "mlir-tblgen-22", "/usr/lib/llvm-22/include"
 SOURCES = {"fp4": ["Fp4/IR/Fp4Ops.td"],
            "pipe": [f"Pipe/IR/{name}.td" for name in ("PipeOps", "PipeWarpOps", "PipeLaneOps", "PipeMatrixOps")]}
-LONGEST_EXAMPLE = 28  # lines of an example that passes.md repeats
+LONGEST_EXAMPLE = 24  # lines of an example that passes.md repeats
 # Constraints of types in the words of MLIR, and the spelling in IR.
 BUILTIN = [(r"(\d+)-bit signless integer", r"i\1"), (r"(\d+)-bit float", r"f\1"), ("bfloat16 type", "bf16"),
            (r"\b(f\d+E\w+) type", r"\1"), (r"(i\d+) dense array", r"array of \1"),
@@ -229,7 +229,7 @@ def passes(root):
     return markdown.page(
         "Passes", "the Passes.td of include/fp4",
         "Each pass says why it exists, what it expects, and what holds afterwards, with an example that a "
-        "test runs; one of more than 28 lines is in the .td file. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
+        "test runs; one of more than 24 lines is in the .td file. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
         "`fp4-opt --PASS=\"OPTION=VALUE\"` runs one.", *body)
 
 

@@ -7,10 +7,9 @@ include "mlir/Pass/PassBase.td"
 def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
   let summary = "Give named dimensions of function arguments other sizes";
   let description = [{
-    **Why.** An example or a benchmark is written for one problem size and run for many. Arguments
-    name their dimensions with the attribute `fp4.dims` (an empty name for those that stay, `M/16`
-    for as many blocks of 16 as M needs); this pass replaces the sizes of the names it is given and
-    infers all types anew.
+    **Why.** Arguments name their dimensions with the attribute `fp4.dims` (an empty name for those
+    that stay, `M/16` for as many blocks of 16 as M needs); this pass replaces the sizes of the
+    names it is given and infers all types anew.
 
     **Precondition.** Functions are straight-line code of fp4 operations. A dynamic dimension stays
     dynamic: its size is what the caller passes.
@@ -39,10 +38,8 @@ def SpecializeDims : Pass<"fp4-specialize-dims", "::mlir::ModuleOp"> {
 def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
   let summary = "Reject what later passes would lose or misread";
   let description = [{
-    **Why.** The layout of scales is an encoding, which operations of other dialects carry along or
-    drop: `tensor.cast` from a row-major to a tiled type verifies, and would pass scales in the
-    wrong order. Later passes would drop nested modules and `ub.poison`, or would have no place to
-    report them.
+    **Why.** `tensor.cast` from row-major to tiled scales verifies, and would pass scales in the
+    wrong order. Later passes would drop nested modules and `ub.poison`.
 
     **Postcondition.** Operations outside of the fp4 dialect pass tiled scales on unchanged;
     there is one module and no poisoned tensor. The program is unchanged.
@@ -63,9 +60,7 @@ def CheckProgram : Pass<"fp4-check-program", "::mlir::ModuleOp"> {
 def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
   let summary = "Say once which GPU the module is compiled for";
   let description = [{
-    **Why.** Capacities, instructions and rates of the target decide in many passes. Every pass
-    reads the target from the module, so that no two of them can disagree and the order of passes is
-    free.
+    **Why.** Every pass reads the target from the module, so that no two of them can disagree.
 
     **Postcondition.** The module has the attribute `fp4.target`. A module that has one
     keeps it; asking for another is an error.
@@ -91,8 +86,7 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
 def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let summary = "Reject operations that the target has no instructions for";
   let description = [{
-    **Why.** Before any lowering starts, a user should learn which operation the target does not
-    support and which targets support it.
+    **Why.** A user learns which operation the target does not support before any lowering starts.
 
     **Postcondition.** The module's target has tcgen05, wgmma or block-scaled mma.sync if
     there is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32

@@ -7,10 +7,8 @@ include "mlir/Pass/PassBase.td"
 def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Decide which kernel each operation becomes";
   let description = [{
-    **Why.** Tiles, roles, schedules and threads are decisions. The pass makes them once, from the
-    target of the module and a cost model, and writes them on the operations. Lowerings obey and
-    choose nothing, so that the order of the two conversions is free, and a person or a tuner can
-    override every decision.
+    **Why.** Decisions are made once, from the target of the module and a cost model. Lowerings
+    choose nothing, and a person or a tuner can override every decision.
 
     **Precondition.** The module has a target (`fp4-set-target`).
 

@@ -7,8 +7,7 @@ include "mlir/Pass/PassBase.td"
 def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
   let summary = "Tile what runs on tensor cores into sequential pipe kernels";
   let description = [{
-    **Why.** Says what a CTA computes: a tile of the result, k tile by k tile, and then the next
-    tile that its schedule gives it. Sizes, schedule and roles are those of the plan. Nothing here
+    **Why.** Says what a CTA computes, by the sizes, schedule and roles of the plan. Nothing here
     knows of warps, barriers or stages.
 
     **Precondition.** Operations whose plan (`fp4-plan-kernels`) is of family tile_gemm or
@@ -62,7 +61,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     }
     ```
 
-    A matmul becomes:
+    A matmul becomes loads, copies of scales and one `pipe.mma` for each k tile:
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-pipe

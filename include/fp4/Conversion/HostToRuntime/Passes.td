@@ -7,9 +7,8 @@ include "mlir/Pass/PassBase.td"
 def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
   let summary = "Give constants device buffers, and views of tensors those that they view";
   let description = [{
-    **Why.** Weights are constants, activations come in batches, and experts lie in one tensor.
-    Reshapes, slices and constants need no computation: a constant is bytes that the program
-    carries, and a reshape or a slice of whole rows is the same buffer or a part of it.
+    **Why.** Reshapes, slices and constants need no computation. A constant is bytes that the
+    program carries, and a reshape or a slice of whole rows is the same buffer or a part of it.
 
     **Precondition.** fp4 operations are kernels already; tensors and buffers meet in
     `builtin.unrealized_conversion_cast`.
@@ -135,9 +134,8 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
 def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
   let summary = "Let each kernel begin while the one before it ends";
   let description = [{
-    **Why.** Between two kernels of a stream a GPU is idle while the first drains and the second
-    starts. With programmatic dependent launch (PDL), CTAs of the second start as the first gives
-    back SMs, initialize their barriers, and then wait.
+    **Why.** With programmatic dependent launch (PDL), CTAs of the second kernel start as the first
+    gives back SMs, initialize their barriers, and then wait.
 
     **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
 
@@ -153,8 +151,7 @@ def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
     and one whose launch says `fp4.waits` only waits. Other kernels execute neither, and with
     `chosen = false` as well, no kernel executes either.
 
-    A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either: to ask the L2 cache for
-    memory before the loads pays only during the wait.
+    A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either.
 
     ```mlir
     // fp4-opt --fp4-pdl-launches

@@ -25,9 +25,8 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
     and arith by upstream's patterns, so that `fp4-fuse` can put them into a kernel. Other
     operations of tosa stay.
 
-    The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block, and
-    implementations differ in it. A program that has this operation therefore needs the option
-    `recipe`, such as `recipe=ocp_ceil` (docs/reference/numerics.md has the recipes of the MX formats).
+    The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block. A
+    program that has this operation therefore needs the option `recipe`, such as `recipe=ocp_ceil`.
 
     ```mlir
     // fp4-opt --convert-tosa-to-fp4=recipe=ocp_ceil

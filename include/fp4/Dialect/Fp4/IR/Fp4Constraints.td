@@ -16,10 +16,8 @@ class Fp4_Constraints<string about, string text> {
 }
 
 def : Fp4_Constraints<"operation", [{
-  - (C1) An attribute without the prefix of a dialect is one of the operation. A misspelled one
-    would leave the operation with a default.
-  - (C200) A matrix, or a tensor of prepacked weights, has extents of at most 2^40. Sizes can then
-    be added and multiplied.
+  - (C1) An attribute without the prefix of a dialect is one of the operation.
+  - (C200) A matrix, or a tensor of prepacked weights, has extents of at most 2^40.
 }]>;
 
 def : Fp4_Constraints<"scale_layout", [{
@@ -122,11 +120,10 @@ def : Fp4_Constraints<"quantize", [{
   - (C1) `input` has elements of type bf16, f16 or f32.
   - (C2) `input` is a matrix.
   - (C3) for the MX formats the contraction axis of each orientation is a multiple of 32; dynamic
-    rows are checked when the program runs. Columnwise results of dynamic rows have dynamic
-    columns, which the caller can read and GEMMs of any N and K accept.
+    rows are checked when the program runs. Columnwise results of dynamic rows have dynamic columns.
   - (C4) `recipe` is one that `format` defines.
   - (C5) `amax` is a scalar, or a `tensor<Gxf32>` for G groups, present exactly for recipes with a
-    tensor scale, which are those of nvfp4 except the one-level recipes. No other has `per_row`.
+    tensor scale, which are those of nvfp4 except the one-level recipes. `per_row` needs one.
   - (C6) `rng` is a `tensor<2xi64>`, present exactly for stochastic rounding.
   - (C7) `block` is [1, 16] or [16, 16] for nvfp4, [1, 32] for the MX formats, and [1, 128], [128,
     128] or [1, K] for fp8_block128, whose scales are f32: ceil(M/128) x ceil(K/128) of square
@@ -138,9 +135,8 @@ def : Fp4_Constraints<"quantize", [{
   - (C9) `columnwise_amax` has the type of `amax`, or with `per_row` is a `tensor<Kxf32>`.
     `columnwise_amax` is present only together with `amax` and for `outputs` both; without it
     `amax` holds for both orientations.
-  - (C10) stochastic rounding is not available for recipes that can only round to nearest:
-    adaptive recipes, recipes with their own `ties` or sign of zero, and recipes with elements of
-    more than 4 bits.
+  - (C10) stochastic rounding is not for adaptive recipes, recipes with their own `ties` or sign of
+    zero, and recipes with elements of more than 4 bits.
   - (C11) `hadamard` needs rowwise outputs and `columnwise_hadamard` needs columnwise outputs. The
     input then has elements of type bf16, and the contraction axis is a multiple of the size; for
     `columnwise_hadamard` each group is too. Dynamic rows are checked when the program runs.
@@ -155,8 +151,8 @@ def : Fp4_Constraints<"quantize", [{
   - (C496) the columns are static beside `groups` and `offsets`, and for `philox`
     transformer_engine.
   - (C610) `offsets` are as for `fp4.amax`.
-  - (C611) `offsets` go with outputs rowwise and blocks of one row: others would cross the edge of
-    a group. `unspecified_rows` goes with `offsets`.
+  - (C611) `offsets` go with outputs rowwise and blocks of one row. `unspecified_rows` goes with
+    `offsets`.
   - (C50) in format `fp8_block128` the columns of `input` are a multiple of 16; dynamic ones are
     checked when the program runs.
   - (C51) there, outputs are rowwise, and `hadamard`, `groups`, `offsets` and `per_row` are
@@ -254,7 +250,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
     `arithmetic` than that of the tensor core.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
-    kernels with tiles of that size, of which an error names those that there are.
+    kernels with tiles of that size.
   - (C456) the parts of shared tiles of `stream_k` have at most 2^31 - 1 rows of four sums
     together, and so have the rows of `split_k`, whole tiles of up to 512 for each range, where M
     is static.
@@ -286,25 +282,20 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
     the matrix of elements, which is the one result where they are absent. Data and scales are
     those of `fp4.quantize`, scales row-major or in layout `tiled_128x4`; the amax is a scalar.
     Tiled scales of groups are a list of tiles, as (C16) has that of `lhs_scales`.
-  - (C17) a `lhs` without scales has elements of type bf16, or f16 where `format` is nvfp4: f16
-    does not have the exponents of mxfp4. Or it has elements of type f8E4M3FN (C321). `format` is
-    nvfp4 or mxfp4, and `arithmetic` is not fma. There is no other result than the elements, also
-    where `rhs` has no scales, and `rhs2` only beside prepacked weights and a `lhs` of bf16 or
-    f16.
+  - (C17) a `lhs` without scales has elements of type bf16, f16 where `format` is nvfp4, or f8E4M3FN
+    (C321). `format` is nvfp4 or mxfp4, and `arithmetic` is not fma. There is no other result than
+    the elements, also where `rhs` has no scales, and `rhs2` only beside prepacked weights and a
+    `lhs` of bf16 or f16.
   - (C590) a `lhs` with scales beside a `rhs` without scales has the format of `rhs`, nvfp4 or
-    mxfp4, and `rhs` is prepacked for bf16. There are no groups, no `rhs2` and no `stream_k`. The
-    elements of `lhs` become bf16 as `fp4.dequantize` gives them, with a tensor scale of 1, and
-    the result is that of the GEMM of these.
+    mxfp4, and `rhs` is prepacked for bf16. There are no groups, no `rhs2` and no `stream_k`.
   - (C18) a `rhs` without scales is prepacked weights of `format`.
   - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes
     come together.
   - (C606) `arithmetic` fast_accumulation needs a `lhs` of f8E4M3FN without scales and prepacked
     weights of layout `wgmma_rows`.
   - (C470) `format` is mxfp4 where a `lhs` of f8E4M3FN has no scales and `rhs` has tiled ones.
-  - (C190) two different formats of `lhs` and `rhs` both have a scale of f8E8M0FNU for 32
-    elements. A `lhs` without scales has no format.
-  - (C191) K is a multiple of 128 where one operand has elements of 4 bits and the other of 6 or
-    8: TMA spreads so many of them over shared memory at a time.
+  - (C190) two different formats of `lhs` and `rhs` both have a scale of f8E8M0FNU for 32 elements.
+  - (C191) K is a multiple of 128 where one operand has elements of 4 bits and the other of 6 or 8.
   - (C192) `arithmetic` is not fma where an operand has elements of 6 or 8 bits.
   - (C50) in format `fp8_block128` K is a multiple of 16.
   - (C51) there, `lhs_scales` is M x ceil(K/128) and `rhs_scales` is ceil(N/128) x ceil(K/128),

@@ -15,82 +15,58 @@ def Fp4_BlockScaledMatmulOp
                                        * rhs[n, k] * rhs_scales[n, k / block]
     ```
 
-    Products are exact, and the sum is fp32 in the order of the tensor core (numerics.md has
-    its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. An alpha
-    of M x 1 has a factor for each row of the result, and one of 1 x N has a factor for each column.
-    The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
-    the element type of the result.
+    Products are exact, and the sum is fp32 in the order of the tensor core (numerics.md has its
+    model). Alpha multiplies the sum in fp32: a scalar, M x 1 for rows, or 1 x N for columns. The
+    steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives the
+    element type of the result. docs/reference/semantics.md has the formulas of all attributes
+    below.
 
     An epilogue region, which fp4-fuse makes of the elementwise operations that follow a matmul,
-    comes before this rounding. The first argument of the region is the element in fp32, the others
-    are elements of `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the
-    column, and of M x N that of both. In a matmul of G groups, G x 1 x N has the row of each group.
-    The region yields the element of the result. Operations of arith and math have the meaning that
-    they have in linalg.generic (docs/reference/semantics.md lists them).
+    comes before this rounding. The arguments of the region are the element in fp32 and elements of
+    `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, of M x N
+    that of both, and in a matmul of G groups of G x 1 x N that of the column in the row of the
+    group. The region yields the element of the result.
 
-    Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
-    for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
-    block of 128 k in ascending order, an fp32 accumulator takes
-    `fma(sum of the block, sa * sb, acc)`.
+    Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does, with row-major f32 scales of 1 x 128
+    elements of lhs and of 128 x 128 of rhs.
 
-    Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP
-    MX with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and
-    weights of mxfp4. Instructions of the tensor core have 32 elements of K, not 64, if an operand
-    has elements of 8 bits (docs/reference/numerics.md).
+    Operands of two formats of OCP MX have `rhs_format` besides: `format` is then that of lhs.
 
-    With `split_k` K is cut into that many parts of whole 256 elements, of which the last may be
-    shorter. Each part has a sum of its own, and these are added in fp32 from the first to the last.
-    The order belongs to the operation because it decides bits of the result. With `split_rows` K is
-    cut where lhs has at most so many rows, and is one part where it has more.
+    With `split_k` K is cut into that many ranges, whose sums are added in fp32; with `split_rows`
+    only where lhs has at most so many rows.
 
-    With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
-    equal parts of all slices of 256 elements of K of the first tiles (docs/reference/semantics.md names these
-    tiles). A tile that several workers have parts of is the sum of theirs in fp32, in the order of
-    K. Thus W CTAs, or pairs of CTAs, take equally long where the number of tiles does not divide by
-    W.
+    With `stream_k` = [W, m, n] W workers add up equal parts of K of the shared tiles of m x n
+    elements, so that W CTAs, or pairs of CTAs, take equally long.
 
-    With `groups` the matmul multiplies several matrices: they are stacked in lhs, `groups` has the
-    rows of each, and every group has N rows of its own in rhs. A batched matmul has groups of equal
-    size, and an empty group has no result. With `offsets` the rows of groups are known on the
-    device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
-    `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
-    `expected_rows` are those that a group is expected to have, by which plans are chosen. The
-    expected rows decide no bit of the result, and groups may have other numbers of rows. Rows of
-    the result that are of no group are zero, or with `unspecified_rows` whatever they are: the
-    kernel does not write them.
+    With `groups` or `offsets` the matmul multiplies several matrices that are stacked in lhs, and
+    every group has N rows of its own in rhs. A batched matmul has groups of equal size, and an
+    empty group has no result. Scales are lists of tiles as `fp4.quantize` with `groups` writes
+    them. Plans are chosen by `expected_rows`, the rows of a group. Rows of no group are zero, or
+    with `unspecified_rows` not written.
 
-    With `arithmetic = #fp4.matmul_arithmetic<fma>` threads multiply and not the tensor core, which
-    suits small-M matmuls. The attribute decides bits of the result, and so does `tensor_core_k96`:
-    instructions of the tensor core have 96 elements of K, on sm_103a, which has 1.5 times the rate
-    with them. With `fast_accumulation` sums of f8E4M3FN activations and prepacked weights stay in
-    the tensor core and are not promoted every 128 elements of K.
+    `arithmetic` names the order of the sums (`#fp4.matmul_arithmetic`).
 
     With `rhs2` the op is a dual GEMM: two GEMMs of one lhs, whose elements in fp32 are the first
     two arguments of the epilogue region. `alpha2` is the alpha of the second. A gated unit such as
-    SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result. The two rhs of a
-    grouped matmul have the rows of all groups, and prepacked ones contain their scales.
+    SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result.
 
     With `quantize_recipe` the elements that the epilogue region yields are quantized as
     `fp4.quantize` does, to the results `quantized`; a recipe with a tensor scale takes
-    `quantize_amax`. A region that yields bf16 says that elements are rounded to bf16 before. With
-    `with_amax` the last result is the largest magnitude of the elements, where a NaN counts as 0.
-    The elements themselves are a result besides, the first, only where there is one result more
-    than that.
+    `quantize_amax`. With `with_amax` the last result is the largest magnitude of the elements,
+    where a NaN counts as 0. The elements themselves are the first result where there is one result
+    more than that.
 
-    A lhs of bf16 or f16 has no scales: its elements are factors as they are. A lhs of floats is the
-    activation beside quantized weights. The weights may be prepacked: `fp4.prepack` gives a rhs
-    that contains its scales, in a layout that its type names. A lhs of nvfp4 or mxfp4 may have
-    scales beside prepacked weights: its elements become bf16 before the GEMM, exactly but for
-    magnitudes from 2^128 on.
+    The elements of a lhs of bf16 or f16 are factors as they are, beside quantized weights.
+    `fp4.prepack` gives a rhs that contains its scales, in a layout that its type names. A lhs of
+    nvfp4 or mxfp4 with scales beside prepacked weights becomes bf16 before the GEMM, exactly but
+    for magnitudes from 2^128 on.
 
-    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights. The divisor of its
-    elements, one number or one for each row, is alpha. Beside weights with scales the result is
-    that of a lhs of mxfp8_e4m3 with unit scales. Beside weights that are prepacked for it, for each
-    block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`,
-    where the power of two is that of the row of weights in its tile, and the sum is that of the
-    tensor core. With `arithmetic = #fp4.matmul_arithmetic<fast_accumulation>` it is the tensor
-    core that adds all of K, or of a split-K part, and the power of two of the row, which is one in
-    all tiles of `#fp4.weight_layout<wgmma_rows>`, multiplies the sum.
+    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights, and alpha the divisor
+    of its elements. Beside weights with scales the result is that of a lhs of mxfp8_e4m3 with unit
+    scales. Beside weights that are prepacked for it, for each block of 128 k in ascending order, an
+    fp32 accumulator takes `fma(sum of the block, 2^e, acc)` with the power of two of the row of
+    weights in its tile. With `fast_accumulation` the tensor core adds all of K, or of a split-K
+    part, and the power of two of the row multiplies the sum.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|

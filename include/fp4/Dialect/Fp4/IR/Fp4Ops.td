@@ -44,15 +44,13 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     amax = max(0, max over all i, j of |input[i, j]|)
     ```
 
-    The tensor scale of NVFP4 derives from this value. Infinite elements give an infinite amax, and
-    a matrix without numbers gives zero. NaN elements are skipped, or, with `nan` propagate, make
-    the amax NaN; recipes that propagate NaN need the latter.
+    The tensor scale of NVFP4 derives from this value. A matrix without numbers gives zero. NaN
+    elements are skipped, or, with `nan` propagate, make the amax NaN; recipes that propagate NaN
+    need the latter.
 
-    `groups` are the numbers of rows of several matrices that are stacked in `input`; the result
-    then has an amax for each. `offsets` are the rows of such groups where only the device knows
-    them, as `fp4.blockscaled_matmul` has them; a group without rows has an amax of 0. With
-    `per_row` the result has one for each row, and with `per_column` one for each column, which is a
-    row of the columnwise output of `fp4.quantize`.
+    With `groups` or `offsets` (docs/reference/semantics.md) the result has an amax for each group,
+    which is 0 for one without rows. With `per_row` it has one for each row, and with `per_column`
+    one for each column.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
@@ -216,24 +214,19 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which bits
     (docs/reference/numerics.md). One quantization uses one value of the offset.
 
-    `groups` are the numbers of rows of several matrices that are stacked in `input`, such as the
-    tokens of each expert; an empty group has 0. Each group is quantized by itself with its own
-    amax: `amax` and `columnwise_amax` have one number per group. Data and row-major scales have the
-    same place as without groups, so the columnwise output of a group is a range of columns. Tiled
-    scales restart with each group: a result in layout `tiled_128x4` has type
-    `tensor<(128 * T) x 4>` and holds the T tiles of 128 rows by 4 blocks of all groups in order,
-    each group padded by itself, as `fp4.blockscaled_matmul` with `groups` reads them.
+    `groups` are the numbers of rows of several matrices that are stacked in `input`. Each group is
+    quantized by itself with its own amax: `amax` and `columnwise_amax` have one number per group.
+    Data and row-major scales have the same place as without groups. Tiled scales restart with each
+    group: the result has type `tensor<(128 * T) x 4>` and holds the T scale tiles of all groups in
+    order, each group padded by itself.
 
-    `offsets` are the rows of groups where only the device knows them, as `fp4.blockscaled_matmul`
-    has them: group g has the rows offsets[g] to offsets[g + 1], or offsets[g][0] to offsets[g][1].
-    The list of tiles then has room for any groups, (floor(M/128) + G) * ceil(B/4) tiles of rows of
-    B blocks, of which the first are used and the others are zero. Codes and row-major scales of
-    rows of no group are zero, or with `unspecified_rows` whatever they are.
+    `offsets` are the rows of groups where only the device knows them. The list of tiles then has
+    room for any groups, (floor(M/128) + G) * ceil(B/4) tiles of rows of B blocks, of which the
+    first are used and the others are zero. Codes and row-major scales of rows of no group are zero,
+    or with `unspecified_rows` whatever they are.
 
-    `per_row` gives every row of each output an amax of its own, as per-token quantization wants it:
-    those of the rows of the input, and for columnwise outputs those of its columns
-    (`fp4.amax` has `per_row` and `per_column`). Outputs `both` then have `amax` and
-    `columnwise_amax`.
+    `per_row` gives every row of each output an amax of its own: those of the rows of the input, and
+    for columnwise outputs those of its columns.
 
     ```mlir
     %q, %s = fp4.quantize %x amax %ax
@@ -449,8 +442,8 @@ def Fp4_InterleaveShardsOp : Fp4_Op<"interleave_shards", [Fp4_InferTypes]> {
     result[r, g * C + c] = input[g * R + r, c]        0 <= g < shards, 0 <= r < R, 0 <= c < C
     ```
 
-    Columnwise quantized shards are transposed, K x M_rank. An all-gather stacks them to (shards *
-    K) x M_rank, but a GEMM needs K x (shards * M_rank). The data, and the row-major scales before
+    An all-gather stacks columnwise quantized shards, K x M_rank, to (shards * K) x M_rank, but a
+    GEMM needs K x (shards * M_rank). The data, and the row-major scales before
     `fp4.swizzle_scales`, are stacked alike.
 
     | operand | element type | shape |
@@ -476,15 +469,14 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
     alpha = (lhs_amax * rhs_amax) * fp32(1 / (2688 * 2688))
     ```
 
-    The factor is computed in fp32, from the left. TransformerEngine's GEMM multiplies its result by
-    the factor. `lhs_recipe` and `rhs_recipe` are the recipes of the operands (default:
-    transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller for four-over-six. The
-    decision `alpha` of the recipes can select another formula: the product of the decode scales, or
-    1 over the product of the encode scales.
+    The factor is computed in fp32, from the left. `lhs_recipe` and `rhs_recipe` are the recipes of
+    the operands (default: transformer_engine): 2688 is 6 times their `e4m3_max`, which is smaller
+    for four-over-six. The decision `alpha` of the recipes can select another formula: the product
+    of the decode scales, or 1 over the product of the encode scales.
 
-    One of the operands may have an amax for each of its rows (`per_row` of `fp4.quantize`). Then
-    alpha has one number for each row, or each column, of the matmul. With `per_group` both have an
-    amax for each group of a grouped GEMM, and so has alpha.
+    One of the operands may have an amax for each of its rows. Then alpha has one number for each
+    row, or each column, of the matmul. With `per_group` both operands and alpha have one for each
+    group.
 
     | operand  | element type | shape  |
     |----------|--------------|--------|

@@ -7,12 +7,11 @@ include "mlir/Pass/PassBase.td"
 def Fuse : Pass<"fp4-fuse"> {
   let summary = "Merge operations of the quantization family that read the same tensor";
   let description = [{
-    **Why.** Quantizing is bound by memory, so its time depends on how often a tensor is read and
-    whether intermediate tensors exist. A program is written in plain operations, and each operation
-    becomes a kernel. The pass reduces the number of kernels.
+    **Why.** Each operation of a program would become a kernel, and the time of quantizing depends
+    on how often a tensor is read.
 
-    **Precondition.** None. Helpers should be inlined and common subexpressions eliminated, because
-    only operations of one block on one SSA value are merged.
+    **Precondition.** None. Only operations of one block on one SSA value are merged, so helpers
+    should be inlined and common subexpressions eliminated.
 
     **Postcondition.** No bit of any result has changed. In this order:
 
@@ -90,8 +89,8 @@ def Fuse : Pass<"fp4-fuse"> {
 def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
   let summary = "Make few linalg.generic of upstream elementwise operations";
   let description = [{
-    **Why.** Elementwise operations behind a matmul are written in operations of arith, math and
-    linalg on tensors. Each of them alone would be a kernel that reads and writes whole tensors.
+    **Why.** Each elementwise operation behind a matmul would be a kernel that reads and writes
+    whole tensors.
 
     **Precondition.** None.
 
@@ -126,9 +125,8 @@ def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
 def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {
   let summary = "Move fp4 operations out of the functions of another compiler";
   let description = [{
-    **Why.** A host compiler has functions in which fp4 operations stand between operations of other
-    dialects. The fp4 compiler compiles functions of fp4 operations, and the host knows nothing of
-    packed elements and scale layouts. The pass separates the two (docs/guides/embed.md).
+    **Why.** The fp4 compiler compiles functions of fp4 operations, and a host compiler knows
+    nothing of packed elements and scale layouts (docs/guides/embed.md).
 
     **Precondition.** Functions are inlined and simplified as far as the host wants; what is in two
     functions does not become one island.

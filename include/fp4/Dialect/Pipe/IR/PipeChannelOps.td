@@ -122,9 +122,8 @@ def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire", "Acquire"> 
   let summary = "wait until a stage is empty";
   let description = [{
     Waits until the consumers have released stage `it mod depth` (the first `depth` waits pass at
-    once) and returns its tiles. The barrier's parity to wait for is `((it / depth) mod 2) xor 1`.
-    (C123) An iteration is given exactly when the channel has a depth. PTX: mbarrier.try_wait.parity
-    on empty.
+    once) and returns its tiles. The parity is `((it / depth) mod 2) xor 1`. (C123) PTX:
+    mbarrier.try_wait.parity on empty.
 
     Example:
     ```mlir
@@ -187,7 +186,7 @@ def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
   let description = [{
     Ends the consumer's access to the tiles. Consumer `tensor`: tcgen05.commit on empty; `threads`:
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
-    Nothing arrives if the channel's stages are filled once, because nothing waits for them. (C123)
+    Nothing arrives if the channel's stages are filled once. (C123)
 
     Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits
     until all groups but this one have been read. The thread then arrives for the stage before,
@@ -206,10 +205,9 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
   let summary = "hand the overlapping columns of a stage back to the producer";
   let description = [{
     The consumer has read the columns that its stage has in common with the other stage, so the
-    producer may fill that one. The consumer still holds the other columns, from tile size minus
-    stride up to the stride, and ends its access with `pipe.consumer_release`. The last release then
-    needs no arrival: the producer takes this stage again after the next partial release of the same
-    role. PTX: the arrival that `pipe.consumer_release` emits otherwise.
+    producer may fill that one. The consumer still holds the other columns and ends its access with
+    `pipe.consumer_release`, which then needs no arrival. PTX: the arrival that
+    `pipe.consumer_release` emits otherwise.
 
     Constraints: (C157) the stages of the channel overlap; the op is between the wait and the
     release of a stage, once; what follows reads columns that no other stage has, at places that are
@@ -230,13 +228,12 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
 def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
   let summary = "wait until the consumer's own release is complete";
   let description = [{
-    The consumer waits for its release of the stage that it took `distance` iterations ago: the work
-    issued before that release is then done. There is no wait without such a stage. The release of a
-    `tensor` consumer is complete when its MMAs are; they run later than the role's thread, which
-    waits here only if it is more than `distance` stages ahead. PTX: mbarrier.try_wait.parity on the
-    empty barrier of stage `(it - distance) mod depth`; or, where one warp multiplies and copies and
-    every wait for a stage is followed by one of these of distance 2, a tcgen05.commit to the full
-    barrier of the next stage, which then counts one arrival more.
+    The consumer waits for its release of the stage that it took `distance` iterations ago, if there
+    is one: the work issued before that release is then done. The release of a `tensor` consumer is
+    complete when its MMAs are. PTX: mbarrier.try_wait.parity on the empty barrier of stage
+    `(it - distance) mod depth`; or, where one warp multiplies and copies and every wait for a stage
+    is followed by one of these of distance 2, a tcgen05.commit to the full barrier of the next
+    stage, which then counts one arrival more.
 
     Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth.
 

@@ -19,39 +19,36 @@ def : Pipe_Constraints<"Types", [{
     and not longer than the width of the swizzle.
   - (C471) a `!pipe.tensor_map` with a `residue` has a layout of rows of elements, and not of blocks
     of scales.
-  - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width: a tile
-    consists of panels in which the rows coincide with the pattern of the hardware.
+  - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width.
   - (C103) tiles of layout `tiled_128x4` are multiples of 128 rows and 4 columns of f8E4M3FN or
-    f8E8M0FNU, which are whole 512-byte blocks, or have 64 rows and take the bytes of 128.
+    f8E8M0FNU, or have 64 rows.
   - (C423) tiles of layout `halves_128x4` have 64, 128, 192 or 256 rows and else what (C103) says.
     The tiles are in shared memory, or in the tensor memory of a pair.
   - (C104) an accumulator has 128 rows of f32 and a legal N of the block-scaled instruction, 8 to
     256 in steps of 8. The accumulator of a pair of CTAs has 256 or 128 rows, and 16 to 256
     columns in steps of 16.
-  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns,
-    two of which share a column of tensor memory. The operand belongs to no pair.
+  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns, and
+    belongs to no pair.
   - (C105) a `!pipe.tmem` tile fits in the 512 columns of tensor memory.
   - (C158) a `!pipe.fragment` has elements of f32, or of `wgmma` f8E4M3FN, and a shape that its
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
     `mma_sync` a multiple of 16 rows and of 8 columns. `lanes` have 128 rows and 16, 32, 64 or 128
     columns.
-  - (C290) layout swizzle_128B_b4x16_p64, in which 16 elements of 4 bits take 16 bytes, is for
-    elements of f4E2M1FN, and layout swizzle_128B_b6x16_p32, the same of 6 bits, for f6E2M3FN and
-    f6E3M2FN. A box has 128 of them in a row.
+  - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
+    swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
   - (C106) the payload of a `!pipe.channel` lies in one memory.
 }]>;
 
 def : Pipe_Constraints<"Host operations", [{
   - (C107) the buffer of `pipe.global_view` is the device buffer of the logical type
     (`include/fp4/Dialect/Utils/BufferTypes.h`). A buffer with strides of its own is a
-    `!pipe.global<?x?xT>`, of which the kernel knows the elements only.
+    `!pipe.global<?x?xT>`.
   - (C139) `pipe.device_constant` has as many bytes as its buffer.
   - (C128) `pipe.buffer_view` is row-major, of a row-major buffer, starts at a multiple of 32
     bytes and ends within the source.
   - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes and
-    holds `columns` elements; where the layout of the buffer leaves it to run time, the entry
-    point of the function checks it. The buffer of a map of scales has rows of 512-byte blocks, as
-    many as `columns` scales need.
+    holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
+    scales has rows of the 512-byte blocks that `columns` scales need.
   - (C491) the buffer of `pipe.make_matrix_map` is a row-major matrix with dynamic columns, of the
     elements of the map or of bytes of them, or has rows of 512-byte scale tiles.
   - (C292) with a map of one of the layouts of (C290), `columns` are a multiple of 128 and the row
@@ -70,8 +67,7 @@ def : Pipe_Constraints<"Operations of any role", [{
     second, 1, 2 or 4 columns; both have one element type of 32 bits.
   - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
     warp, and `parts` is at least 2.
-  - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both. A value
-    is the number of CTAs that add to a sum, at least 2.
+  - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both.
   - (C172) `pipe.fetch`: the buffer has two dimensions of the vector's element type, and its
     columns are a multiple of the vector's elements.
   - (C260) `pipe.reduce_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
@@ -80,8 +76,8 @@ def : Pipe_Constraints<"Operations of any role", [{
   - (C520) `pipe.reduce_tmem`: the accumulator has 128 rows, or 256 of a pair.
   - (C521) `pipe.reduce_tmem`: the cluster has at least two CTAs along m, or two pairs where the
     accumulator belongs to a pair.
-  - (C522) `pipe.reduce_tmem`: the vector has a multiple of 4 elements, at most 128, and as many
-    vectors as CTAs, or pairs, reduce have all columns of a warpgroup.
+  - (C522) `pipe.reduce_tmem`: the vector has a multiple of 4 elements, at most 128. The vectors of
+    all CTAs, or pairs, have all columns of a warpgroup.
   - (C144) `pipe.load_factors`: the buffer has two dimensions of the vector's element type; `rows`
     is present when its rows are dynamic.
 }]>;
@@ -89,17 +85,16 @@ def : Pipe_Constraints<"Operations of any role", [{
 def : Pipe_Constraints<"Tile operations", [{
   - (C109) `pipe.load`: the tile, or each of its panels, has the shape, element type and layout of
     the map's box. With `multicast`, this holds for the part that one CTA loads.
-  - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a
-    constant, so that they are known before the roles begin, and the box has at least one row.
+  - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a constant,
+    and the box has at least one row.
   - (C473) `pipe.load`: a map with a residue, and only that, comes with rows. The rows are those of a
     `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
   - (C424) `pipe.load` of a tile of layout halves_128x4: the map has boxes of one block of scales,
     128x4, and at most two CTAs load the tile, a half each.
   - (C110) `pipe.load`, `pipe.load_scales`: the op returns a tile, or fills one of a channel that
     it signals.
-  - (C111) `pipe.load_scales`: source and tile have one element type; a tile of several row blocks
-    needs a source with static rows, so that its last block is known. The tile has whole row
-    blocks.
+  - (C111) `pipe.load_scales`: source and tile have one element type, and the tile has whole row
+    blocks. A tile of several row blocks needs a source with static rows.
   - (C112) `pipe.load_scales`: `blocks` is given where the source's static blocks of columns are
     not a multiple of the tile's.
   - (C129) `pipe.load_scales` with `in_bounds`: the source's rows are static, and its row blocks a
@@ -170,9 +165,8 @@ def : Pipe_Constraints<"Products in registers", [{
     `rows` is present when its rows are dynamic. The vector has a multiple of 4 elements.
   - (C184) `pipe.store_fragment`: the vector has a multiple of 4 elements of the buffer's type,
     which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
-  - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it, and
-    not those warps alone that are the last to add their sums. The vector has a multiple of 8
-    elements of 16 bits, of a buffer with a multiple of 8 columns.
+  - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it. The
+    vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
   - (C190) `pipe.load_rows`: source and tile are linear, of one element type of whole bytes, with
     rows of equal size.
   - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
@@ -185,9 +179,9 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
     multiple of 4 elements.
   - (C318) `pipe.load_resident` and `pipe.mma_resident`: the role has two warpgroups. Weights are i8
-    and linear, one row of 8704 bytes, and held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
-    accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with
-    layout swizzle_128B.
+    and linear, one row of 8704 bytes, held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
+    accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with layout
+    swizzle_128B.
   - (C325) `pipe.stage_fragment`: the tile is returned or filled. The tile has 64 rows for each
     warpgroup of the role and two columns for each element of the vector, of the same type, and
     its rows are as wide as its swizzle.
@@ -206,8 +200,8 @@ def : Pipe_Constraints<"Products in the registers of warps", [{
   - (C252) `pipe.mma_sync`: the scales have layout tiled_128x4 and one element type, f8E4M3FN with
     a column for each 16 elements or f8E8M0FNU with one for each 32, which operands have where one
     is of 6 or 8 bits, and enough rows.
-  - (C469) `pipe.mma_sync`: an A without scales, which are 1, has elements of f8E4M3FN and no row
-    of scales, beside a B of f4E2M1FN with scales of f8E8M0FNU.
+  - (C469) `pipe.mma_sync`: an A without scales has elements of f8E4M3FN and no row of scales,
+    beside a B of f4E2M1FN with scales of f8E8M0FNU.
   - (C253) `pipe.warp_place`: the accumulator is a fragment of mma_sync. The tile consists of
     whole fragments, and the role has a warp for each of them.
   - (C254) `pipe.read_warp_fragment`: the row is a multiple of 16, the first column and the number
@@ -218,8 +212,7 @@ def : Pipe_Constraints<"Products in the registers of warps", [{
 def : Pipe_Constraints<"Rows of the fragments of all warps", [{
   - (C570) `pipe.fragment_amax`: the vector has a multiple of 4 elements.
   - (C571) `pipe.gather_rows`: the role has whole warpgroups, from a multiple of 4 warps on. The
-    vectors have one type, with a multiple of 16 elements. The segment has 32 or 64 elements of
-    their type, as many as all of them together.
+    vectors have one type, with a multiple of 16 elements. The segment has all of them, 32 or 64.
   - (C581) transposed, `pipe.gather_rows` has one vector of 4, 8, 16, 32 or 64 elements of the
     type of the segment, which has 32 or 64.
   - (C573) `pipe.store_few_scales`: the vector has 1 or 2 elements of the type of the buffer,
@@ -276,19 +269,18 @@ def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
 
 def : Pipe_Constraints<"Roles and channels", [{
   - (C119) a `#pipe.role` has a name, at least one warp and at least one engine, each engine once.
-    The warps are among 64, which is more than a CTA has on any target. A role without `threads`
-    and `convert`, and one that drives `tma`, `scale_copy` or `work_queue`, has one warp; one that
-    drives `tensor` and `scale_copy` and nothing else may have two. The registers are 0 or a
-    multiple of 8 from 24 to 256. A `pipe.role` is in the body of a `gpu.func`. A role whose
-    threads access tensor memory has four warps, of which the first is a multiple of four, or
-    eight where they all do so by `pipe.promote_lanes`, `pipe.read` or `pipe.reduce_tmem`, or eight
-    or sixteen by `pipe.convert_lanes` or `pipe.unpack_lanes`.
+    The warps are among 64. A role without `threads` and `convert`, and one that drives `tma`,
+    `scale_copy` or `work_queue`, has one warp; one that drives `tensor` and `scale_copy` and
+    nothing else may have two. The registers are 0 or a multiple of 8 from 24 to 256. A `pipe.role`
+    is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
+    which the first is a multiple of four, or eight where they all do so by `pipe.promote_lanes`,
+    `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.convert_lanes` or
+    `pipe.unpack_lanes`.
   - (C497) a role `in_turn` drives `convert` and nothing else, and has several whole warpgroups.
-    Each of them has a stage of its own, so that a side of a channel has 128 arrivals.
+    A side of a channel has 128 arrivals.
   - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined
-    form these carry numbers of stages and nothing else, and the depth of each of its channels is
-    a multiple of its warpgroups: a wait for a phase needs that its warpgroup has seen the phase
-    before.
+    form these carry numbers of stages and nothing else, and the depth of each channel is a multiple
+    of the role's warpgroups.
   - (C120) the role around an op drives the engine of the op.
   - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp or an engine.
   - (C143) where a role asks for registers, the four warps of each of its warpgroups exist and ask
@@ -301,7 +293,7 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C163) `bulk_store` is the one consumer of its channel, with one arrival, and threads fill the
     shared memory that it copies.
   - (C162) a role that executes `pipe.store_tile` drives no `threads`, and takes the tile from a
-    channel. One thread issues the copies, so that it can wait until they have read the tile.
+    channel.
   - (C123) a channel op names an iteration exactly when the channel has a depth.
   - (C124) `pipe.expect_tx` belongs to a channel that tma fills.
   - (C159) a channel has one aligned `stride` per tile. The stride is smaller than the tile only
@@ -310,14 +302,13 @@ def : Pipe_Constraints<"Roles and channels", [{
     between the wait and the release of a stage. The code behind it reads only columns that no
     other stage has: of stage 0 those before the stride, of stage 1 those that stage 0 does not
     have. Reads are at places that are constants, that are counted by a loop with constant bounds,
-    or that follow from the lowest bit of a counter of turns. The loop over work carries such a
-    counter from 0 on and adds 1, and the role takes one stage of the channel in each turn. The
-    loop is directly in the role: in a loop around it the counter would begin anew where the
-    stages go on.
+    or that follow from the lowest bit of a counter of turns. The loop over work is directly in the
+    role, carries such a counter from 0 on and adds 1, and the role takes one stage of the channel
+    in each turn.
   - (C138) the distance of `pipe.await_release` is at least 1 and less than the depth of its
     channel.
-  - (C156) `pipe.max_stages` and `pipe.max_accumulators` of a `gpu.func`, which bound the depth
-    that `pipe-pipeline` chooses, are positive numbers of type i64.
+  - (C156) `pipe.max_stages` and `pipe.max_accumulators` of a `gpu.func`, are positive numbers of
+    type i64.
 }]>;
 
 def : Pipe_Constraints<"Clusters and pairs", [{
@@ -325,8 +316,7 @@ def : Pipe_Constraints<"Clusters and pairs", [{
     runs: sixteen with tcgen05 or wgmma, and eight elsewhere. The grid that the kernel or one of
     its launches names is a multiple of it.
   - (C148) tiles of a pair need a target with pairs and a cluster with an even number of CTAs
-    along m. All tensor memory of such a kernel belongs to pairs, because PTX allows one
-    `cta_group` in a kernel.
+    along m. All tensor memory of such a kernel belongs to pairs.
   - (C149) a role that drives the tensor cores of pairs runs on the leader only, and
     drives `tensor` and `scale_copy` and no other engine.
   - (C150) the accumulator and the scales of a `pipe.mma` all belong to a pair, or none of them
@@ -335,11 +325,9 @@ def : Pipe_Constraints<"Clusters and pairs", [{
     several pairs along m with `multicast pairs`, and each loads a part of the tile that is
     aligned as a tile is, or as many blocks of scales, side by side.
   - (C445) `pipe.fallback_cluster` divides the cluster along m and along n.
-  - (C446) the kernel has pairs, and `pipe.fallback_cluster` an even number of CTAs along m, so
-    that the CTAs of a pair are in one cluster.
-  - (C447) the kernel requests no work while it runs, because what a request takes over has a size
-    that nothing says, and reduces no fragments or TMEM lanes, because the CTAs of a reduction are
-    one cluster.
+  - (C446) the kernel has pairs, and `pipe.fallback_cluster` an even number of CTAs along m.
+  - (C447) beside `pipe.fallback_cluster` the kernel requests no work while it runs, and reduces no
+    fragments or TMEM lanes.
   - (C448) the target has preferred clusters.
 }]>;
 
@@ -356,54 +344,46 @@ def : Pipe_Constraints<"Work", [{
 def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
   - (C130) a tile that a role uses comes from an acquire or wait of this role, or the role made
     it.
-  - (C131) a stage is taken and handed over in one basic block, once each and in this order; the
-    uses of its tiles and its loads are in between.
+  - (C131) a stage is taken and handed over in one basic block, once each and in this order, with
+    the uses of its tiles between.
   - (C132) a channel has one producer role and a consumer role for each consumer that it lists.
     The roles differ, and complete their ends as the channel says: with its engine and its number
     of arrivals. A stage that the tensor core of a pair uses has no other consumer.
   - (C133) the loops around all ends have the same bounds, and the branches have the same
-    conditions, so that as many stages are consumed as produced.
-  - (C134) the iteration counts the stages that the role has handed over: it starts at 0, is
-    carried by every loop around, and advances by one with each commit or release. So it is not a
-    constant, and it continues from one output tile to the next.
+    conditions.
+  - (C134) the iteration counts the stages that the role has handed over: it starts at 0, is carried
+    by every loop around, and advances by one with each commit or release, also from one output tile
+    to the next.
   - (C135) a stage filled by tma announces its bytes once, before its loads, and announces exactly
     the bytes that the loads complete.
   - (C136) no role waits forever. The verifier runs the channel ops of all roles, with every loop
-    one iteration longer than the deepest channel, and they must finish. A role depends only on
-    the stages that it has passed, so one run represents every schedule.
-  - (C137) a set of scale columns is filled again only when the MMAs that read it are complete:
-    PTX does not order a `tcgen05.cp` after a `tcgen05.mma`. There are two ways to satisfy the
-    rule. Each stage of the channel that the scales come from may have its own set; a role that
-    holds a stage again knows that its release is complete. Otherwise a `pipe.await_release` comes
-    before the copy, and its distance is at most the number of sets. In both cases the MMAs that
-    read a set come before the release of its stage. Copies of stages that a role takes one after
-    the other in one basic block may have the same sets, in turns.
+    one iteration longer than the deepest channel, and they must finish.
+  - (C137) a set of scale columns is filled again only when the MMAs that read it are complete. Each
+    stage of the channel that the scales come from has its own set, or a `pipe.await_release` comes
+    before the copy with a distance of at most the number of sets. The MMAs that read a set come
+    before the release of its stage. Copies of stages that a role takes one after the other in one
+    basic block may have the same sets, in turns.
   - (C303) where the schedule of a kernel asks for work while it runs, every role has at most one
     `pipe.for_each_work`, directly in it, and all have one schedule. There is one
     `pipe.request_work`.
-  - (C152) the coordinates of a load with `multicast` do not depend on the place of the CTA in
-    this direction, so that the CTAs load parts of one tile. With `multicast pairs` they may
-    depend on the place of the CTA in its pair, which is that along m modulo 2.
+  - (C152) the coordinates of a load with `multicast` do not depend on the place of the CTA in this
+    direction. With `multicast pairs` they may depend on the place of the CTA in its pair.
   - (C153) a channel has the scope `cluster` exactly when several CTAs share its barriers: a load
     multicasts into it, or the tensor core of a pair fills or uses its stages.
-  - (C154) what the tensor core of a pair uses is loaded through tensor maps, whose copies can
-    signal the barrier of the leader. Bulk copies cannot.
+  - (C154) what the tensor core of a pair uses is loaded through tensor maps.
   - (C155) loops and branches around the ends of a channel of scope `cluster` do not depend on the
-    place of the CTA, so that all CTAs pass the same number of stages. Loops and branches around a
-    channel without multicasts may depend on the place of a pair: half of that along m, or a
-    smaller part.
-  - (C591) stages that loads with `multicast pairs` fill feed the tensor core of a pair, which
-    needs what either of its CTAs has.
+    place of the CTA. Around a channel without multicasts they may depend on the place of a pair:
+    half of that along m, or a smaller part.
+  - (C591) stages that loads with `multicast pairs` fill feed the tensor core of a pair.
   - (C449) in a kernel with `pipe.fallback_cluster`, stages that loads with `multicast` fill feed
-    the tensor core of a pair, whose commit reaches as many CTAs as its mask has bits. Threads
-    would arrive at a number of CTAs that the code says.
+    the tensor core of a pair.
 }]>;
 
 def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
   - (C140) tiles, barriers and the tensor memory slot have disjoint places within
-    `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage. Barriers of
-    stages whose scales a warp of its own copies are three, and one more for all stages. The
-    target has that much shared memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
+    `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage, or three and one
+    more for all stages where a warp of its own copies scales. The target has that much shared
+    memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
   - (C262) `pipe.reduce_fragment` and `pipe.reduce_tmem` have a place, a multiple of 16. The data
     that it receives and its barriers are one of the places of C140.
   - (C334) the staged `pipe.store_fragment` of a kernel have one place, a multiple of 1024, which

@@ -15,37 +15,20 @@ def Pipe_Dialect : Dialect {
   let cppNamespace = "::fp4::pipe";
   let summary = "Kernels as tiles that flow between warp roles through typed channels";
   let description = [{
-    A pipe kernel is a `gpu.func` whose tiles (operands in shared memory; accumulators and scale
-    factors in tensor memory, or accumulators in registers) are SSA values of types that carry the
-    hardware layout. Whatever a descriptor would hide in an opaque integer is part of a type and is
-    verified here.
+    A pipe kernel is a `gpu.func` whose tiles are SSA values of types that carry the hardware
+    layout. A kernel goes through three forms, each of them legal, printable and verified:
 
-    A kernel goes through three forms, each of them legal, printable and verified:
-
-    1. *sequential*: loops over output tiles and over k with straight-line tile ops and without
-    synchronization. `pipe.load` and similar ops return the tile that they fill.
-    2. *specialized*: one `pipe.role` region per role of the kernel's role plan. A tile that crosses from one role to
-       another travels in a `pipe.channel`, a pair of full and empty barriers with a typed payload.
-    3. *pipelined*: every channel has a depth and a place in shared memory or tensor memory, and
-       every channel op carries an iteration counter `[%it]`. Stage and phase derive from it:
+    1. *sequential*: loops over output tiles and over k, without synchronization. An op that fills a
+       tile returns it.
+    2. *specialized*: a `pipe.role` region per role of the plan (`pipe.role_plan`). An op that fills
+       a tile fills one of a channel that its role acquired (`into`). 3. *pipelined*: every channel
+       has a depth and a place in memory, and every channel op carries an iteration counter `[%it]`:
        `stage = it mod depth`, `phase = (it / depth) mod 2`.
 
     `convert-pipe-to-nvvm` lowers the third form. Loops, scalar and vector arithmetic are those of
-    `scf`, `arith` and `vector`; counters, coordinates and sizes in a kernel are `i32`.
-
-    An op names the *engine* that executes it: `tma` (tensor maps and bulk copies into shared
-    memory), `tensor` (matrix instructions), `scale_copy` (shared to tensor memory), `threads`
-    (ordinary instructions), `convert` (threads that convert operands), `bulk_store` (bulk copies
-    out of shared memory), `work_queue` (requests for work). The assignment of warps to engines is a
-    decision, the role plan `pipe.role_plan` of the sequential `gpu.func` (`#pipe.role_plan`). No op
-    and no kernel builder knows a role or a number of threads.
-
-    A kernel may run in clusters of CTAs: `known_cluster_size` of the `gpu.func`, whose x counts
-    along m and whose y counts along n. All CTAs of a cluster work on the same tiles of
-    `pipe.for_each_work` at the same time. A CTA finds its part of a tile by its place in the
-    cluster, `gpu.cluster_block_id`. Two CTAs that are neighbours along m may be a *pair*, whose
-    tensor cores work as one (PTX: cta_group::2). The tiles of tensor memory of such a kernel say
-    `pair`; the CTA with the even rank leads and issues for both.
+    `scf`, `arith` and `vector`; counters, coordinates and sizes in a kernel are `i32`. Elements
+    behind the `blocks` blocks of 4 scale columns that exist (default: all) must be zeros. A buffer
+    that an op loads with PTX's ld.global.nc must not be written while the kernel runs.
 
     A `gpu.func` may bound the depth of its channels until `pipe-pipeline` has chosen it:
     `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory. With the unit

@@ -18,10 +18,7 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
     scales of f8E4M3FN the elements are f16 and are value * scale * 2^-7. With scales of f8E8M0FNU
     they are bf16 and are value * scale * 2^-4. `numerics::convertElement` is the definition: both
     are exact. The elements of a row have the order in which `pipe.mma_converted`
-    multiplies them (`include/fp4/ISA/FragmentLayout.h`). Elements behind the `blocks` blocks of 4
-    scale columns that exist (default: all) must be zeros of `source`. A thread converts half of a
-    row at a time. The sequential form returns the tile; the other forms fill a tile of a channel
-    acquired by this role.
+    multiplies them (`include/fp4/ISA/FragmentLayout.h`). A thread converts half of a row at a time.
 
     Constraints: (C180) source is f4E2M1FN with layout swizzle_64B, one panel wide; its scales have
     layout tiled_128x4, one column per block, and enough rows; the tile has the shape of the source,
@@ -55,9 +52,8 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
   let summary = "zeros in rows of a buffer that no tile writes";
   let description = [{
     `dest[r, c] = 0` for `begin <= r < end` and all columns c. The CTAs of the grid take the rows in
-    turn, and the threads of the role pieces of a row, of 16 bytes where its size allows it. No
-    other role waits for them, so that zeros leave while the others multiply. The role drives
-    `convert` because it has threads and no tiles. PTX: st.global.v4.
+    turn, and the threads of the role pieces of a row. No other role waits for them. PTX:
+    st.global.v4.
 
     Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have
     whole bytes.
@@ -77,10 +73,9 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Convert"> {
   let description = [{
     The rows of group g are those from `offsets[g]` to `offsets[g + 1]`, or with two numbers for
     each group those from `offsets[g][0]` to `offsets[g][1]`, numbers of 64 bits in two words. One
-    thread of the grid compares them with `limit`, the rows that there are, and with the group
-    before. The thread describes the first group that does not fit in `report`, which the host reads
-    (fp4rt_group_report). No other role waits for it. The role drives `convert` because it has
-    threads and no tiles. PTX: ld.global, atom.cas, st.release.sys.
+    thread of the grid compares them with `limit` and with the group before, and describes the first
+    group that does not fit in `report`, which the host reads (fp4rt_group_report). No other role
+    waits for the thread. PTX: ld.global, atom.cas, st.release.sys.
 
     Constraints: (C455) offsets are a linear buffer of i32 with two columns and two rows or more, or
     with four columns, and report is one of 8 x i64.
@@ -109,8 +104,7 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
     b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
     of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the
     order of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order`
-    in ascending order, where B is as it is in memory. Elements behind the `blocks` blocks of 4
-    scale columns that exist (default: all) are zeros. The accumulator is complete when the op ends,
+    in ascending order, where B is as it is in memory. The accumulator is complete when the op ends,
     or when another MMA of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in
     registers.
 
@@ -309,11 +303,10 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     As `pipe.load_factors`, in the order of `pipe.read_fragment`: what goes with the elements from
     (row, column) of the result on. A dimension of 1 is the same for every row, or every column.
     Rows and columns that do not exist have numbers of the last ones; `rows` defaults to the static
-    rows of the buffer, which must not be written while the kernel runs. With `transposed` the
-    fragment has the columns of the result in its rows: row and column are still those of the
-    result, and row is even, because the f32 numbers of two rows are one access where the static
-    rows are even. With `one_row` everything is of row `row`, such as that of a group, which exists.
-    PTX: ld.global.nc.
+    rows of the buffer. With `transposed` the fragment has the columns of the result in its rows:
+    row and column are still those of the result, and row is even, because the f32 numbers of two
+    rows are one access where the static rows are even. With `one_row` everything is of row `row`,
+    such as that of a group, which exists. PTX: ld.global.nc.
 
     Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is
     present when its rows are dynamic; the vector has a multiple of 4 elements.
@@ -406,10 +399,7 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
   let summary = "elements of a thread of a fragment into a tile of shared memory";
   let description = [{
     Warpgroup w of the role writes rows 64 w .. 64 w + 63 of a tile that `pipe.store_tile` copies to
-    global memory; elements are in the order of `pipe.read_fragment`. Four matrices of 8 x 8
-    elements leave at a time, and the swizzle of the tile puts the rows of each in different banks.
-    The sequential form returns the tile; the other forms fill a tile of a channel acquired by this
-    role. PTX: stmatrix.x4.
+    global memory; elements are in the order of `pipe.read_fragment`. PTX: stmatrix.x4.
 
     Constraints: (C325) the tile is returned or filled. The tile has 64 rows for each warpgroup of
     the role and two columns for each element of the vector, of 16 bits and of the same type; a row
@@ -434,9 +424,8 @@ def Pipe_StageFragmentOp : Pipe_EngineOp<
 def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let summary = "elements of a thread into a workspace";
   let description = [{
-    Stores the elements of every thread of the role to row `row` of a workspace, four at a time,
-    those of neighbouring threads side by side: thread t of T has elements i to i + 3 at column (i /
-    4 * T + t) * 4 behind `column`. The order is that of the threads, so only the same thread of
+    Stores the elements of every thread of the role to row `row` of a workspace: thread t of T has
+    elements i to i + 3 at column (i / 4 * T + t) * 4 behind `column`. Only the same thread of
     another CTA can use them (`pipe.fetch_fragment`). PTX: st.global.v4.f32.
 
     Constraints: (C192) the buffer is f32 with two dimensions and the vector has a multiple of 4

@@ -7,9 +7,9 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_GlobalViewOp : Pipe_Op<"global_view", [Pure]> {
   let summary = "kernel argument for a device buffer";
   let description = [{
-    The typed kernel pointer of a device buffer. The buffer's shape follows from the logical type:
-    `RxC` elements row-major; `R x pitch x i8` for fp4; `RxBxi8` for linear scales;
-    `ceil(R/128) x ceil(B/4) x 512 x i8` for `tiled_128x4` scales. (C107)
+    The buffer's shape follows from the logical type: `RxC` elements row-major; `R x pitch x i8` for
+    fp4; `RxBxi8` for linear scales; `ceil(R/128) x ceil(B/4) x 512 x i8` for `tiled_128x4` scales.
+    (C107)
 
     Example:
     ```mlir
@@ -29,8 +29,7 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     A tensor map over the rows of `buffer` (for fp4: `R x pitch x i8`) with `columns` logical
     elements per row; box, element type and swizzle are those of the result type. Elements beyond
     the rows of the buffer or beyond `columns` load as zero, whatever lies in the pitch.
-    Counterpart: cuTensorMapEncodeTiled, rank 2, dims {columns, rows}, stride {pitch}. (C108) the
-    pitch is a multiple of 16 bytes and holds `columns` elements.
+    Counterpart: cuTensorMapEncodeTiled, rank 2, dims {columns, rows}, stride {pitch}. (C108)
 
     Example:
     ```mlir
@@ -51,7 +50,7 @@ def Pipe_DeviceConstantOp : Pipe_Op<"device_constant", [Pure]> {
   let summary = "device buffer of bytes that the program carries";
   let description = [{
     The bytes are in device memory from the first time that a session needs them. The buffer must
-    not be written or freed. (C139) there are as many bytes as the buffer has.
+    not be written or freed. (C139)
 
     Example:
     ```mlir
@@ -68,9 +67,7 @@ def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
   let summary = "some contiguous bytes of a device buffer as another";
   let description = [{
     The bytes of `source` from `offset` on as a row-major buffer of the result's type, whose dynamic
-    size, if there is one, is `rows`. No byte moves. (C128) both are row-major, `offset` is a
-    multiple of 32, which is what kernels read at once, and static views end where `source` does or
-    before.
+    size, if there is one, is `rows`. No byte moves. (C128)
 
     Example:
     ```mlir
@@ -89,9 +86,7 @@ def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
 def Pipe_ExpectSizeOp : Pipe_Op<"expect_size"> {
   let summary = "a size that must hold when the host program runs";
   let description = [{
-    Dynamic sizes are checked at run time, as verifiers check static ones: the program fails with
-    "`what` must be `expected`, but got `found`" and the note. A check of a size against itself is
-    erased.
+    The program fails with "`what` must be `expected`, but got `found`" and the note.
 
     Example:
     ```mlir

@@ -80,10 +80,8 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
     `tile[n, k] = convert(source[n, k], scales[n, k / block])`, elements in ascending order.
     `numerics::convertElement` beside floats is the definition: with scales of f8E4M3FN value *
     scale * 2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale * 2^-4 in bf16. The two
-    conversions are exact. Elements behind the `blocks` blocks of 4 scale columns that exist
-    (default: all) must be zeros of `source`. Thread r of a warpgroup of the role converts row r.
-    Two or four warpgroups share the work. The sequential form returns the tile; the other forms
-    fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
+    conversions are exact. Thread r of a warpgroup of the role converts row r. Two or four
+    warpgroups share the work. PTX: tcgen05.st.sync.aligned.32x32b.
 
     Constraints: (C467) source is f4E2M1FN of 128 rows with layout swizzle_64B, one panel wide; its
     scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the
@@ -125,8 +123,7 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
     its place in a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup
     stores the two fragments of the TMEM lanes 32 w to 32 w + 31, those that it reaches. Columns
     behind the `tiles` tiles that exist (default: all) have no meaning, and `pipe.mma_lanes` with
-    the same `tiles` does not multiply them. The sequential form returns the tile; the other forms
-    fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.16x128b.
+    the same `tiles` does not multiply them. PTX: tcgen05.st.sync.aligned.16x128b.
 
     Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the
     tile has 128 rows and 64 elements of K for each of them, of bf16, or with nvfp4 of f16; it is
@@ -183,9 +180,8 @@ def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
     The fp32 product `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for
     thread r of a warpgroup and the first column c of the result that the warpgroup has:
     `column + w * columns`. A scale of `a` is that of one row, a scale of `b` that of 128 columns of
-    the result, each for one scale block of 128 elements of k. Rows that do not exist have the scale
-    of the last one; `rows` defaults to the static rows of `a`, and columns that do not exist have
-    that of the last block. Neither buffer may be written while the kernel runs. PTX: ld.global.nc.
+    the result, each for one scale block of 128 elements of k. Rows and columns that do not exist
+    have the scale of the last ones; `rows` defaults to the static rows of `a`. PTX: ld.global.nc.
 
     Constraints: (C375) both buffers have two dimensions of f32 and as many columns, and the rows of
     `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` divide 128.

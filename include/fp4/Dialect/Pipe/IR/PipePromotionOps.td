@@ -48,8 +48,8 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
     (`pipe.read_fragment`), and gets `a[row + r, block]` and `a[row + r + 8, block]`, then
     `b[column / 128 + i, block]` for each scale block of columns that a tile of `columns` columns
     can reach into; `column`, its first one, is a multiple of `columns`. Rows and blocks that do not
-    exist have the scale of the last one; `rows` defaults to the static rows of `a`. Neither buffer
-    may be written while the kernel runs. PTX: ld.global.nc.
+    exist have the scale of the last one; `rows` defaults to the static rows of `a`. PTX:
+    ld.global.nc.
 
     Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
     `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of

@@ -16,8 +16,8 @@ def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
     Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
     `parts`, which makes it 0 again. The stores of the warps that arrived before are visible then.
     Every warp of the role counts in a number of its own, which the same warp of all CTAs shares.
-    The result says nothing of the other warps of its CTA. Nobody waits. The number of parts is a
-    constant, or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
+    Nobody waits. The number of parts is a constant, or a value that is the same for all of them.
+    PTX: atom.acq_rel.gpu.inc.
 
     Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts`
     is at least 2; (C419) there is either a constant or a value.
@@ -47,7 +47,7 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
   let summary = "row segment of a thread, of a buffer that the kernel writes";
   let description = [{
     The thread of TMEM lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
-    elements exist. The values of a `pipe.store` of this kernel are visible only after a `pipe.count_partial`
+    elements exist. Values that this kernel stored are visible only after a `pipe.count_partial`
     that came after the store. PTX: ld.global.
 
     Constraints: (C172) the buffer has two dimensions of the vector's element type, and its columns
@@ -75,13 +75,12 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
     are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
     by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
-    its own pieces, and what it had in the others.
+    its own pieces.
 
-    Every CTA sends the pieces that other CTAs add to their shared memory, and waits until the
-    pieces for its own part have arrived. The piece that a CTA adds of its own stays in registers.
-    Before the next reduction the CTAs wait until the sums of this one are added. In the pipelined
-    form the op has a place in shared memory, which is `getReductionBytes` long: room for the pieces of
-    the other CTAs, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
+    Every CTA sends the pieces that other CTAs add to their shared memory, and waits for those of
+    its own part. In the pipelined form the op has a place in shared memory, which is
+    `getReductionBytes` long: room for the pieces of the other CTAs, then two barriers. PTX:
+    st.shared::cluster, mbarrier.arrive.release.cluster.
 
     Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns`
     are a multiple of 8 that divides their columns; (C261) the cluster has at least two CTAs along
@@ -118,10 +117,8 @@ def Pipe_ReduceTmemOp : Pipe_EngineOp<
     unspecified. If the role has several warpgroups, each has its part of the columns and shares
     these out.
 
-    Every CTA sends the columns that other CTAs add to their shared memory, and waits until the
-    columns for its own part have arrived. The columns that a CTA adds of its own stay in tensor
-    memory until then. Before the next reduction the CTAs wait until the sums of this one are added.
-    In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
+    Every CTA sends the columns that other CTAs add to their shared memory, and waits for those of
+    its own part. In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
     st.async.shared::cluster, mbarrier.arrive.
 
     Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two

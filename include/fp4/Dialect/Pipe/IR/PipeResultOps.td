@@ -36,10 +36,9 @@ def Pipe_RowAmaxOp : Pipe_EngineOp<"row_amax", "Threads", [Pure, AttrSizedOperan
 def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
   let summary = "a scalar becomes at least what the threads have";
   let description = [{
-    `dest = max(dest, value)` for the value of every thread. Values are not negative and no NaN, so
-    that their bits are ordered as they are. The scalar is such a number when the kernel begins,
-    usually 0. Nobody may read it in this kernel. PTX: redux.sync.max.u32 and, by one thread of each
-    warp, red.global.max.u32.
+    `dest = max(dest, value)` for the value of every thread. Values and the scalar are not negative
+    and no NaN, so that their bits are ordered as they are. Nobody may read the scalar in this
+    kernel. PTX: redux.sync.max.u32 and, by one thread of each warp, red.global.max.u32.
 
     Constraints: (C211) the destination is a scalar f32.
 

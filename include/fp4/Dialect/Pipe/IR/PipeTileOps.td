@@ -11,7 +11,7 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_GlobalPtrOp : Pipe_Op<"global_ptr", [Pure]> {
   let summary = "raw pointer of a device buffer";
   let description = [{
-    The address as an LLVM pointer, for kernels that access memory with their own vectors.
+    The address, for kernels that access memory with their own vectors.
 
     Example:
     ```mlir
@@ -26,8 +26,7 @@ def Pipe_GlobalPtrOp : Pipe_Op<"global_ptr", [Pure]> {
 def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
   let summary = "scalar that is constant during the kernel";
   let description = [{
-    `result = *global`. The scalar must not be written while the kernel runs, so every role that
-    needs it may load it anew. PTX: ld.global.nc.
+    `result = *global`. Every role that needs the scalar may load it anew. PTX: ld.global.nc.
 
     Example:
     ```mlir
@@ -45,10 +44,10 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
   let description = [{
     The thread of TMEM lane r gets `global[row + r, column + i]`, i = 0, 1, ... A dimension of 1 is
     the same for every row, or every column. Rows and columns that do not exist have the number of
-    the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
-    not be written while the kernel runs. `column` is a multiple of the vector's elements. With
-    `transposed` the thread gets `global[row + i, column + r]`: its column of the buffer. With
-    `one_row` all elements are of row `row`, such as a group's. PTX: ld.global.nc.
+    the last one; `rows` defaults to the static rows of the buffer. `column` is a multiple of the
+    vector's elements. With `transposed` the thread gets `global[row + i, column + r]`: its column
+    of the buffer. With `one_row` all elements are of row `row`, such as a group's. PTX:
+    ld.global.nc.
 
     Constraints: (C144) the buffer is a matrix of the vector's element type; dynamic rows come with
     `rows`.
@@ -72,8 +71,8 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
 def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
   let summary = "a row of a table";
   let description = [{
-    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. Nothing
-    writes the table while the kernel runs, so every role may load entries. PTX: ld.global.nc.
+    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. PTX:
+    ld.global.nc.
 
     Constraints: (C170) the table has one dimension, or two of which the vector is the second, 1, 2
     or 4 columns; both have one element type of 32 bits.
@@ -265,8 +264,7 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     wait; an earlier one is not ordered before it. For a tile of a pair, each CTA's scales go from
     its shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
     side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
-    mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
-    MMAs that read the set are complete; with fewer sets a `pipe.await_release` precedes the copy.
+    mod `sets` (default 1). With fewer sets than stages a `pipe.await_release` precedes the copy.
     PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte scale tile; of
     layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
 
@@ -361,9 +359,9 @@ def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
   let description = [{
     `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
     A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
-    A row-major tile that TMA loaded is read as it lies: its columns become the rows of the
-    accumulator ("MN-major" operand), B is K-major. Products of bf16 or f16 are exact and their sum
-    is fp32. One instruction per slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
+    A row-major tile that TMA loaded is an MN-major operand; B is K-major. Products of bf16 or f16
+    are exact and their sum is fp32. One instruction per slice. PTX:
+    tcgen05.mma.cta_group::1.kind::f16.
 
     Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
     swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
@@ -398,8 +396,7 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
   let description = [{
     `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
     else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The
-    entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them. The sequential form
-    returns the tile; the other forms fill a tile of a channel acquired by this role.
+    entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them.
 
     Constraints: (C126) the returned or filled tile is 16x16 bf16 in swizzle_32B; `signs` has 16
     bits.
@@ -468,8 +465,7 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
     is the TMEM lane of the thread. `columnwise` says that this output is the transposed input.
-    `held` codes and scales are computed where this op is and not where they are used, so that
-    registers keep them and not the elements.
+    With `resident`, registers keep the codes and scales and not the elements.
 
     Constraints: (C127) a multiple of the block's elements, as many codes, one scale of the recipe's
     format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
@@ -512,7 +508,7 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     only pad a scale tile are written with zero.
 
     With `transposed` the thread writes `dest[row + i, column + r] = value[i]`, its column of dest.
-    `row` then is the multiple. The threads of a warp write elements that lie side by side.
+    `row` then is the multiple.
 
     Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type, 32 or more
     of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic;
@@ -539,9 +535,7 @@ def Pipe_StageOp : Pipe_EngineOp<
   let description = [{
     The thread of TMEM lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its role
     `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to global
-    memory. Threads of one phase write 16 bytes of different rows each, which the swizzle of the
-    tile puts in different banks. The sequential form returns the tile; the other forms fill a tile
-    of a channel acquired by this role. PTX: st.shared.v4.
+    memory. PTX: st.shared.v4.
 
     Constraints: (C160) the tile is returned or filled. The tile has 128 rows for each warpgroup of
     the role, one or two, a column for each element of the vector, of the same type; a row is as
@@ -572,9 +566,8 @@ def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
   let description = [{
     Copies the tile to the box of the mapped matrix whose first element is (row, column); elements
     outside of the matrix are not written. `column` counts elements and is a multiple of 16 bytes.
-    The copy reads the tile through the async proxy after the role took the stage, and the threads
-    that filled it have executed fence.proxy.async before they handed it over. The release of the
-    stage waits until the copy has read it (`pipe.consumer_release`). PTX:
+    The threads that filled the tile have executed fence.proxy.async before they handed it over, and
+    the release of the stage waits until the copy has read it. PTX:
     cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes:
     the first half of its rows goes to (row, column), the second to (row, column + halves).
 

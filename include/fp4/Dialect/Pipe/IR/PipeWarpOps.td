@@ -20,8 +20,7 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
     of A and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below
     each other first: with 4 of them from top to bottom, warp 5 has the second of the second column.
     Instructions have 64 elements of K each, or 32 where elements have 8 bits, in ascending order.
-    Elements behind the `blocks` blocks of 4 scale columns that exist (default: all) are zeros. The
-    accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
+    The accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
     mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
     of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
 
@@ -63,8 +62,7 @@ def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
   let description = [{
     The row and the column of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out, that
     `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. The
-    two ops count 16 rows for each warp of the role before, so the row is that much less than the
-    first of the fragment, and perhaps negative.
+    two ops count 16 rows for each warp of the role before, so the row may be negative.
 
     Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows
     and columns, and the role has a warp for each fragment of the tile.
@@ -142,12 +140,11 @@ def Pipe_FragmentAmaxOp
 def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
   let summary = "a segment of one row for this thread, from the fragments of all warps";
   let description = [{
-    The threads of the role exchange elements of 128 rows through shared memory, so that ops for
-    which a thread has TMEM lane r and a row work on fragments too. Vector i of `values` is in the
-    order of `pipe.read_fragment`, of the columns from `column` on and of the rows that
-    `pipe.store_fragment` would store from `row + 16 i` on; all warps together give every element of
-    the 128 rows once. The thread of TMEM lane r gets n elements of row r: those of warpgroup w of
-    the role from column `first` = w * n on.
+    The threads of the role exchange elements of 128 rows through shared memory. Vector i of
+    `values` is in the order of `pipe.read_fragment`, of the columns from `column` on and of the
+    rows that `pipe.store_fragment` would store from `row + 16 i` on; all warps together give every
+    element of the 128 rows once. The thread of TMEM lane r gets n elements of row r: those of
+    warpgroup w of the role from column `first` = w * n on.
 
     With `transposed` the rows of fragments are columns of the result, as in `pipe.store_fragment`:
     the one vector has elements of rows from `row` on, a multiple of 8, as many as it has columns of

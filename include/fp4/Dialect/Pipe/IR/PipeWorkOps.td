@@ -8,7 +8,7 @@ include "mlir/Interfaces/LoopLikeInterface.td"
 def Pipe_YieldOp : Pipe_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["ForEachWorkOp"]>]> {
   let summary = "end of one piece of work";
   let description = [{
-    Passes the loop-carried values of `pipe.for_each_work` on to the next piece of work.
+    Passes the values that `pipe.for_each_work` carries on to the next piece of work.
   }];
   let arguments = (ins Variadic<I32>:$values);
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
@@ -28,9 +28,8 @@ def Pipe_ForEachWorkOp
   let description = [{
     Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
     `schedule` gives this CTA. Every tile of the grid belongs to exactly one CTA. All roles of a
-    CTA, and all CTAs of a cluster, see the same tiles in the same order. The loop stays abstract
-    until `convert-pipe-to-nvvm`, where the schedule says how a CTA finds its tiles. `iter_args`
-    carries values from one tile to the next, as in `scf.for`.
+    CTA, and all CTAs of a cluster, see the same tiles in the same order. `iter_args` carries values
+    from one tile to the next, as in `scf.for`.
 
     Constraints: (C145) as many values are yielded as are carried.
 
