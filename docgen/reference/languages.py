@@ -11,6 +11,9 @@ MODULES = ["", "torch", "checkpoints", "dist", "transformers", "compat.flashinfe
 
 #===--- Python ------------------------------------------------------------===#
 
+# The error that the introduction of the page has for every function.
+REFUSED = re.compile(r"\n*Raises:\n\n- `UsageError`: an? (?:argument|operand|`x`) (?:that does not fit|of another [\w, ]*)"
+                     r"(?:, as in `\w+`|, or an option that has no kernel here)?\.(?: Nothing is converted\.)?\n?\Z")
 
 class Package:
     """The modules of python/fp4, parsed and not imported: some need torch."""
@@ -97,7 +100,7 @@ def docstring(node):
         else:
             inside = "" if line else inside
             out.append(line)
-    return markdown.rewrap(code("\n".join(out)))
+    return REFUSED.sub("\n", markdown.rewrap(code("\n".join(out))))
 
 
 def code(text):
@@ -156,7 +159,9 @@ def python(root):
             if (node := package.find(module, name)) is not None and not name.startswith("__"):
                 body.append(entry(f"{title}.{name}", node))
     return markdown.page("Python", "the docstrings of python/fp4",
-                         "Every public name of the package, with its signature and docstring. "
+                         "Every public name of the package, with its signature and docstring. A function refuses an "
+                         "argument that does not fit, or what has no kernel, with an `fp4.UsageError`; Raises has "
+                         "further errors. "
                          "[The guide](../guides/python.md) shows how they fit together.", *body)
 
 

@@ -100,8 +100,7 @@ class _Session:
 class Compiled:
     """A compiled program; `compile` makes it.
 
-    Calling it runs the program: `compiled(x, w)` is `compiled.program()(x, w)`, and the docstring
-    of Program.__call__ has the rules.
+    `compiled(x, w)` is `compiled.program()(x, w)`.
 
     Attributes:
         kernels: name, PTX and cubin of each kernel module.

@@ -58,9 +58,9 @@ class Tiled:
 def tiled(data: Any, rows: int, columns: int) -> Tiled:
     """Says how many rows and columns of scales a tiled buffer has.
 
-    A buffer in the layout tiled_128x4 is ceil(rows/128) x ceil(columns/4) blocks of 512 bytes,
-    padding included, so its size does not tell the rows. If the function has a static shape, or
-    names the dimension with fp4.dims on another argument too, a plain array is enough.
+    The size of a buffer in the layout tiled_128x4 does not tell the rows. If the function has a
+    static shape, or names the dimension with fp4.dims on another argument too, a plain array is
+    enough.
 
     Args:
         data: uint8 or float8, of shape [bytes] or [ceil(rows/128), ceil(columns/4), 512].

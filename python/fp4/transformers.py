@@ -7,9 +7,9 @@
     model = transformers.AutoModelForCausalLM.from_pretrained("model-fp4")
 
 quantize_ writes what each layer is into model.config.quantization_config, with the quant_method
-"fp4". transformers itself does not know this method, and without the import it would make the model
-without fp4 and leave its layers with random weights. So the file also has a tensor of one byte
-under the name of each linear weight that is not there any more: transformers refuses its shape.
+"fp4". Without the import transformers would leave the layers with random weights. The file
+therefore has a tensor of one byte under the name of each linear weight, whose shape transformers
+refuses.
 """
 
 from __future__ import annotations

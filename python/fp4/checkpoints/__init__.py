@@ -8,13 +8,11 @@ ModelOpt, gpt-oss and DeepSeek-V4 lay them out (docs/guides/python.md).
     fp4.checkpoints.load_into(model, "model/")            # layers in 4 bits, and all other tensors
     fp4.checkpoints.save(model, "saved/", "compressed-tensors")
 
-The bytes of data and block scales are never changed. The scale of a tensor is an encode scale,
-2688 / amax, in one layout and a decode scale, amax / 2688, in another: the layout says which, and a
-weight that goes from one to the other decodes to the same numbers to the last bit, or is refused.
-A file whose layout its tensors and its config.json leave open, or about which they disagree, is an
-fp4.UsageError that names the tensor.
+The bytes of data and block scales are never changed. A weight that goes from one layout to another
+decodes to the same numbers to the last bit, or is refused. A file whose layout its tensors and its
+config.json leave open, or about which they disagree, is an fp4.UsageError that names the tensor.
 
-The module needs torch and safetensors: import it by name, because `import fp4` does not.
+The module needs torch and safetensors, and `import fp4` does not import it.
 """
 
 from ._detect import Entry

@@ -48,8 +48,8 @@ class GlobalScale:
     def to(self, convention: str, *, nearest: bool = False) -> GlobalScale:
         """The scale in the other convention: a number whose reciprocal is this one.
 
-        Not every float32 is the reciprocal of one. A scale without an exact reciprocal is a
-        UsageError, unless `nearest` asks for the rounded reciprocal.
+        A scale without an exact reciprocal is a UsageError, unless `nearest` asks for the rounded
+        reciprocal.
         """
         if convention == self.convention:
             return self

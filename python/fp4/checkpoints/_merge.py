@@ -14,9 +14,8 @@ from ..torch import Scaled, swizzle
 def merge(parts: Sequence[Scaled]) -> Scaled:
     """The matrix with the rows of all `parts`, bytes and numbers as they are.
 
-    If the scales of the tensors differ, the result has one for each row, so that every part
-    decodes to its own numbers. (Packages that must have one scale take the largest, and round the
-    block scales of the other parts again.)
+    If the scales of the tensors differ, the result has one for each row, so that every part decodes
+    to its own numbers.
 
     Raises:
         UsageError: parts of different columns, formats, recipes or devices.

@@ -1,13 +1,12 @@
 """FlashInfer's functions for NVFP4 and MXFP4, of flashinfer-python 0.7.2.
 
 Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 / amax, and the
-`alpha` of a matmul is 1 / (g_a * g_b). The caller computes the two tensors, which are used as they
-are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
+`alpha` of a matmul is 1 / (g_a * g_b), where fp4's own operations take the amax.
 
-The bits are those of FlashInfer's CUDA kernels with fast math, its default: the kernels here
-execute the same instructions, two approximate reciprocals among them (reference/numerics.md). With
-FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the environment they are those without. A CPU tensor
-gives what an H200 computes for these reciprocals; no Blackwell GPU was measured.
+The bits are those of FlashInfer's CUDA kernels with fast math, its default, two approximate
+reciprocals among them (reference/numerics.md). With FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the
+environment they are those without. A CPU tensor gives what an H200 computes for these reciprocals;
+no Blackwell GPU was measured.
 
 Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 inputs, column-major
 inputs, rows that are permuted, and backends with operands of their own. Matmuls read scales in the

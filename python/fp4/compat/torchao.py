@@ -1,7 +1,6 @@
 """torchao's NVFP4 and MXFP4 tensors, of torchao 0.18.0 (torchao/prototype/mx_formats).
 
-`per_tensor_scale` is torchao's decode scale d = amax / 2688 (per_tensor_amax_to_scale), not the
-encode scale of FlashInfer and not an amax. The scale is used as it is.
+`per_tensor_scale` is torchao's decode scale d = amax / 2688 (per_tensor_amax_to_scale).
 
 Quantizers have the bits of torchao in eager mode on the device of the tensor: PyTorch divides a
 tensor by a Python number on a CPU and multiplies by its reciprocal on CUDA, so the two differ
@@ -12,8 +11,8 @@ A matmul follows torchao too: the sum of the tensor core is rounded to the dtype
 first, then multiplied by the product of the tensor scales in that dtype, then the bias is added.
 fp4.torch applies the tensor scales before the only rounding.
 
-NVFP4Tensor and MXTensor here hold data and scales, and are no subclasses of torch.Tensor: of the
-operators of torch they have torch.nn.functional.linear.
+NVFP4Tensor and MXTensor are no subclasses of torch.Tensor: of the operators of torch they have
+torch.nn.functional.linear.
 
 Sources: the modules nvfp4_tensor and mx_tensor of torchao.prototype.mx_formats in the wheel.
 """

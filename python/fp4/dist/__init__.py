@@ -8,9 +8,8 @@
     plan = {"up": fp4.dist.ColwiseParallel(), "down": fp4.dist.RowwiseParallel()}
     torch.distributed.tensor.parallel.parallelize_module(mlp, mesh, plan)
 
-NCCL and gloo refuse 4-bit and 8-bit floating-point dtypes, so everything travels as uint8. Every
-function is collective: all ranks of the group must call it, in the same order.
-docs/guides/python.md has an example.
+Every function is collective: all ranks of the group must call it, in the same order. Everything
+travels as uint8.
 """
 
 from typing import TYPE_CHECKING, Any

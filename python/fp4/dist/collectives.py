@@ -66,9 +66,8 @@ def all_gather(shard: Scaled, dim: int = 0, group: Group = None, *,
                sizes: Sequence[int] | None = None, layout: str = "") -> Scaled:
     """The matrix whose shards the ranks have, on every rank.
 
-    The data and the scales travel as uint8, without the padding of tiled scales. The bytes are
-    those of quantizing the whole. If the rows of all shards are multiples of 128, tiles are
-    gathered as they are.
+    Scales travel without the padding of tiles, and the bytes are those of quantizing the whole. If
+    the rows of all shards are multiples of 128, tiles are gathered as they are.
 
     Args:
         shard: this rank's part, from `quantize` above. For dim=0 [M_r, K]: rows are stacked. For

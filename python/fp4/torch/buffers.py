@@ -20,11 +20,11 @@ class ScaledBuffers(torch.nn.Module):
         layer.matrix.value               # the Scaled again
         layer.state_dict()               # matrix.data, matrix.scales, matrix.amax, matrix.facts
 
-    Data and scales are kept as bytes, and `facts` are the shape, format, layout and recipe as bytes
-    of JSON: tensors that safetensors can hold. A state of another matrix is refused.
+    Data and scales are bytes, and `facts` the shape, format, layout and recipe as bytes of JSON, as
+    safetensors can hold them. A state of another matrix is refused.
 
     A conversion of the module to another dtype, such as model.half(), leaves the buffers as they
-    are: their bytes are no numbers.
+    are.
     """
 
     def __init__(self, value: Scaled) -> None:

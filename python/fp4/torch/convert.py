@@ -59,9 +59,8 @@ def quantize_(model: torch.nn.Module,
         print(report)                                             # a line for each layer
 
     Layers are torch.nn.Linear, transformers' Conv1D, and its experts whose matrices are parameters
-    of 3 dimensions, which become modules of weight-only matmuls in either way. Subclasses,
-    parametrized layers and experts that fp4 does not know stay as they are: the report says why,
-    and one warning names them.
+    of 3 dimensions, which become weight-only in either way. Subclasses, parametrized layers and
+    experts that fp4 does not know stay as they are, and one warning names them.
 
     The head stays in its dtype, unless `head` is on: the layer that transformers calls the output
     embeddings, one called lm_head, or one that shares the weight of an embedding. The embedding
@@ -104,8 +103,7 @@ def quantize_(model: torch.nn.Module,
 
 def dequantize_(model: torch.nn.Module) -> Report:
     """The inverse of quantize_: layers with stored weights become torch.nn.Linear layers of the
-    numbers that they multiply by, in the dtype that the weight had. The weights can be written,
-    for instance to merge a low-rank adapter. Experts stay as they are."""
+    numbers that they multiply by, in the dtype that the weight had. Experts stay as they are."""
     lines = []
     for name, module in list(model.named_modules(remove_duplicate=False)):
         if not isinstance(module, (QuantizedLinear, WeightOnlyLinear)):

@@ -106,11 +106,10 @@ class Linear(torch.nn.Linear):
 
 class QuantizedLinear(torch.nn.Linear):
     """A linear layer whose weight is stored in NVFP4 or MXFP4, and is not trained. The input is
-    quantized with the recipe of the weight: each row, which is a token, with its own amax, so that
-    no row of a batch changes another one.
+    quantized with the recipe of the weight, each row with its own amax, so that no row of a batch
+    changes another one.
 
-    The gradient of x is dY times the dequantized weight, in the dtype of dY: what layers before
-    this one, or a low-rank adapter beside it, need.
+    The gradient of x is dY times the dequantized weight, in the dtype of dY.
 
     Attributes:
         scaled: an fp4.torch.ScaledBuffers; its value is [out_features, in_features].

@@ -23,9 +23,8 @@ class Scaled:
     16 or 32 elements that share a scale lie along it.
 
     A Scaled is a record and not a tensor: no operation of torch decodes it by accident.
-        torch.compile,
-    deepcopy, torch.save and torch.load (also with weights_only) take it. A module keeps it as an
-    fp4.torch.ScaledBuffers, whose state_dict holds the tensors.
+    torch.compile, deepcopy, torch.save and torch.load (also with weights_only) take it. A module
+    keeps it as an fp4.torch.ScaledBuffers, whose state_dict holds the tensors.
 
     Attributes:
         data: [R, K/2] float4_e2m1fn_x2 or uint8, the even column in the low nibble.

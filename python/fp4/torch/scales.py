@@ -64,8 +64,7 @@ def _range(amax: torch.Tensor, recipe: str) -> torch.Tensor:
 def amax_of_decode_scale(scale: torch.Tensor, recipe: str = "transformer_engine") -> torch.Tensor:
     """The amax whose decode scale is `scale`, to the last bit.
 
-    Not every fp32 number is a quotient amax / 2688. A UsageError says so where `scale` is none:
-    the amax next to it would change the decoded numbers.
+    A UsageError refuses a `scale` that is no quotient amax / 2688 of fp32.
     """
     _check_scale(scale, "the decode scale")
     found = _amax_near(scale * range_of(recipe), scale, decode_scale_of, recipe)

@@ -18,8 +18,7 @@ class StoredWeight(torch.Tensor):
     """A weight [out_features, in_features] whose shape, dtype and device are known, and whose
     numbers are dequantized each time that an operation of torch reads them.
 
-    Programs that look at `layer.weight` need it. The weight cannot be written, because nothing
-    would keep the numbers: an operation in place is an error. Views of it are copies.
+    The weight cannot be written: an operation in place is an error, and views of it are copies.
     """
 
     _numbers: Callable[[torch.dtype], torch.Tensor]
