@@ -191,10 +191,30 @@ def attributes(root, name, title, more):
     return markdown.page(title, f"the .td files of include/fp4/Dialect/{name.capitalize()}/IR", more, *body)
 
 
+def check_fields(root, text):
+    """Refuses tables of a description that lack a field of the parser, or have another."""
+    parsed = {}
+    for name, families in re.findall(r'^    \{"(\w+)", &KernelPlan::\w+,\s*of\(([\w, ]+)\)',
+                                     (root / "lib/Dialect/Fp4/IR/KernelPlan.cpp").read_text(), re.M):
+        for family in families.split(", "):
+            parsed.setdefault(re.sub(r"(?<!^)(?=[A-Z])", "_", family).lower(), []).append(name)
+    tables = [dict(re.findall(rf"^\| (\w+) +\| {more}(.*?) +\|$", table, re.M))
+              for table, more in zip(re.findall(r"((?:^\|.*\n)+)", text, re.M), (r"[^|]*\| ", ""))]
+    described = {family: fields.split(", ") for family, fields in tables[0].items() if family != "family"}
+    names = set(tables[1]) - {"field"}
+    for family in parsed:
+        if wrong := sorted(set(parsed[family]) ^ set(described.get(family, []))):
+            raise SystemExit(f"error: Fp4Plan.td and KernelPlan.cpp must have the same fields of {family}, "
+                             f"but differ in {', '.join(wrong)}")
+    if wrong := sorted(names ^ {name for fields in parsed.values() for name in fields}):
+        raise SystemExit(f"error: Fp4Plan.td must describe the fields of KernelPlan.cpp, but differs in {', '.join(wrong)}")
+
+
 def plan_fields(root):
     """The page of `#fp4.plan`."""
     parts = dialect(root, "fp4")
     text = dict(sections(parts["Attributes"]))["PlanAttr"].partition("#### Parameters")[0]
+    check_fields(root, text)
     return markdown.page(
         "Plan fields", "include/fp4/Dialect/Fp4/IR/Fp4Plan.td",
         "A plan says which kernel an operation becomes. [Plans](../concepts/plans.md) explains who decides, "

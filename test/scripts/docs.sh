@@ -77,6 +77,23 @@ if stale=$(python3 "$root/docgen/write_reference.py" --check --build "$1" --page
 fi
 [[ "$stale" == *"fp4-ops.md is stale"*"targets.md is stale"* && "$stale" != *"python.md is stale"* ]]
 rm -r "$tree/reference"
+# A description of plans that has another field than the parser.
+mkdir -p "$tree/lib/Dialect/Fp4/IR"
+ln -s "$root/include" "$tree/include"
+plan=lib/Dialect/Fp4/IR/KernelPlan.cpp
+fields() {
+  python3 -c 'import pathlib, sys; sys.path.append(sys.argv[1]); from reference import tablegen
+tablegen.plan_fields(pathlib.Path(sys.argv[2]))' "$root/docgen" "$tree"
+}
+cp "$root/$plan" "$tree/$plan"
+fields
+sed 's/{"k_slices",/{"slices",/' "$root/$plan" >"$tree/$plan"
+if stale=$(fields 2>&1); then
+  echo "a plan field that is not described is not found"
+  exit 1
+fi
+[[ "$stale" == *"the same fields of tile_gemm, but differ in k_slices, slices" ]]
+rm -r "$tree/include" "$tree/lib/Dialect"
 page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
 expect() { # findings, with the page that is given
   page "$2" "$3" >"$tree/docs/Page.md"

@@ -45,14 +45,14 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_gemm | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
-    | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
-    | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, resident, order |
-    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
+    | tile_gemm | output tiles on the tensor core | tile, swap, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost |
+    | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
+    | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
+    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a CTA reduces each row | threads |
-    | gemv | a warp multiplies a few rows (small M) with rows of a matrix | threads, resident |
+    | gemv | a warp multiplies a few rows (small M) with rows of a matrix | threads, ctas_per_sm |
 
     | field | meaning |
     |-------|---------|
@@ -60,8 +60,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
-    | join | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in their shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: CTAs leave partial sums in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |
-    | ranges | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |
+    | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in their shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: CTAs leave partial sums in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |
+    | k_slices | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
@@ -74,8 +74,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | threads | threads of a CTA |
     | blocks_per_thread | scale blocks of a thread |
     | items_per_thread | work items of a thread |
-    | resident | CTAs per SM; without it, as many as fit |
-    | overlap | PDL. both: the kernel begins while the kernel before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the GEMM lets it begin early either way. none, and in a complete plan without it: neither |
+    | ctas_per_sm | CTAs per SM; without it, as many as fit |
+    | pdl | PDL. both: the kernel begins while the kernel before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the GEMM lets it begin early either way. none, and in a complete plan without it: neither |
     | max_rows | rows of lhs up to which a plan of `fp4.row_plans` or `fp4.size_plans` holds |
     | depth_unit | elements of which K is a multiple where a plan of `fp4.size_plans` holds |
     | wave_cost | predicted cost of the plan, in units that all plans of the matmul share: once, for each wave of tiles, and for each k tile of a wave |
