@@ -202,7 +202,8 @@ bool BlockQuantizer::isQuick(Type stored, bool stochastic) const {
          ScaleTable::applies(description, recipe.program());
 }
 
-/// Exceptional blocks compute for themselves what the tensor gives only them.
+/// Quantizes blocks by quick divisions. Exceptional blocks emit the stage of the tensor themselves,
+/// because nothing else needs it.
 SmallVector<BlockQuantizer::Block> BlockQuantizer::quantizeTogether(ArrayRef<BlockElements> blocks,
                                                                     ScaleTable &table,
                                                                     ArrayRef<Value> random) {

@@ -1,7 +1,7 @@
 //===- Fp4ToGPU.cpp - Streaming fp4 operations to GPU kernels -------------===//
 //
 // 1. Collect the operations that stream, in program order.
-// 2. Replace each by a kernel and its launch in the room of its family.
+// 2. Replace each by a kernel and its launch, by the lowering of its family.
 //    Buffers meet the remaining tensors in unrealized conversion casts.
 // 3. Erase what was replaced. Operations without a kernel are reported, all of them.
 //
@@ -31,7 +31,7 @@ using namespace mlir;
 
 namespace {
 
-/// Prepacked weights for activations of e4m3.
+/// Returns true for prepacked weights for activations of e4m3.
 bool isForBytes(TypedValue<RankedTensorType> tiles) {
   return tiles.getType().getDimSize(2) == fp4::hw::byteTileBytes;
 }
@@ -77,7 +77,7 @@ void eraseWithInits(Operation *op) {
     init->erase();
 }
 
-/// Every reader of a prologue computes it.
+/// Checks that every reader of a prologue computes it.
 LogicalResult checkReaders(linalg::GenericOp prologue) {
   for (Operation *reader : prologue->getUsers()) {
     std::string reason = fp4::whyNotReader(reader);
@@ -120,7 +120,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
     fp4::LoweringContext context{symbols, *target, noArithmetic};
-    // The fit of a plan depends on the operations before.
+    // All plans are read before an operation is erased: the fit of a plan depends on its operands.
     auto plans =
         llvm::map_to_vector<1>(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
     for (auto [op, plan] : llvm::zip_equal(operations, plans)) {

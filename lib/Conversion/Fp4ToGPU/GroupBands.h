@@ -1,10 +1,10 @@
 //===- GroupBands.h - Groups of rows that only the device knows -----------===//
 //
 // A streaming kernel whose operation has `offsets` takes the rows of groups in bands of 128, the
-// rows of a tile of scales. A kernel before it makes the table of the bands, as before a grouped
-// GEMM (GroupTiles.h), and checks the offsets. There are as many bands as there may be; those that
-// no group has are behind the others and have no rows. No row of no group is read, unless all are.
-// Band number b has the tiles of scales of row b of tiles in the list of all groups.
+// rows of a scale tile. A kernel before it makes the table of the bands, as before a grouped GEMM
+// (GroupTiles.h), and checks the offsets. The table has room for any groups, and bands without a
+// group are behind the others and have no rows. A row of no group is read only where all groups are
+// empty. Band b has row b of scale tiles in the list of all groups.
 //
 //   GroupBands bands(op, op.getOffsets(), rows, context);    // launches the kernel of the table
 //   KernelBuilder kernel(op, "quantize", context);
@@ -46,7 +46,7 @@ private:
   mlir::Value table; ///< in the kernel
 };
 
-/// Makes `buffer`, of a result, zero before the kernel: what groups do not have stays so.
+/// Zeroes `buffer` of a result before the kernel, so that rows of no group stay zero.
 void clearRowsOfNoGroup(KernelBuilder &kernel, mlir::Value buffer);
 
 } // namespace fp4

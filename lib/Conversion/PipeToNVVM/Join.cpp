@@ -1,4 +1,4 @@
-//===- Join.cpp - Tables of tiles, and parts of a tile --------------------===//
+//===- Join.cpp - Tables, counters and workspaces of a reduction ----------===//
 //
 // A CTA enters a reduction by an atomic increment, which releases what the warp has stored and
 // acquires what earlier CTAs have stored. The last increment makes the counter 0 again, for the

@@ -107,8 +107,8 @@ uint32_t ClusterState::takeSlot() {
   return slot;
 }
 
-/// tcgen05 operations of the issuer's thread that come before by themselves (Tcgen05Pairs.def), and
-/// what comes before those.
+/// Orders an operation behind the tcgen05 operations of its thread that PTX orders before it
+/// (Tcgen05Pairs.def), and behind everything that comes before those.
 static void orderInPipeline(TicketInfo &info, Pipeline &pipeline, uint32_t slot, bool strict) {
   Pipeline::Alike *same = nullptr;
   for (Pipeline::Alike &earlier : pipeline.issued) {
@@ -123,7 +123,7 @@ static void orderInPipeline(TicketInfo &info, Pipeline &pipeline, uint32_t slot,
   same->clock.raise(slot, info.epoch);
 }
 
-/// A commit is done when all of the thread's operations are, and publishes them: it implies
+/// Lets a commit publish all operations of its thread: a commit is done when they are, and implies
 /// fence::before_thread_sync.
 static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
   Clocks &clocks = info.clocks;
@@ -203,7 +203,7 @@ void ClusterState::mmaWaited(WarpState &warp, uint64_t ticket) {
     group.open.pop_front();
 }
 
-/// The lanes that issue an operation: one, or all where the instruction is one of the warp.
+/// Returns the lanes that issue an operation: one, or all where the warp issues the instruction.
 static uint32_t lanesOf(const TicketEvent &event) {
   switch (event.kind) {
   case TicketKind::Wgmma:

@@ -51,15 +51,15 @@ Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
   return use;
 }
 
-/// Adds what an instruction writes; whether that is new.
+/// Adds the registers that an instruction writes. Returns true when one of them is new.
 bool define(const Kernel &kernel, const Insn &insn, Registers &values) {
   const size_t before = values.size();
   forEachOffset(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
   return values.size() > before;
 }
 
-/// Follows the value of a load through arithmetic. Calls accept(pc, use, values) for every other
-/// instruction that uses it, up to the first that is not accepted; whether all were.
+/// Follows the value of a load through arithmetic, and calls accept(pc, use, values) for every other
+/// instruction that uses the value, up to the first that is not accepted. Returns true when all are.
 template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, const Accept &accept) {
   if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
     return false; // arguments of calls are no operands
@@ -131,7 +131,8 @@ bool decides(const Kernel &kernel, uint32_t pc) {
   return atomic;
 }
 
-/// The registers of which a guess may be made.
+/// Returns the registers that may hold a guess: atom.cas compares them with memory, they decide if an
+/// atomic operation is made, or such a register is computed from them.
 Registers findGuessed(const Kernel &kernel) {
   Registers guessed;
   for (uint32_t pc = 0; pc < kernel.code.size(); ++pc) {

@@ -10,8 +10,8 @@ namespace fp4::sim::check {
 struct Beside {
   /// The launches that it depends on, and waits for.
   std::vector<std::shared_ptr<const PastLaunch>> before;
-  /// All others that may run when it begins, together, and of those the ones that its wait does not
-  /// wait for. Null: none.
+  /// Bytes that all other launches use which may run when it begins, and of these launches those
+  /// that its wait does not cover. Null: none.
   std::shared_ptr<const UsedBytes> early, late;
 };
 
@@ -26,7 +26,8 @@ public:
   void triggers(uint64_t cta, bool knows) { ctas[cta] |= knows ? behindBit : beforeBit; }
   /// Returns true when the end of this launch is behind the end of its prerequisites.
   bool awaits() const { return any; }
-  /// So is the begin of what depends on it: that is behind the trigger or the end of every CTA.
+  /// Returns true when a launch that depends on this one begins behind the end of the prerequisites
+  /// too: every CTA has waited before it triggered or ended.
   bool triggersBehindWait() const {
     return any &&
            std::ranges::any_of(ctas, [](const auto &cta) { return cta.second == behindBit; });

@@ -13,7 +13,7 @@ namespace fp4::simcuda {
 
 FP4_HOST_API Code createStream(StreamHandle *stream, unsigned flags, int priority);
 FP4_HOST_API Code destroyStream(const char *function, StreamHandle stream);
-/// Null for the legacy default stream.
+/// Returns null for the legacy default stream.
 FP4_HOST_API Stream *streamOf(StreamHandle handle);
 FP4_HOST_API uint64_t streamId(StreamHandle stream);
 FP4_HOST_API StreamOrder &orderOf(StreamHandle stream);
@@ -21,9 +21,9 @@ FP4_HOST_API StreamOrder &orderOf(StreamHandle stream);
 FP4_HOST_API Code createEvent(EventHandle *event, unsigned flags);
 FP4_HOST_API Code destroyEvent(const char *function, EventHandle event);
 FP4_HOST_API Code recordEvent(const char *function, EventHandle event);
-/// The answer to a query of the event: all work before it is done.
+/// Returns the answer to a query of the event. All work before it is done.
 FP4_HOST_API Code eventStatus(const char *function, EventHandle event);
-/// Host milliseconds: what the simulation took, not what a device would take.
+/// Writes host milliseconds: the time that the simulation took, and not that of a device.
 FP4_HOST_API Code elapsed(const char *function, float *milliseconds, EventHandle from,
                           EventHandle to);
 

@@ -5,21 +5,21 @@
 
 namespace fp4::sim {
 
-/// Insn::u is the index of the call site.
+/// Calls a function. Insn::u is the index of the call site.
 Outcome callFunction(ExecContext &cx, const Insn &insn);
-/// ... with op[0] the pointer.
+/// Calls through the pointer op[0]. Insn::u is the index of the call site.
 Outcome callPointer(ExecContext &cx, const Insn &insn);
 Outcome callBuiltin(ExecContext &cx, const Insn &insn);
-/// Insn::u is the index of the function.
+/// Returns from the function with the index Insn::u.
 Outcome returnFromFunction(ExecContext &cx, const Insn &insn);
-/// brx.idx: Insn::u is the first of the targets, op[1].imm their number, op[0] the index.
+/// Executes brx.idx: Insn::u is the first of the targets, op[1].imm their number, op[0] the index.
 Outcome branchByIndex(ExecContext &cx, const Insn &insn);
 
-/// vprintf, __assertfail; null when we do not have the function.
+/// Returns vprintf or __assertfail, and null for any other function.
 Builtin findBuiltin(std::string_view name);
 std::string builtinNames();
 
-/// An argument of a call in lane `lane`, zero-extended.
+/// Returns an argument of a call in lane `lane`, zero-extended.
 uint64_t argumentValue(ExecContext &cx, const ArgumentPlace &place, int lane);
 void setArgument(ExecContext &cx, const ArgumentPlace &place, int lane, uint64_t value);
 

@@ -5,8 +5,9 @@
 
 namespace fp4 {
 
-/// On an argument or result of a function: its rows have strides that the caller chooses at each
-/// call, multiples of 16 bytes. Without it they follow each other (docs/reference/semantics.md).
+/// Attribute of an argument or result of a function: the caller chooses the strides of the rows at
+/// each call, multiples of 16 bytes. Without the attribute rows follow each other
+/// (docs/reference/semantics.md).
 inline constexpr llvm::StringLiteral kStridedAttr = "fp4.strided";
 
 } // namespace fp4
