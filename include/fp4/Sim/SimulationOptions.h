@@ -29,7 +29,7 @@ struct SimulationOptions {
   uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
   uint64_t seed = 1;               ///< seed of the random policy and of mixed clusters
   uint64_t maxOrders = 0;         ///< limit of the policy exhaustive, for each launch; 0: no limit
-  /// ... an order that a report named, or the name of a file that holds it: it alone runs.
+  /// Order that a report named, or the name of a file that holds one: it alone runs.
   std::string replay;
   /// The hazard checker: off | default | strict; empty: default, where a simulator runs the
   /// program. The rules of a program follow from the mode: with off and default they are those on

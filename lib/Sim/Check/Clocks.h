@@ -31,8 +31,8 @@ void join(FencesPtr &mine, const FencesPtr &other);
 /// The clocks that travel together.
 struct Clocks {
   VectorClock generic;     ///< visible to generic-proxy accesses
-  VectorClock async;       ///< to the async proxy in shared memory: follows at proxy fences
-  VectorClock asyncGlobal; ///< ... in global memory
+  VectorClock async;       ///< visible to the async proxy in shared memory: follows at proxy fences
+  VectorClock asyncGlobal; ///< visible to the async proxy in global memory
   VectorClock loose;       ///< as if nothing were .relaxed or out of scope
   VectorClock tensor;      ///< published by tcgen05.fence::before_thread_sync or a commit
   VectorClock maps;        ///< released to the tensormap proxy

@@ -75,7 +75,7 @@ struct LaneState {
   Clocks few;             ///< clocks of `fewLanes`: all that the warp knows, and more
   uint32_t fewLanes = 0;  ///< some lanes have acquired what others have not; 0: none
   uint32_t met = 0;       ///< accesses of lanes up to this epoch come before all that follow
-  uint32_t fewMet = 0;    ///< ... for accesses of `fewLanes`
+  uint32_t fewMet = 0;    ///< as `met`, for accesses of `fewLanes`
   uint32_t touched = 0;   ///< lanes that have accessed memory since all of them met
   uint32_t lastTouch = 0; ///< the epoch of the last such access
   uint32_t together = 0;  ///< lanes that have met without others since
@@ -150,7 +150,7 @@ struct TicketInfo {
   bool done = true;    ///< and its signals were sent: `clocks` is empty
   Clocks clocks;
   VectorClock tensorIn;   ///< tcgen05 operations of other threads that fences order before it
-  VectorClock pipelineIn; ///< ... of its own thread, that the pipeline orders before it
+  VectorClock pipelineIn; ///< tcgen05 operations of its thread that the pipeline orders before it
   VectorClock fenced;     ///< (strict) of its warp, of a tcgen05 operation that reads shared memory
 };
 

@@ -14,7 +14,7 @@ using namespace check;
 namespace {
 
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
-constexpr size_t keptGlobalReaders = 3; ///< ... of global memory: more readers are in a set
+constexpr size_t keptGlobalReaders = 3; ///< per cell of global memory: more readers are in a set
 
 Strength strengthOf(const MemoryEvent &event) {
   if (event.order == MemOrder::Weak && event.kind != AccessKind::Atomic)

@@ -65,7 +65,7 @@ public:
 private:
   static constexpr unsigned searched = 8;
   static constexpr uint32_t keptPerCell = 64; ///< beyond, readers are forgotten
-  static constexpr size_t kept = 1 << 22;     ///< ... of all cells
+  static constexpr size_t kept = 1 << 22;     ///< readers of all cells
 
   struct Node {
     Record record;

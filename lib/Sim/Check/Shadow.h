@@ -77,7 +77,7 @@ struct Record {
     return when == other.when && ((who ^ other.who) & ~writeBit) == 0 &&
            (pc == other.pc || !isStoredLoad());
   }
-  /// ... doing the same: one record is enough.
+  /// Returns true when the same thread does the same: one record is enough.
   bool repeats(const Record &other) const { return who == other.who && sameThread(other); }
 };
 

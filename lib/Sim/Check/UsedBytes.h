@@ -22,7 +22,7 @@ public:
         add(launch.readers, page.cells[i], kept[i]);
     });
   }
-  /// ... or all that others did.
+  /// Adds the bytes that other launches used.
   void add(const UsedBytes &others) {
     for (const auto &[number, page] : others.pages) {
       Page &kept = writable(number);

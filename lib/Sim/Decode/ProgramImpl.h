@@ -87,7 +87,7 @@ struct Kernel {
   std::vector<CallSite> callSites;         ///< Insn::u of a call
   std::vector<uint32_t> branchTargets;     ///< of brx.idx
   std::vector<SharedName> sharedNames;     ///< in order of offset
-  std::vector<RegisterName> registerNames; ///< ... of a kernel with wgmma alone
+  std::vector<RegisterName> registerNames; ///< for kernels with wgmma alone
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
   /// The register that has the place in bank 0; empty when its name was not kept.

@@ -81,7 +81,7 @@ public:
   }
   /// Lane `lane` of a register of any width up to 8, zero-extended.
   uint64_t scalar(const Operand &o, int lane) const;
-  /// ... of the first active lane: for operands that must be uniform.
+  /// The first active lane of a register: for operands that must be uniform.
   uint64_t scalar(const Operand &o) const { return scalar(o, firstLane()); }
   /// Writes the low bytes of `value` to a register of any width up to 8.
   void setScalar(const Operand &o, int lane, uint64_t value) const;
@@ -123,10 +123,10 @@ public:
   /// `align`, and that shared bytes are valid. Null after cx.fail.
   const std::byte *readable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                             int lane);
-  /// ... for a load into registers: bytes that nobody wrote are no error, but noted in `loaded`.
+  /// As `readable`, for a load into registers: unwritten bytes are no error, but noted in `loaded`.
   const std::byte *loadable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                             int lane);
-  /// ... for a write; marks shared bytes valid.
+  /// As `readable`, for a write; marks shared bytes valid.
   std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
   /// Host storage of bytes that may plainly be read: in one allocation, or valid in the shared
   /// memory of one CTA. Null otherwise; nothing is reported or changed.

@@ -63,7 +63,7 @@ enum class ObjectUse : uint8_t {
   Expect, ///< may keep a phase from completing: commutes with nothing
   Await,  ///< of a phase that all who arrived in it have completed; fails two phases later
   Give,   ///< registers, to the CTA
-  Take,   ///< ... that are free: commutes with others and with Give (Trace::takesBeforeGiving)
+  Take,   ///< free registers: commutes with others and with Give (Trace::takesBeforeGiving)
   Write
 };
 struct ObjectAccess {
@@ -81,11 +81,11 @@ struct AwaitedTicket {
 
 struct Footprint {
   std::vector<ByteRange> bytes[kByteUses];
-  std::vector<ByteRange> earlier[kByteUses]; ///< ... by instructions before the last visible one
+  std::vector<ByteRange> earlier[kByteUses]; ///< bytes of instructions before the last visible one
   std::vector<ObjectAccess> objects;
   std::vector<AwaitedTicket> awaited;
   std::vector<Process> absorbed; ///< operations that ended within this step of another
-  std::vector<Process> issued;   ///< ... that it issued
+  std::vector<Process> issued;   ///< operations that this step issued
   bool ticket = false;           ///< an operation accesses the bytes, not a warp
   bool everything = false;       ///< dependent on all steps
   uint32_t visible = 0;          ///< instructions of it that touch something

@@ -156,7 +156,7 @@ private:
     size_t steps; ///< of its warp before that
   };
   std::map<Process, Published> published;             ///< by operation
-  std::map<ThreadKey, std::vector<Process>> acquired; ///< ... of other threads that one comes after
+  std::map<ThreadKey, std::vector<Process>> acquired; ///< operations that a thread comes after
   Trace::Past past;                           ///< steps before this one, if it was asked
   std::tuple<Process, size_t, size_t> pastAt; ///< there: its warp, steps, what it touched
   std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns

@@ -51,7 +51,7 @@ private:
     Scheduler scheduler;
     bool ended = false;
     uint64_t atChange = 0; ///< warp instructions when it last did more than read
-    uint64_t atExit = 0;   ///< ... when a warp last exited
+    uint64_t atExit = 0;   ///< warp instructions when a warp last exited
     uint64_t live = 0;     ///< threads, then
   };
   /// The states of a warp since it last did more than look at memory, and what it looked at.

@@ -46,7 +46,7 @@ struct Launch {
   Observer *ticketObserver() const { return onlyTimed ? nullptr : observer; }
   uint32_t sms = 1;             ///< of the target
   double gigahertz = 1;         ///< of a timed launch
-  double epoch = 0;             ///< ... nanoseconds of its begin
+  double epoch = 0;             ///< nanoseconds at which a timed launch begins
   uint32_t idleTickets = 0; ///< mask of kinds that move and compute nothing (--time-only), unless
   std::vector<SharedRange> loadedShared; ///< they write here, by offsets
   /// %globaltimer at a cycle of this launch.

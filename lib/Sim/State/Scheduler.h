@@ -97,10 +97,10 @@ private:
   uint64_t instructions = 0;
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
   bool clockless;          ///< the kernel does not look at the time
-  bool parkable;           ///< ... and does not print: nobody notices turns that are left out
+  bool parkable;           ///< clockless, and prints nothing: turns may be left out
   bool spinning = false;   ///< the last look found that it repeats itself
-  uint64_t nextLook = 0;   ///< instructions
-  uint64_t looked = 0;     ///< ... at the last look
+  uint64_t nextLook = 0;   ///< instructions at the next look
+  uint64_t looked = 0;     ///< instructions at the last look
   struct Mark {
     uint64_t instructions = 0, tickets = 0, liveThreads = 0;
   };

@@ -16,7 +16,7 @@ namespace fp4::sim {
 /// Lines of the PTX; 0: there is none.
 struct CtaWork {
   uint32_t loop = 0;  ///< decides how long a loop goes on, and may do so differently in each CTA
-  uint32_t inner = 0; ///< ... a loop inside of another
+  uint32_t inner = 0; ///< decides so about a loop inside of another
   uint32_t talk = 0;  ///< has what other CTAs have stored or counted: TimedInsn::talks
 };
 CtaWork ctaWorkOf(const TimedCode &code, const Kernel &kernel);

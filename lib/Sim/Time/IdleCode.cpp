@@ -36,7 +36,7 @@ enum class Use : uint8_t {
   Always, ///< an address, a predicate, a descriptor
   Factor, ///< of an asynchronous MMA
   Stored, ///< data of a store
-  Tensor, ///< ... to tensor memory
+  Tensor, ///< data of a store to tensor memory
 };
 
 Use useOf(const TimedInsn &insn, const Insn &code, unsigned operand) {
@@ -264,10 +264,10 @@ IdleCode TimedCode::idleCode(const Kernel &kernel) const {
 
 namespace {
 
-/// In place of an instruction whose result nobody needs.
+/// Stands for an instruction whose result nobody needs.
 Outcome idle(ExecContext &, const Insn &) { return Outcome::Next; }
 
-/// ... that all lanes execute together.
+/// Stands for an instruction that all lanes execute together.
 Outcome idleTogether(ExecContext &cx, const Insn &) {
   return cx.converged() ? Outcome::Next : Outcome::Retry;
 }

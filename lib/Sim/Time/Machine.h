@@ -39,7 +39,7 @@ class Turns {
 public:
   struct Entry {
     uint64_t age;     ///< the less, the earlier its CTA began
-    uint64_t arrival; ///< ... and the earlier it began to wait
+    uint64_t arrival; ///< the less, the earlier the warp began to wait
     uint32_t running, warp;
     bool operator<(const Entry &o) const {
       return age != o.age ? age > o.age : arrival > o.arrival;
@@ -68,7 +68,7 @@ private:
 /// The use of register ports that accumulators in registers leave to other pipes.
 struct Beside {
   double interval = 0; ///< the least of the pipes that read several registers
-  double wide = 0;     ///< ... and of integer products of which the upper half is wanted
+  double wide = 0;     ///< the least of integer products of which the upper half is wanted
 };
 
 struct Sm {

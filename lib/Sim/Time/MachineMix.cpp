@@ -30,10 +30,10 @@ constexpr std::string_view anchorPrefixes[] = {
     "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
     "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
-/// ... of these, MMAs of a warpgroup.
+/// MMAs of a warpgroup among these.
 constexpr std::string_view wgmmaPrefixes[] = {"HGMMA", "QGMMA", "IGMMA", "BGMMA"};
 
-/// ... of these, what ptxas adds where it likes: parameters, descriptors of memory, spilled
+/// Instructions that ptxas adds where it likes: parameters, descriptors of memory, spilled
 /// registers.
 constexpr std::string_view addedPrefixes[] = {"LDC", "LDL", "STL"};
 

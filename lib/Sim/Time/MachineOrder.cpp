@@ -31,7 +31,7 @@ constexpr uint32_t nobody = ~0u;
 struct LineGroup {
   uint32_t begin = 0, end = 0;  ///< pcs
   double place = -1;            ///< mean address of what ptxas made of it; negative: nothing
-  double needed = never;        ///< ... then of the first that needs it
+  double needed = never;        ///< mean address of the first group that needs it
   std::vector<uint32_t> before; ///< groups that have to come first
 };
 

@@ -177,23 +177,23 @@ public:
 
   /// The cycle at which data arrives that an SM asks for at `now` through its `port`.
   double read(Port &port, double now, std::span<const LineAccess> lines);
-  /// ... when a warp asks for it, and how much later if as much comes behind it: device memory does
-  /// not serve warps in the order in which they asked.
+  /// The cycle for a load of a warp, and how much later it is if as much comes behind: device
+  /// memory does not serve warps in the order in which they asked.
   struct Arrival {
     double when, late;
   };
   Arrival load(Port &port, double now, std::span<const LineAccess> lines);
-  /// ... for a `cp.async` of a warp: its wait deviates too, and may be longer than what comes behind
-  /// it takes.
+  /// The cycle for a `cp.async` of a warp. The wait deviates too, and may be longer than what comes
+  /// behind it takes.
   double fill(Port &port, double now, std::span<const LineAccess> lines);
   /// CTAs of the launch follow others, so that all of them together read memory in its order.
   void setInOrder() { inOrder = true; }
-  /// ... at which L2 has taken the data.
+  /// The cycle at which L2 has taken the data.
   double write(Port &port, double now, std::span<const LineAccess> lines);
   /// Contiguous runs, as the copy engine asks for them.
   /// The first is asked for at `now`, the last not before `last`.
   double read(Port &port, double now, double last, std::span<const GlobalRun> runs);
-  /// ... and as it asks for what is to come to L2 and no further.
+  /// Contiguous runs that the copy engine asks for, to come to L2 and no further.
   void prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs);
   /// The cycle at which L2 has taken a store that begins at `now`.
   double write(Port &port, double now, std::span<const GlobalRun> runs);

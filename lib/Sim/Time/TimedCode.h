@@ -69,7 +69,7 @@ enum class Unit : uint8_t {
 /// Returns true for instructions that read and write registers, in a pipe of their scheduler.
 constexpr bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Unit::Double; }
 
-/// ... or costs nothing.
+/// Returns true for such instructions, and for those that cost nothing.
 constexpr bool isPlain(Unit unit) { return unit == Unit::Free || isArithmetic(unit); }
 
 struct TimedInsn {
@@ -84,13 +84,13 @@ struct TimedInsn {
   bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out
   bool shared = false;   ///< of an access: it may be one of shared memory
-  bool global = false;   ///< ... of global memory
+  bool global = false;   ///< of an access: it may be one of global memory
   bool wide = false;     ///< an integer product of which the upper half is wanted
   bool movable = false;  ///< a load that nobody but its thread notices
   bool talks = false;    ///< a CTA may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
   hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
-  float flops = 0;                                    ///< ... and its work, of the warp
+  float flops = 0;                                    ///< of mma.sync: its work, of the warp
   uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
   uint16_t reads = 0, writes = 0;
 };
@@ -126,7 +126,7 @@ public:
   uint32_t registerCount() const { return count; }
   /// Special registers that an instruction of the kernel reads.
   std::span<const uint32_t> specialRegisters() const { return specials; }
-  /// ... that say which CTA or cluster of the grid it is.
+  /// Special registers among them that say which CTA or cluster of the grid it is.
   std::span<const uint32_t> indexRegisters() const { return indices; }
   /// Returns the places where basic blocks begin, and the end of the code.
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;

@@ -264,7 +264,7 @@ void TimedLaunch::prefetchOperands(const TimedWarp &warp) const {
   }
 }
 
-/// ... and for the state of the warps that come next.
+/// Asks the host's caches for the state of the warps that come next.
 void TimedLaunch::prefetch(const Slot &slot) const {
   constexpr size_t next = 32, line = 64;
   const auto forNext = [&](auto &&f) {

@@ -53,15 +53,15 @@ private:
     uint32_t line = ~0u;           ///< of code, the last
     double fetched = 0;            ///< when that came
     double arrival = 0;            ///< of what it asked device memory for so far
-    double late = 0;               ///< ... if others go before
+    double late = 0;               ///< arrival if others go before
     uint32_t pc = 0;               ///< of the next instruction
     bool odd = false;              ///< of the arrivals at the cluster's barrier, the number so far
     float *ready = nullptr;        ///< of each register, cycles after `born`
-    Activity *because = nullptr;   ///< ... and what fills it
+    Activity *because = nullptr;   ///< of each register, the activity that fills it
     double born = 0;
     uint64_t age = 0;        ///< the less, the earlier it began
     double stores = 0;       ///< when L2 has the last of its own
-    double sharedStores = 0; ///< ... and shared memory
+    double sharedStores = 0; ///< when shared memory has the last of its own
     WarpAccount account;
   };
   struct Running {
@@ -71,7 +71,7 @@ private:
     TimedPolicy *policy = nullptr;
     std::vector<TimedWarp> warps;
     std::vector<float> ready;      ///< of all warps
-    std::vector<Activity> because; ///< ... the same
+    std::vector<Activity> because; ///< of all warps, as `ready`
     std::vector<uint32_t> blocked;
     uint64_t steps = 0; ///< since anything but polling happened
     double stores = 0;  ///< when L2 has the last of them
@@ -87,7 +87,7 @@ private:
     double flops = 0, instructions = 0; ///< executed
     double before = 0;                  ///< work() when the sample began
     uint32_t atBegin = 0;               ///< clusters that ran when the sample began
-    uint32_t begun = 0;                 ///< ... and that began since
+    uint32_t begun = 0;                 ///< clusters that began since
     /// MMAs, or instructions where there are none.
     double work() const { return flops > 0 ? flops : instructions; }
   };
@@ -203,7 +203,7 @@ private:
   uint64_t executed = 0; ///< warp instructions
   bool settled = false;  ///< traffic that a sample will assume of L2 is counted
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
-  uint64_t canceledBefore = 0;                                ///< ... clusters that others took
+  uint64_t canceledBefore = 0;                                ///< clusters that others took before
   bool waits = false; ///< the sample waits for CTAs that are not in it
   /// Dependences between CTAs, and the equality of their work.
   struct Blocks {

@@ -74,7 +74,7 @@ struct Stream : Live<HandleKind::Stream> {
   StreamOrder order;
   std::shared_ptr<Capture> capture;    ///< under way
   Edges last;                          ///< the nodes that the next captured work comes after
-  const GraphNode *captured = nullptr; ///< ... of this stream's own work
+  const GraphNode *captured = nullptr; ///< the last node of this stream's own work
 };
 
 struct Event : Live<HandleKind::Event> {
@@ -82,8 +82,8 @@ struct Event : Live<HandleKind::Event> {
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
   std::shared_ptr<Capture> capture; ///< that it was last recorded in
-  Edges nodes;                      ///< ... after these
-  Moment moment;                    ///< ... or when it was recorded
+  Edges nodes;                      ///< the nodes of the capture that it comes after
+  Moment moment;                    ///< the moment of the record, outside of a capture
 };
 
 struct LaunchRequest {

@@ -55,7 +55,7 @@ struct Capture {
 
 /// Does the work now.
 FP4_HOST_API Code perform(const char *function, const Work &work);
-/// ... or, in a stream under capture, makes it a node.
+/// Does the work now, or makes it a node in a stream under capture.
 FP4_HOST_API Code enqueue(const char *function, StreamHandle stream, Work work);
 /// A wait for a stream (null: for the device) is an error while the stream is captured.
 FP4_HOST_API Code synchronize(const char *function, StreamHandle stream);

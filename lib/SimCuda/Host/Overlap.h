@@ -51,7 +51,7 @@ public:
   void wait(const Moment &moment);
   /// An event that is recorded now.
   Moment moment();
-  /// ... or by the launch that was the last work.
+  /// An event that is recorded by the launch that was the last work.
   Moment momentOfLaunch(const Overlap &overlap);
 
 private:

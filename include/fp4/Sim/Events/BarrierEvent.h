@@ -9,7 +9,7 @@ namespace fp4::sim {
 enum class BarrierOp : uint8_t {
   CtaArrive, ///< barrier.cta arrive/sync/red reached; `object` is the barrier number, count the
              ///< generation arrived at
-  CtaPass,   ///< ... sync or red passed; count = the generation of the barrier that ended
+  CtaPass,   ///< barrier.cta sync or red passed; count = the generation of the barrier that ended
   WarpSync,  ///< bar.warp.sync passed by `laneMask`
   Exchange,  ///< lanes `laneMask` have given their operands to a .sync instruction: shfl, vote,
              ///< match, redux, mma, ldmatrix. All 32 where no other lane lives

@@ -41,8 +41,8 @@ struct FenceEvent {
   uint64_t groups = 0;
   bool readOnly = false; ///< BulkWait: .read, the sources were read
   uint32_t reg = 0;      ///< WgmmaUnfenced: the register, by its place in the warp's
-  RegisterUse use{};     ///< ... and what was done with it: an MMA is one of another shape, or
-                         ///< reads A where another accumulated
+  RegisterUse use{};     ///< WgmmaUnfenced: use of the register; an MMA is one of another shape,
+                         ///< or reads A where another accumulated
 };
 
 } // namespace fp4::sim

@@ -23,7 +23,7 @@ bool sharedAddress(ExecContext &cx, Space space, const Operand &o, int lane, uin
 inline Outcome finish(ExecContext &cx, Status status, Outcome outcome = Outcome::Next) {
   return status ? outcome : cx.fail(std::move(status.error()));
 }
-/// ... where the error has no place yet.
+/// Fails with an error that has no place yet.
 inline Outcome failHere(ExecContext &cx, Error error, int lane = -1) {
   return cx.fail(std::move(error.message), std::move(error.note), lane);
 }

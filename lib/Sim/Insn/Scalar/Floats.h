@@ -17,7 +17,7 @@ namespace fp4::sim {
 enum class Round : uint8_t { Nearest, Zero, Down, Up, NearestAway };
 
 inline constexpr uint32_t kNaN32 = 0x7FFFFFFF; ///< the NaN GPU arithmetic produces
-inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< ... in f16 and bf16
+inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< the same NaN in f16 and bf16
 
 inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(kNaN32); }
 

@@ -41,7 +41,7 @@ using hw::MmaType;
 /// Insn::m of an mma.
 enum Field : uint8_t {
   kTypeA,      ///< MmaType, or one of the small integers below
-  kTypeB,      ///< ... of B
+  kTypeB,      ///< type of B, likewise
   kRows,       ///< 16 or 8
   kHalves,     ///< of 16 bytes: stored K of A
   kHalfResult, ///< C and D of fp16
