@@ -169,8 +169,8 @@ def python(root):
 
 DECLARATION = re.compile(
     r"(?P<comment>/\*\*(?:(?!\*/).)*\*/)?\s*\n"
-    r"(?P<code>(?:typedef [^;{]*(?:\{.*?\n\})?[^;{]*;|(?:FP4_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)"
-    r"(?:\n(?:FP4_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)*|"
+    r"(?P<code>(?:typedef [^;{]*(?:\{.*?\n\})?[^;{]*;|(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)"
+    r"(?:\n(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)*|"
     r"(?:(?:FP4|MLIR)_DECLARE_CAPI_\w+\([^)]*\);[^\n]*\n?)+)", re.S)
 
 
@@ -180,14 +180,26 @@ def comment(text):
     return inspect.cleandoc("\n".join(re.sub(r"^ ?\*+ ?", "", line) for line in text.strip().splitlines()))
 
 
+def pointers(declared):
+    """A declaration in which the names of the members stand for a table of pointers to functions."""
+    names = re.findall(r"\(\*(\w+)\)\(", declared)
+    if len(names) < 8:
+        return declared
+    begin, end = re.search(r"^  [^\n]*\(\*", declared, re.M).start(), declared.rindex("}")
+    return declared[:begin] + markdown.wrap(f"/* pointers to {', '.join(names)} */", "  ", "     ") + "\n" + declared[end:]
+
+
 def header(path):
     text = path.read_text()
     top = comment(re.match(r"/\*.*?\*/", text, re.S)[0])
     top = re.sub(r"^.*-\*- C -\*-.*\n|\n\*?=*-+=*\**\s*$", "", top).strip()
     top = code(re.sub(r"^  (?=\S)", "    ", top, flags=re.M))
-    parts = [f"## {path.name}", markdown.rewrap(top)]
-    for found in DECLARATION.finditer(text, text.index("*/")):
-        declared = re.sub(r"\b(FP4_EXPORT|MLIR_CAPI_EXPORTED) ", "", found["code"])
+    parts, exports = [f"## {path.name}", markdown.rewrap(top)], r"^(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) "
+    declarations = list(DECLARATION.finditer(text, text.index("*/")))
+    if sum(len(re.findall(exports, one["code"], re.M)) for one in declarations) != len(re.findall(exports, text, re.M)):
+        raise SystemExit(f"error: {path.name} exports a function that cannot be read")
+    for found in declarations:
+        declared = pointers(re.sub(exports, "", found["code"], flags=re.M))
         # An alignment that the macro made is one column block to the left now.
         declared = re.sub(r"\n {12,}", "\n    ", declared)
         words = comment(found["comment"]) if found["comment"] else ""

@@ -77,18 +77,28 @@ if stale=$(python3 "$root/docgen/write_reference.py" --check --build "$1" --page
 fi
 [[ "$stale" == *"fp4-ops.md is stale"*"targets.md is stale"* && "$stale" != *"python.md is stale"* ]]
 rm -r "$tree/reference"
-# A description of plans that has another field than the parser.
+# A description of plans that has another field than the parser, and an export of C that is not read.
+generate() { # function
+  python3 -c 'import pathlib, sys; sys.path.append(sys.argv[1]); from reference import languages, tablegen
+eval(sys.argv[2])(pathlib.Path(sys.argv[3]))' "$root/docgen" "$1" "$tree"
+}
+mkdir -p "$tree/include/fp4-c"
+printf '/* A header. */\n\n/** Adds. */\nFP4RT_EXPORT int add(void);\n' >"$tree/include/fp4-c/Add.h"
+generate languages.c
+echo 'FP4RT_EXPORT int sub(void)' >>"$tree/include/fp4-c/Add.h"
+if stale=$(generate languages.c 2>&1); then
+  echo "a function of C that is not read is not found"
+  exit 1
+fi
+[[ "$stale" == "error: Add.h exports a function that cannot be read" ]]
+rm -r "$tree/include"
 mkdir -p "$tree/lib/Dialect/Fp4/IR"
 ln -s "$root/include" "$tree/include"
 plan=lib/Dialect/Fp4/IR/KernelPlan.cpp
-fields() {
-  python3 -c 'import pathlib, sys; sys.path.append(sys.argv[1]); from reference import tablegen
-tablegen.plan_fields(pathlib.Path(sys.argv[2]))' "$root/docgen" "$tree"
-}
 cp "$root/$plan" "$tree/$plan"
-fields
+generate tablegen.plan_fields
 sed 's/{"k_slices",/{"slices",/' "$root/$plan" >"$tree/$plan"
-if stale=$(fields 2>&1); then
+if stale=$(generate tablegen.plan_fields 2>&1); then
   echo "a plan field that is not described is not found"
   exit 1
 fi
