@@ -114,9 +114,8 @@ class Program(Calls):
         verify: compare the results with the reference model (docs/reference/numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
-            torch; for other packages it is the default stream, and the call waits for it. A
-            stream that is given waits for what the package of the arrays has queued on its own
-            current stream, and the results are ready on the stream that is given.
+            torch; for other packages it is the default stream, and the call waits for it. A stream
+            that is given waits for the package's own current stream, and has the results.
 
     Returns:
         One array, a tuple of several, or None, of the package of the arguments. NumPy arrays
@@ -124,10 +123,10 @@ class Program(Calls):
         width; packed 4-bit results are uint8. Tiled scales have the shape
         [ceil(R/128), ceil(B/4), 512].
 
-    CPU arrays are copied to the device and back, and the call waits; the simulator checks for
-    hazards. Arrays on a GPU are used where they are, and the work is issued to the stream. Results
-    and temporary memory of tensors of torch come from torch's allocator, and the call does not
-    wait, except to verify. Threads may share a program; each has its own current stream.
+    CPU arrays are copied to the device and back, and the call waits. Arrays on a GPU are used where
+    they are, and the work is issued to the stream. Memory for tensors of torch comes from torch's
+    allocator, and the call does not wait, except to verify. Threads may share a program; each has
+    its own current stream.
 
     Raises:
         UsageError: an array that does not fit, before anything runs. TypeError: no array.

@@ -52,10 +52,9 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
             model = transformers.AutoModelForCausalLM.from_config(config)
         fp4.checkpoints.load_into(model, "Llama-3.1-8B-NVFP4/")
 
-    A layer becomes what Checkpoint.linear makes of it: a QuantizedLinear where the file quantizes
-    inputs too, and else a WeightOnlyLinear. A layer of the model that stands for several weights of
-    the file has their rows in this order, each with the scale that it has (merge). Experts that the
-    model holds as 3-D parameters become RoutedExperts, of a stack or of a weight for each.
+    A layer becomes what Checkpoint.linear makes of it. A layer of the model that stands for several
+    weights of the file has their rows in this order, each with its scale (merge). Experts that the
+    model holds as 3-D parameters become RoutedExperts.
 
     Args:
         path: as fp4.checkpoints.open takes it.

@@ -228,9 +228,7 @@ def open(path: str | os.PathLike[str], *, layout: str | None = None,
         global_scale: "encode" or "decode", where the file has the convention that its layout does
             not have.
         device: where the tensors are loaded to.
-        check_scales: refuse block scales that are NaN or negative when a weight is read. Without it
-            they are read as they are: a NaN scale makes its whole block NaN, and hardware ignores
-            the sign of an E4M3 scale.
+        check_scales: refuse block scales that are NaN or negative when a weight is read.
 
     Raises:
         UsageError: the file is none, or is damaged; its tensors have no known layout, or two; they

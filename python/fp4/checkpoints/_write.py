@@ -36,8 +36,8 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
         input_scales: the scales for the inputs of layers, by the names of the weights.
         tensors: everything else that belongs into the file.
         nearest: where a scale of another convention has no equal in that of the layout, take the
-            nearest. A scale that is computed from an amax is the layout's own number of that amax
-            anyway: it may decode to numbers that differ by one rounding of float32.
+            nearest. A scale that is computed from an amax may differ by one rounding of float32 in
+            any case.
 
     Raises:
         UsageError: a weight that the layout cannot hold as it is; the message names the tensor.

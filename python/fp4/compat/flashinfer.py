@@ -12,9 +12,9 @@ Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 
 inputs, rows that are permuted, and backends with operands of their own. Matmuls read scales in the
 layout 128x4. Tensors stay on their device, where FlashInfer moves them to the GPU.
 
-Three functions have no bits of FlashInfer's in all cases: the scales of rows (per_token_activation)
-are reciprocals that are rounded to nearest, and silu_and_mul_nvfp4_quantize has torch's exponential
-where FlashInfer takes an approximate one; mxfp8_quantize divides by 448 exactly.
+Three results may have other bits: scales of rows (per_token_activation) are reciprocals rounded to
+nearest, silu_and_mul_nvfp4_quantize has torch's exponential in place of an approximate one, and
+mxfp8_quantize divides by 448 exactly.
 
 Sources: the modules quantization.fp4_quantization and gemm.gemm_base of the wheel, and the kernels
 of csrc/nv_internal/tensorrt_llm that it contains.

@@ -2,10 +2,9 @@
 
 `per_tensor_scale` is torchao's decode scale d = amax / 2688 (per_tensor_amax_to_scale).
 
-Quantizers have the bits of torchao in eager mode on the device of the tensor: PyTorch divides a
-tensor by a Python number on a CPU and multiplies by its reciprocal on CUDA, so the two differ
-(docs/reference/recipes.md, recipes torchao and torchao_cuda). Compiled by torch.compile, or with
-use_triton_kernel, torchao has other bits, which fp4 has not.
+Quantizers have the bits of torchao in eager mode on the device of the tensor
+(docs/reference/recipes.md, recipes torchao and torchao_cuda), and not those of torch.compile or
+use_triton_kernel.
 
 A matmul follows torchao too: the sum of the tensor core is rounded to the dtype of the operands
 first, then multiplied by the product of the tensor scales in that dtype, then the bias is added.

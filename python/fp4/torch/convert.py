@@ -62,9 +62,8 @@ def quantize_(model: torch.nn.Module,
     of 3 dimensions, which become weight-only in either way. Subclasses, parametrized layers and
     experts that fp4 does not know stay as they are, and one warning names them.
 
-    The head stays in its dtype, unless `head` is on: the layer that transformers calls the output
-    embeddings, one called lm_head, or one that shares the weight of an embedding. The embedding
-    keeps a shared weight, and the head becomes a copy in 4 bits.
+    The head stays in its dtype, unless `head` is on: the output embeddings of transformers, a layer
+    called lm_head, or one that shares the weight of an embedding.
 
     Args:
         filter: (layer, name) -> whether to replace it; all are, without it.

@@ -21,8 +21,8 @@ _settings: contextvars.ContextVar[tuple[Device | None, bool]] = contextvars.Cont
 
 @contextlib.contextmanager
 def simulator(device: Device | None = None, *, verify: bool = False) -> Iterator[None]:
-    """Inside it operations of CPU tensors run on `device`, with its target, hazard checks and
-    policy, and with `verify` every result is compared with the reference model.
+    """Runs operations of CPU tensors on `device`, and with `verify` compares every result with the
+    reference model.
 
         with fp4.torch.simulator(fp4.Device("sim", check="strict"), verify=True):
             y = layer(x)

@@ -209,8 +209,7 @@ expert_mm.register_autograd(_backward, setup_context=_keep)
 
 class WeightOnlyExperts(torch.nn.Module):
     """The experts of a mixture, with 16-bit activations and weights stored in NVFP4 or MXFP4: rows
-    offsets[e] to offsets[e + 1] of x, sorted by expert, times the weight of expert e, in one kernel
-    behind the small one that makes the table of tiles.
+    offsets[e] to offsets[e + 1] of x, sorted by expert, times the weight of expert e.
 
     With `gates` it is a gated layer: y = activation(x gate^T + gate_bias, x weight^T + bias). The
     sums, the biases and the activation are in fp32, and y is rounded once, to the dtype of x.
@@ -224,9 +223,8 @@ class WeightOnlyExperts(torch.nn.Module):
 
     x is [M, in_features] in bfloat16 or float16, of any strides; or [experts, rows, in_features]
     without offsets. Rows of no expert are zero. CUDA tensors need a GPU that WeightOnlyLinear runs
-    on; CPU tensors run in the simulator. One program serves any number of rows, and its first call
-    compiles it. The gradient of x is that of the dequantized weights; the backward pass waits for
-    the offsets, and has a matmul for each expert.
+    on. The gradient of x is that of the dequantized weights; the backward pass waits for the
+    offsets.
 
     Attributes:
         packed, gate_packed: uint8 [experts * ceil(out_features/128), ceil(in_features/64), bytes of

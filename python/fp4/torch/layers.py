@@ -49,8 +49,8 @@ class Linear(torch.nn.Linear):
         DGrad  dX = dY W     dY rounded stochastically
         WGrad  dW = dY^T X   dY rounded stochastically, both transformed along M
 
-    Parameters and state_dict are those of torch.nn.Linear. For the backward pass it keeps X^T and
-    W^T in 4 bits, and neither X nor W.
+    Parameters and state_dict are those of torch.nn.Linear. For the backward pass the
+    layer keeps X^T and W^T in 4 bits.
 
     The layer takes x [..., in_features] in bfloat16, or under torch.autocast what it converts to
     bfloat16. The weight has any floating-point dtype, and its gradient has it too. y has the dtype

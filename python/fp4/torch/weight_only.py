@@ -252,18 +252,17 @@ class WeightOnlyLinear(torch.nn.Linear):
     """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16): the
     activations are not quantized.
 
-    The weights are prepacked once, in the order in which wgmma and mma.sync take them.
-    The kernel converts them exactly to the dtype of x. The fp32 sum is multiplied
+    The kernel converts the prepacked weights exactly to the dtype of x. The fp32 sum is multiplied
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
     dtype of x. float16 beside MXFP4 is multiplied as the exact sum of two bfloat16.
 
     x is [..., in_features] in bfloat16 or float16, of any strides; torch.autocast converts it, and
-    float32 is rounded to bfloat16 and its y comes back as float32. Rows at multiples of 16 bytes
-    are read where they are, others from a copy on the device. CUDA tensors need an sm_90a, sm_100a,
-    sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the first.
+    float32 is rounded to bfloat16 and its y comes back as float32. CUDA tensors need an sm_90a,
+    sm_100a, sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the
+    first.
 
-    One program serves any number of rows, and its first call compiles it. Up to 128 rows may be
-    computed with split-K, so the last bits of a row may depend on whether there are more.
+    Up to 128 rows may be computed with split-K, so the last bits of a row may depend on whether
+    there are more.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 
