@@ -3,12 +3,20 @@ Hadamard transforms, stochastic rounding and scale layouts, from the numpy model
 
 Rewrites unittests/Numerics/data/matrix_golden.json, or that of a folder given. A case names its options; the C++ test
 (MatrixTest.cpp) reads them, so a case added here is a test added there."""
-import json, os, sys
+import functools
+import json
+import os
+import sys
+
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numerics_oracle as oracle
 from quantize_golden import fnv, output_folder
+from quantizers import transforms
+from quantizers.formats import rounding
+from quantizers.nvfp4 import NV_MODELS, Amaxes
+from quantizers.stochastic import e2m1_fused_add, e2m1_truncate, philox, random_bytes
 
 F = np.float32
 
@@ -16,7 +24,7 @@ F = np.float32
 def tensor(seed, rows, columns):
     """bf16 values over some binades, from Philox words (as MatrixTest.cpp makes them)."""
     offsets = np.arange((rows * columns + 3) // 4, dtype=np.uint64)
-    w = np.stack(oracle.philox(seed, 1, offsets), 1).reshape(-1)[: rows * columns].astype(np.int64)
+    w = np.stack(philox(seed, 1, offsets), 1).reshape(-1)[: rows * columns].astype(np.int64)
     exponent = 127 - (w >> 8 & 7) - (np.arange(len(w)) // 64 * 2654435761 >> 8) % 5
     out = (w >> 31) << 31 | exponent << 23 | (w >> 16 & 0x7F) << 16
     out[0] = 128 << 23 | ((37 * seed + 5) & 0x7F) << 16  # the tensor's amax
@@ -63,23 +71,9 @@ def random_of(case, rows, columns):
             else:
                 sub = r % 32 * 8 + g % 8 + 256 * (g // 8) + 256 * tiles_x * (r // 128)
                 draw = r % 128 // 32
-            words = oracle.philox(sr["seed"], sub, sr["offset"] + draw)
-            out[r, 16 * g : 16 * g + 16] = oracle.random_bytes(words, sr["bytes"])
+            words = philox(sr["seed"], sub, sr["offset"] + draw)
+            out[r, 16 * g : 16 * g + 16] = random_bytes(words, sr["bytes"])
     return out
-
-
-class Rounding:
-    """Replaces the oracle's conversion to E2M1 while a case with stochastic rounding runs."""
-
-    def __init__(self, function):
-        self.function, self.nearest = function, oracle.e2m1
-
-    def __enter__(self):
-        if self.function:
-            oracle.e2m1 = lambda y, **_: self.function(y)
-
-    def __exit__(self, *_):
-        oracle.e2m1 = self.nearest
 
 
 def blocks_of(x, width):
@@ -89,26 +83,24 @@ def blocks_of(x, width):
     return padded.reshape(-1, width)
 
 
-def quantize_blocks(case, x, amax, width):
-    """x: (n, elements of a scale)."""
-    if case["model"] in oracle.MXFP4_MODELS:
-        return oracle.mx_quant(x, case["model"])
-    if case["model"] in oracle.MXFP4_VARIANTS:
-        return oracle.mx_variant(x, case["model"])
-    return oracle.NV_MODELS[case["model"]](x, oracle.Amaxes(x, amax))
+def quantize_blocks(case, x, amax):
+    """x: (n, elements of a scale), which square blocks have more of than the model's block."""
+    if case["model"] in NV_MODELS:
+        return NV_MODELS[case["model"]](x, Amaxes(x, amax))
+    return oracle.quantize(x, case["model"])
 
 
 def one_amax(case, x, amax):
     """Scales (rows, blocks) and codes (rows, columns) of blocks along rows."""
     width = oracle.block_of(case["model"])
-    rounding = None
+    conversion = None
     if case["stochastic"]:
         random = random_of(case, *x.shape)
         random = np.pad(random, ((0, 0), (0, -random.shape[1] % width))).reshape(-1, width)
-        kind = oracle.e2m1_fused_add if case["stochastic"]["fused_add"] else oracle.e2m1_truncate
-        rounding = lambda y: kind(y, random)
-    with Rounding(rounding):
-        s, c = quantize_blocks(case, blocks_of(x, width), amax, width)
+        kind = e2m1_fused_add if case["stochastic"]["fused_add"] else e2m1_truncate
+        conversion = functools.partial(kind, byte=random)
+    with rounding(conversion):
+        s, c = quantize_blocks(case, blocks_of(x, width), amax)
     rows, columns = x.shape
     return s.reshape(rows, -1), c.reshape(rows, -1)[:, :columns]
 
@@ -124,7 +116,7 @@ def square(case, x, amax):
     padded = np.zeros((r16 * 16, c16 * 16), F)
     padded[:rows, :columns] = x
     tiles = padded.reshape(r16, 16, c16, 16).transpose(0, 2, 1, 3).reshape(-1, 256)
-    s, c = quantize_blocks(case, flipped(case, tiles).reshape(-1, 256), amax, 256)
+    s, c = quantize_blocks(case, flipped(case, tiles).reshape(-1, 256), amax)
     codes = flipped(case, c).reshape(r16, c16, 16, 16).transpose(0, 2, 1, 3).reshape(r16 * 16, -1)
     return np.repeat(s.reshape(r16, c16), 16, 0)[:rows], codes[:rows, :columns]
 
@@ -135,7 +127,7 @@ def run(case):
         x = np.ascontiguousarray(x.T)
     if case["hadamard"]:
         h = case["hadamard"]
-        x = oracle.hadamard(x, h["size"], h["mask"], h["flavour"], h["bf16"]).reshape(x.shape)
+        x = transforms.hadamard(x, h["size"], h["mask"], h["flavour"], h["bf16"]).reshape(x.shape)
     amax = F(np.max(np.abs(x)))
     if case["amax_per_row"]:
         parts = [one_amax(case, row[None], F(np.max(np.abs(row)))) for row in x]
@@ -206,13 +198,13 @@ def cases():
 
 def every_model():
     """Each recipe through each part of the family; shapes differ, so that remainders occur."""
-    for model in [*oracle.NV_MODELS, *oracle.MXFP4_MODELS, *oracle.MXFP4_VARIANTS]:
-        nvfp4 = model in oracle.NV_MODELS
+    for model in oracle.MODELS:
+        is_nvfp4 = model in NV_MODELS
         yield {"model": model, "columnwise": 1}
         for columnwise in (0, 1):
             yield {"model": model, "columnwise": columnwise, "hadamard": hadamard(), "rows": 96,
                    "layout": "tiled_128x4"}  # fmt: skip
-        if nvfp4:
+        if is_nvfp4:
             yield {"model": model, "columnwise": 1, "rows": 40, "columns": 24}
             for columnwise in (0, 1):
                 yield {"model": model, "columnwise": columnwise, "square": 1, "rows": 48}

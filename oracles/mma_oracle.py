@@ -1,9 +1,11 @@
 """Exact-rational model of one tcgen05 FP4 MMA step, and the golden cases made with it.
 
-Written from the formula in docs/reference/numerics.md with fractions.Fraction: no shifts, no floats, nothing
-in common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites
+Written from the formula in docs/reference/numerics.md with fractions.Fraction: no shifts, no
+floats, nothing in common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites
 unittests/Numerics/data/mma_golden.json (fixed seed)."""
-import json, os, random
+import json
+import os
+import random
 from fractions import Fraction as Q
 
 E2M1 = [Q(0), Q(1, 2), Q(1), Q(3, 2), Q(2), Q(3), Q(4), Q(6)]

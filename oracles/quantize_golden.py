@@ -5,11 +5,15 @@ shows nothing). The tensors are drawn from Philox words, so that the C++ test ma
 the hash is FNV-1a. Rewrites unittests/Numerics/data/quantize_golden.json, and vectors_golden.json:
 the inputs of numerics_vectors.json through the models that file lacks. A folder given as argument
 receives the files instead."""
-import json, os, sys
+import json
+import os
+import sys
+
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numerics_oracle as oracle
+from quantizers.stochastic import philox
 
 ROWS, COLUMNS, TENSORS = 16, 512, 8
 
@@ -20,7 +24,7 @@ def tensor(seed):
     amax."""
     out = []
     for i in range(ROWS * COLUMNS // 4):
-        for j, w in enumerate(oracle.philox(seed, 0, i)):
+        for j, w in enumerate(philox(seed, 0, i)):
             low = w & 0xFF
             tz = 8 if low == 0 else (low & -low).bit_length() - 1
             block = (4 * i + j) // 32
@@ -37,21 +41,13 @@ def fnv(data):
     return "%016x" % h
 
 
-def quantize(x, model, tensor_amax=None):
-    if model in oracle.MXFP4_VARIANTS:
-        return oracle.mx_variant(x, model)
-    if model in oracle.MXFP4_MODELS:
-        return oracle.mx_quant(x, model)
-    return oracle.nv(x, model, tensor_amax)
-
-
 def tensor_goldens():
     golden = []
     for seed in range(TENSORS):
         x = tensor(seed)
         hashes = {}
-        for model in list(oracle.NV_MODELS) + oracle.MXFP4_MODELS + list(oracle.MXFP4_VARIANTS):
-            s, c = quantize(x, model)
+        for model in oracle.MODELS:
+            s, c = oracle.quantize(x, model)
             hashes[model] = [fnv(s.tobytes()), fnv(oracle.pack(c, model).tobytes())]
         amax = "%08x" % int(np.max(np.abs(x)).view(np.uint32))
         golden.append({"seed": seed, "amax": amax, "recipes": hashes})
@@ -64,11 +60,11 @@ def vector_goldens(vectors):
     for v in vectors["nv"]:
         x = np.stack([oracle.from_hex(block) for block in v["x_fp32_hex"]])
         models = [m for m in oracle.NV_MODELS if m not in v["model"]]
-        results = {m: quantize(x, m, v["tensor_amax_override"]) for m in models}
+        results = {m: oracle.quantize(x, m, v["tensor_amax_override"]) for m in models}
         golden[v["name"]] = {m: oracle.text(s, c) for m, (s, c) in results.items()}
     for v in vectors["mx"]:
         x = oracle.from_hex(v["x_fp32_hex"])
-        results = {m: quantize(x, m) for m in oracle.MXFP4_VARIANTS}
+        results = {m: oracle.quantize(x, m) for m in oracle.MXFP4_VARIANTS}
         golden[v["name"]] = {m: oracle.text(s, c, 1 + (m in oracle.WIDE_MODELS))
                              for m, (s, c) in results.items()}  # fmt: skip
     return golden

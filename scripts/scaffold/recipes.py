@@ -98,7 +98,7 @@ def model_of(tree, recipe):
 
 def end_of_assignment(tree, variable):
     """(file, offset behind it) of the statement that defines a list of models."""
-    path, _ = tree.need(f"the models {variable}", rf"^{variable} = ", "oracles/*.py")
+    path, _ = tree.need(f"the models {variable}", rf"^{variable} = ", "oracles/**/*.py")
     text = tree.read(path)
     last = next(node.end_lineno for node in ast.parse(text).body if isinstance(node, ast.Assign)
                 and getattr(node.targets[0], "id", None) == variable)
@@ -107,13 +107,13 @@ def end_of_assignment(tree, variable):
 
 def call_of(tree, model, element, arguments):
     """The expression that calls a model, and (file, offset) where the entry of another goes."""
-    path, entry = tree.find(rf'^    "{model}": ([^\n]*),\n(?:    [^\n]*\n)*(?=\}})', "oracles/*.py")
+    path, entry = tree.find(rf'^    "{model}": ([^\n]*),\n(?:    [^\n]*\n)*(?=\}})', "oracles/**/*.py")
     if path:
         body = re.fullmatch(rf"lambda {arguments}: (.*)", entry[1])
         return body[1] if body else f"{entry[1]}({arguments})", path, entry.end()
     if element.startswith("4"):  # a mode of mx_quant, whose code of NaN is that of torchao
-        tree.need(f"the model '{model}' of MXFP4", rf'^MXFP4_MODELS = \[[^\]]*"{model}"', "oracles/*.py")
-        path, function = tree.need("mx_quant", r"^def mx_quant\(.*?(?=^\S)", "oracles/*.py")
+        tree.need(f"the model '{model}' of MXFP4", rf'^MXFP4_MODELS = \[[^\]]*"{model}"', "oracles/**/*.py")
+        path, function = tree.need("mx_quant", r"^def mx_quant\(.*?(?=^\S)", "oracles/**/*.py")
         body = function[0].replace("(x, mode):", "(x, mode, nan=3):").replace("nan=3)\n", "nan=nan)\n")
         tree.write(path, tree.read(path).replace(function[0], body))
         path, end = end_of_assignment(tree, "MXFP4_VARIANTS")
@@ -129,7 +129,7 @@ def add_model(tree, name, like, element, scale, change):
     isWide = not element.startswith("4")
     with_room(tree, [path], 1)
     tree.insert(path, place, f'WIDE_MODELS["{name}"] = {text}\n' if isWide else f'    "{name}": {text},\n')
-    path, entry = tree.need("the models that round to nearest alone", r"^NEAREST_ONLY = \[", "oracles/*.py")
+    path, entry = tree.need("the models that round to nearest alone", r"^NEAREST_ONLY = \[", "oracles/**/*.py")
     if not isWide:
         tree.insert(path, entry.end(), f'"{name}", ')
 
@@ -174,7 +174,7 @@ def add(tree, chosen):
         raise Refused(f"--like must be a recipe, but got '{like}'", f"known recipes: {', '.join(rows)}")
     if name in rows:
         raise Refused(f"recipe '{name}' must be new, but is in {TABLE}", "choose another name, or edit that row")
-    path, _ = tree.find(rf'^    "{name}": |_MODELS = \[[^\]]*"{name}"', "oracles/*.py")
+    path, _ = tree.find(rf'^    "{name}": |_MODELS = \[[^\]]*"{name}"', "oracles/**/*.py")
     if path:
         raise Refused(f"recipe '{name}' must have a name that no model has, but {path} has it", "choose another name")
     kind, element, scale, decisions, change = different(tree, like, name)

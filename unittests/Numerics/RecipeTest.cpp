@@ -1,6 +1,6 @@
 // Every recipe against the golden vectors (data/numerics_vectors.json, and vectors_golden.json for
 // models that came later). Sources of the expectations, per vector:
-//   "model"     oracles/numerics_oracle.py, an independent numpy model;
+//   "model"     oracles/quantizers, an independent numpy model;
 //   "observed"  what TransformerEngine's Python reference, torchao and a plain PyTorch quantizer
 //               printed when they were run.
 #include "TestData.h"

@@ -18,7 +18,7 @@ inline nlohmann::json readJson(const std::string &name) {
   return nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
-/// Models of oracles/numerics_oracle.py that are not named after the recipe that they describe.
+/// Models of oracles/quantizers that are not named after the recipe that they describe.
 inline const std::map<std::string, std::string> recipeOfModel = {
     {"te213", "transformer_engine_2_13"},
     {"te214", "transformer_engine"},

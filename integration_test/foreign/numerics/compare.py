@@ -287,7 +287,7 @@ def main():
                       f"{text(other['scales'][i], other['codes'][i])}, ours "
                       f"{text(mine['scales'][i], mine['codes'][i])}")
             if "wide" in adapter:
-                continue  # the models of oracles/numerics_oracle.py have these in CI
+                continue  # the models of oracles/quantizers have these in CI
             golden["packages"][f"{package} {adapter}"] = golden_of(recipe, other, numbered)
             if adapter in (*BF16, *LIMITS):
                 golden["packages"][f"{package} {adapter}"] |= golden_blocks(blocks, numbered)

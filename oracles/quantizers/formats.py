@@ -1,7 +1,13 @@
-"""The narrow floating-point formats in numpy, of which oracles/numerics_oracle.py makes quantizers."""
+"""The narrow floating-point formats in numpy, of which the models make quantizers."""
+import contextlib
+
 import numpy as np
 
 F = np.float32
+FLT_MAX = np.finfo(F).max
+BF16_MAX = F(3.3895314e38)
+R6 = F(1) / F(6)
+NAN_CODE = 16  # stands for the E2M1 code of a NaN where the platform decides it
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], F)
 
 
@@ -18,8 +24,24 @@ def bf16(x):
     return r.reshape(x.shape)
 
 
+CONVERSIONS = []  # functions that round to E2M1 in place of the nearest, the innermost last
+
+
+@contextlib.contextmanager
+def rounding(function):
+    """Makes `function` of the values the conversion to E2M1; None leaves the nearest."""
+    CONVERSIONS.extend([function] if function else [])
+    try:
+        yield
+    finally:
+        if function:
+            CONVERSIONS.pop()
+
+
 def e2m1(x, nan=7, keep_negative_zero=True):
     """Comparison form: nearest, ties to even code, saturating."""
+    if CONVERSIONS:
+        return CONVERSIONS[-1](x)
     x = np.asarray(x, F)
     a = np.abs(x)
     steps = [a > 0.25, a >= 0.75, a > 1.25, a >= 1.75, a > 2.5, a >= 3.5, a > 5]
