@@ -1,18 +1,15 @@
 """Golden hashes of whole-matrix quantization: orientations, square blocks, masked remainders,
 Hadamard transforms, stochastic rounding and scale layouts, from the numpy models.
 
-Rewrites unittests/Numerics/data/matrix_golden.json, or that of a folder given. A case names its options; the C++ test
-(MatrixTest.cpp) reads them, so a case added here is a test added there."""
+Rewrites unittests/Numerics/data/matrix_golden.json, or that of a folder given. The options of a
+case make its name, and the name makes its seed. The C++ test (MatrixTest.cpp) reads them, so a case
+added here is a test added there."""
 import functools
-import json
-import os
-import sys
 
-import numpy as np
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import goldens
 import numerics_oracle as oracle
-from quantize_golden import fnv, output_folder
+import numpy as np
+from quantize_golden import fnv
 from quantizers import transforms
 from quantizers.formats import rounding
 from quantizers.nvfp4 import NV_MODELS, Amaxes
@@ -164,8 +161,6 @@ def cases():
     for layout in ("linear", "padded_128x4", "tiled_128x4", "tiled_8x4"):
         for columnwise in (0, 1):
             yield {"layout": layout, "columnwise": columnwise, "rows": 144}
-    for model in ("te213", "ao2", "ao2_cuda", "te46", "vllm"):
-        yield {"model": model, "columnwise": 1}
     for model in ("floor", "rceil"):
         for columnwise in (0, 1):
             yield {"model": model, "columnwise": columnwise, "layout": "tiled_128x4"}
@@ -176,7 +171,10 @@ def cases():
     for rows, columns in ((64, 160), (20, 40)):
         for columnwise in (0, 1):
             yield {"square": 1, "rows": rows, "columns": columns, "columnwise": columnwise}
-    yield {"amax_per_row": 1}
+    for columnwise in (0, 1):
+        yield {"amax_per_row": 1, "columnwise": columnwise}
+    yield {"amax_per_row": 1, "columnwise": 1, "model": "ao2", "rows": 40, "columns": 24,
+           "layout": "tiled_128x4"}  # fmt: skip
     for size in (16, 32, 64, 128):
         for flavour in ("ascending", "descending", "exact"):
             for bf16 in (0, 1):
@@ -184,9 +182,7 @@ def cases():
                        "rows": 128, "columns": 128}  # fmt: skip
     yield {"hadamard": hadamard(16, 0)}
     yield {"hadamard": hadamard(32, 0x1234), "model": "floor"}
-    yield {"stochastic": stochastic(), "model": "rceil"}
     for columnwise in (0, 1):
-        yield {"stochastic": stochastic(), "columnwise": columnwise}
         yield {"stochastic": stochastic(bytes="plain", seed=2**63 + 5, offset=2**40), "rows": 5,
                "columns": 24, "columnwise": columnwise}  # fmt: skip
         yield {"stochastic": stochastic(fused_add=1), "columnwise": columnwise,
@@ -213,18 +209,29 @@ def every_model():
                 yield {"model": model, "columnwise": columnwise, "stochastic": stochastic()}
 
 
-def later_cases():
-    """At the end, for a case's number is its seed."""
-    yield {"amax_per_row": 1, "columnwise": 1}
-    yield {"amax_per_row": 1, "columnwise": 1, "model": "ao2", "rows": 40, "columns": 24,
-           "layout": "tiled_128x4"}  # fmt: skip
+def name_of(case):
+    """The options of a case, of which no two cases have the same."""
+    words = [case["model"], f"{case['rows']}x{case['columns']}"]
+    words += [key for key in ("columnwise", "both", "square", "amax_per_row") if case[key]]
+    words += [case["layout"]] if case["layout"] != "linear" else []
+    if h := case["hadamard"]:
+        words += ["hadamard", h["size"], f"{h['mask']:x}", h["flavour"],
+                  "bf16" if h["bf16"] else "f32"]  # fmt: skip
+    if s := case["stochastic"]:
+        arithmetic = "fused_add" if s["fused_add"] else "truncate"
+        words += ["stochastic", s["mapping"], s["bytes"], arithmetic, s["seed"], s["offset"]]
+    return "_".join(map(str, words))
+
+
+def chosen():
+    """Every case with its name and its seed."""
+    named = [{**DEFAULTS, **case} for case in (*cases(), *every_model())]
+    seeds = goldens.seeded(map(name_of, named)).items()
+    return [{"name": name, "seed": seed, **case} for (name, seed), case in zip(seeds, named)]
 
 
 def main():
-    chosen = [*cases(), *every_model(), *later_cases()]
-    golden = [run({**DEFAULTS, "seed": i, **case}) for i, case in enumerate(chosen)]
-    with open(os.path.join(output_folder(), "matrix_golden.json"), "w") as f:
-        f.write("[\n" + ",\n".join(json.dumps(g) for g in golden) + "\n]\n")
+    goldens.write_rows("matrix_golden.json", map(run, chosen()))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 Written from the formula in docs/reference/numerics.md with fractions.Fraction: no shifts, no
 floats, nothing in common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites
-unittests/Numerics/data/mma_golden.json (fixed seed)."""
-import json
-import os
+unittests/Numerics/data/mma_golden.json, or that of a folder given. The name of a case makes its
+seed."""
 import random
 from fractions import Fraction as Q
+
+import goldens
 
 E2M1 = [Q(0), Q(1, 2), Q(1), Q(3, 2), Q(2), Q(3), Q(4), Q(6)]
 NAN = 0x7FFFFFFF
@@ -128,19 +129,23 @@ def draw_tiny(rng, *_):
     return "ue8m0", vector, a, sa, b, sb, rng.choice([0, 0x80000000, 1, 0x80000001])
 
 
+STYLES = {"plain": (120, draw), "cancel": (60, draw), "wild": (120, draw),
+          "zero": (40, draw_zero), "tiny": (40, draw_tiny)}  # fmt: skip
+
+
+def case_of(name, seed):
+    """A row of the golden file; the name is STYLE_KIND_NUMBER."""
+    style, kind, _ = name.split("_")
+    kind, vector, a, sa, b, sb, c = STYLES[style][1](random.Random(seed), kind, style)
+    d = step(kind, vector, a, sa, b, sb, c)
+    operands = [pack(a), bytes(sa), pack(b), bytes(sb)]
+    return [kind, vector] + [o.hex() for o in operands] + ["%08x" % c, "%08x" % d]
+
+
 def main():
-    rng = random.Random(20260)
-    cases = []
-    for style, count, make in (("plain", 120, draw), ("cancel", 60, draw), ("wild", 120, draw),
-                               ("zero", 40, draw_zero), ("tiny", 40, draw_tiny)):
-        for i in range(count):
-            kind, vector, a, sa, b, sb, c = make(rng, "ue4m3" if i % 2 else "ue8m0", style)
-            d = step(kind, vector, a, sa, b, sb, c)
-            operands = [pack(a), bytes(sa), pack(b), bytes(sb)]
-            cases.append([kind, vector] + [o.hex() for o in operands] + ["%08x" % c, "%08x" % d])
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "../unittests/Numerics/data/mma_golden.json"), "w") as f:
-        f.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
+    seeds = goldens.seeded(f"{style}_{'ue4m3' if i % 2 else 'ue8m0'}_{i}"
+                           for style, (count, _) in STYLES.items() for i in range(count))
+    goldens.write_rows("mma_golden.json", (case_of(*case) for case in seeds.items()))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 The models are in oracles/quantizers, a module for each family. Run as a script, this one checks
 them against unittests/Numerics/data/numerics_vectors.json."""
 import json
-import os
 
+import goldens
 import numpy as np
 
 from quantizers.formats import NAN_CODE, F
@@ -52,9 +52,7 @@ def text(scales, codes, digits=1):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, "../unittests/Numerics/data/numerics_vectors.json")) as f:
-        vectors = json.load(f)
+    vectors = json.loads((goldens.DATA / "numerics_vectors.json").read_text())
     checked = wrong = 0
     for v in vectors["nv"]:
         x = np.stack([from_hex(block) for block in v["x_fp32_hex"]])

@@ -6,13 +6,10 @@ the hash is FNV-1a. Rewrites unittests/Numerics/data/quantize_golden.json, and v
 the inputs of numerics_vectors.json through the models that file lacks. A folder given as argument
 receives the files instead."""
 import json
-import os
-import sys
 
-import numpy as np
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import goldens
 import numerics_oracle as oracle
+import numpy as np
 from quantizers.stochastic import philox
 
 ROWS, COLUMNS, TENSORS = 16, 512, 8
@@ -70,21 +67,11 @@ def vector_goldens(vectors):
     return golden
 
 
-DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unittests/Numerics/data")
-
-
-def output_folder():
-    return sys.argv[1] if len(sys.argv) > 1 else DATA
-
-
 def main():
-    with open(os.path.join(DATA, "numerics_vectors.json")) as f:
-        vectors = json.load(f)
+    vectors = json.loads((goldens.DATA / "numerics_vectors.json").read_text())
     outputs = {"quantize_golden": tensor_goldens(), "vectors_golden": vector_goldens(vectors)}
     for name, golden in outputs.items():
-        with open(os.path.join(output_folder(), name + ".json"), "w") as f:
-            json.dump(golden, f, indent=0)
-            f.write("\n")
+        (goldens.output_folder() / f"{name}.json").write_text(json.dumps(golden, indent=0) + "\n")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,8 @@ TEST_P(MatrixGolden, equalsTheModel) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, MatrixGolden,
                          testing::ValuesIn(test::readJson("matrix_golden.json")),
-                         [](const auto &info) { return "case" + std::to_string(info.index); });
+                         [](const auto &info) {
+                           return info.param.at("name").template get<std::string>();
+                         });
 
 } // namespace
