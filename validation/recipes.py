@@ -45,6 +45,17 @@ class Recipe:
             re.search("Adaptive::|Ties::TowardZero|NegativeZero::Never", self.decisions))
 
 
+def swept(number=0):
+    """{format: a recipe} for sweeps of GEMMs: of each format the first, or the one with that number.
+    The first of mxfp4 is the one that uses the whole range."""
+    named = {name: [] for name in FORMATS}
+    for recipe in recipes().values():
+        named[recipe.format].append(recipe.name)
+    named["mxfp4"].sort(key=lambda name: name != "ocp_rceil")
+    return {name: names[number % len(names)] for name, names in named.items()
+            if names}
+
+
 def recipes():
     """{name: Recipe}, in the order of the table."""
     return {name: Recipe(name, format, decisions)

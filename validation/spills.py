@@ -24,9 +24,10 @@ import tempfile
 
 import recipes
 import sweeping
+import tables
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
-TARGETS = ["sm_90a", "sm_100a", "sm_103a", "sm_120a"]
+TARGETS = tables.targets_by(*tables.TENSOR_CORE)
 #: Operands: the format, the element of activations without scales (else empty), and whether weights are prepacked.
 OPERANDS = {
     "nvfp4": ("nvfp4", "", False), "mxfp4": ("mxfp4", "", False), "mxfp8": ("mxfp8_e4m3", "", False),

@@ -28,15 +28,14 @@ import sys
 
 import recipes
 import sweeping
+import tables
 
 M = [1, 127, 128, 129, 300]
 FEW = [1, 7, 8, 16, 33, 64, 150]  # rows of swapped GEMMs
 N = [8, 64, 200, 384]
 K = [64, 256, 272, 288, 1024]  # 272 and 288 end a step of 64 early, in NVFP4 and in both formats
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
-# The first of each format, but for mxfp4 the one that uses the whole range.
-RECIPE = {recipe.format: name for name, recipe in reversed(recipes.recipes().items())}
-RECIPE["mxfp4"] = "ocp_rceil"
+RECIPE = recipes.swept()
 RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
@@ -52,8 +51,9 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           **{f"pair_{m}x{n}": f"pair, cluster = [{m}, {n}]" for m, n in CLUSTERS if m > 1},
           "1x2_256": "cluster = [1, 2], tile = [128, 256, 256]",
           "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
-          "along_n": "schedule = #pipe.static_persistent<along_n>",
-          "taken_over": "schedule = #pipe.cluster_launch<along_m>",
+          **sweeping.scheduled(),
+          **{f"taken_over_{word}": f"schedule = #pipe.cluster_launch<{raster}>"
+             for word, raster in tables.rasters().items()},
           "taken_over_pair": "pair, tile = [256, 64, 256], schedule = #pipe.cluster_launch<along_n depth 2>",
           "taken_over_2x2": "cluster = [2, 2], tile = [128, 64, 256], "
                             "schedule = #pipe.cluster_launch<panels<2> depth 1>"}
@@ -68,8 +68,7 @@ HALF_PAIRS = {"half_pair": "pair, tile = [128, 256, 256]",
               "half_pair_direct": "store = direct, pair, tile = [128, 256, 256]",
               "half_pair_tma": "store = tma, pair, tile = [128, 256, 256]",
               "half_pair_shallow": "pair, tile = [128, 256, 256], stages = 1, accumulators = 1",
-              "half_pair_along_n": "pair, tile = [128, 256, 256], "
-                                   "schedule = #pipe.static_persistent<along_n>",
+              **sweeping.scheduled("half_pair_", "pair, tile = [128, 256, 256], "),
               "half_pair_taken_over": "pair, tile = [128, 256, 256], "
                                       "schedule = #pipe.cluster_launch<along_n depth 2>"}
 STORES = {"tma": "store = tma",
@@ -81,7 +80,7 @@ STORES = {"tma": "store = tma",
           "tma_2x2": "store = tma, cluster = [2, 2]"}
 CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
              "converted_tall": "tile = [256, 128, 128]", "converted_wide": "tile = [128, 256, 128]",
-             "converted_along_n": "schedule = #pipe.static_persistent<along_n>",
+             **sweeping.scheduled("converted_"),
              "converted_ahead": "swap, tile = [128, 128, 128]",
              "converted_ahead_wide": "swap, tile = [256, 128, 128], stages = 2"}
 SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
@@ -94,7 +93,7 @@ CONVERTED_FEW = {"few": "swap", "few_64": "swap, tile = [128, 64, 128]",
 WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 128, 256]",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))},
-         "warps_along_n": "schedule = #pipe.static_persistent<along_n>"}
+         **sweeping.scheduled("warps_")}
 LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 192, 256)},
         "k96_tma": "store = tma, tile = [256, 128, 768]", "k96_2x2": "cluster = [2, 2]",
         "k96_4x1": "cluster = [4, 1]",
@@ -107,8 +106,7 @@ PLANS = {"tiles": TILES, "others": OTHERS, "half_pairs": HALF_PAIRS, "stores": S
          "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG}
 TARGETS = {**dict.fromkeys({**CONVERTED, **CONVERTED_FEW}, "sm_90a"),
            **dict.fromkeys(WARPS, "sm_120a"), **dict.fromkeys(LONG, "sm_103a")}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3),
-             ("delay", 1)]
+SCHEDULES = sweeping.schedules(3)
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 

@@ -37,13 +37,12 @@ TILES = {"chosen": "", "64x8": "tile = [64, 8, 128]", "64x56": "tile = [64, 56, 
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
          "stored": "tile = [256, 128, 128], store = tma", "stored_64": "tile = [64, 96, 128], store = tma",
          "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
-         "along_n": "schedule = #pipe.static_persistent<along_n>",
-         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
+         **sweeping.scheduled()}
 LANES = {"chosen": "", "16": "tile = [128, 16, 128]", "32": "tile = [128, 32, 128]", "64": "tile = [128, 64, 128]",
          "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
          "one_stage": "tile = [128, 64, 128], stages = 1, accumulators = 1",
-         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
+         **sweeping.scheduled()}
+SCHEDULES = sweeping.schedules(1)
 
 
 def up(size):

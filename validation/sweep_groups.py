@@ -22,6 +22,7 @@ import sys
 
 import recipes
 import sweeping
+import tables
 
 FORMS = ["groups", "offsets", "split", "stream", "threads"]
 # Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
@@ -29,11 +30,11 @@ ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 fo
         (3, 3, 3), (8, 8)]
 N = [8, 64, 200]
 K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
-FORMATS = ["nvfp4", "mxfp4"]
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
 BODIES = ["none", "bias", "gate", "codes"]
-RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
+RECIPE = recipes.swept()
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
          "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "reduction = workspace",
@@ -43,11 +44,11 @@ PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 
 WARPS = {"chosen": "", "16": "tile = [16, 64, 128]", "32": "tile = [32, 256, 128]",
          "64": "tile = [64, 128, 256]", "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
 CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [128, 128, 128]",
-             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
+             **sweeping.scheduled(), "shallow": "stages = 1"}
 WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
-           "wide": "tile = [64, 256, {0}]", "w_along_n": "schedule = #pipe.static_persistent<along_n>"}
+           "wide": "tile = [64, 256, {0}]", **sweeping.scheduled("w_")}
 LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
-         "l256": "tile = [256, 128, 128]", "l_along_n": "schedule = #pipe.static_persistent<along_n>",
+         "l256": "tile = [256, 128, 128]", **sweeping.scheduled("l_"),
          "l_shallow": "stages = 1"}
 #: Elements of lhs, and what the weights are, where lhs has no scales.
 CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
@@ -58,7 +59,7 @@ KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
          "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
 WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]  # 200 and 176 are not prepacked
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
+SCHEDULES = sweeping.schedules(2)
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -226,7 +227,7 @@ def multiplies(case):
     if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
         return False
     if lhs == "f8E4M3FN plain":  # tiles are those of operands with scales
-        return k % 128 == 0 and (plan == "chosen" or plan.endswith("along_n"))
+        return k % 128 == 0 and (plan == "chosen" or plan.endswith(tuple(tables.rasters())))
     return plan != "wide" or weights == "prepacked" and n % 256 == 0
 
 

@@ -25,12 +25,11 @@ magnitudes in turn; and, for f32, values of 24 bits. A combination for which the
 no kernel is listed and counts as a failure unless --partial is given. Ends with "N passed, N failed".
 """
 import itertools
-import pathlib
-import re
 import sys
 
 import recipes
 import sweeping
+import tables
 
 # Formats with f32 scales have no outputs but one; test/Runner/Quantize/fp8-quantize.mlir has their shapes.
 RECIPES = {name: recipe for name, recipe in recipes.recipes().items()
@@ -43,7 +42,7 @@ OVERRIDES = ["transformer_engine, guard = none, scale_floor = 0.015625",
              "vllm, dequantize = decode_scale, tensor_scale = supplied",
              "torchao, tensor_scale = supplied_decode"]
 
-TARGET = ["sm_100a", "sm_90a"]
+TARGET = tables.targets_by("hasTcgen05", "hasFp4Convert", "hasStochasticConvert")
 RECIPE = [*RECIPES, *OVERRIDES]
 ELEMENT = ["bf16", "f16", "f32"]
 OUTPUTS = ["rowwise", "columnwise", "both"]
@@ -51,7 +50,7 @@ BLOCK = ["row", "square"]
 # Size of the transform of each orientation, and its arithmetic, or that it is not rounded to bf16.
 TRANSFORM = ["none", "16,0", "0,16", "16,16", "32,0", "0,64", "128,32", "0,16 tensor_core",
              "16,16 unrounded"]
-ROUNDING = ["nearest_even", "element", "transformer_engine"]
+ROUNDING = ["nearest_even", *tables.words("Philox")]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
@@ -91,7 +90,7 @@ class Case:
                       if self.outputs in (name, "both")]
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
         # Rows may be dynamic, but not of groups or for the transform on the tensor core.
-        self.tcgen05 = self.arithmetic and self.target == "sm_100a"
+        self.tcgen05 = self.arithmetic and tables.has(self.target, "hasTcgen05")
         dynamic = self.columns % 3 and not self.tcgen05 and not self.groups and not self.offsets
         self.m = "?" if dynamic else str(self.rows)
 
@@ -265,7 +264,7 @@ def function(name, arguments, lines, results):
 
 def amaxes():
     for element, policy, (rows, columns) in itertools.product(
-            ELEMENT, ("drop", "propagate"), [("?", 1), ("?", 48), ("300", 37), ("?", 1024)]):
+            ELEMENT, tables.words("NanPolicy"), [("?", 1), ("?", 48), ("300", 37), ("?", 1024)]):
         x, per_row = f"tensor<{rows}x{columns}x{element}>", f"tensor<{rows}xf32>"
         per_column = f"tensor<{columns}xf32>"
         nan = f"nan = #fp4.nan_policy<{policy}>"

@@ -23,7 +23,7 @@ import recipes
 import sweeping
 
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
-RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
+RECIPE = recipes.swept()
 INPUT = ["one", "dual"]
 RESULT = ["none", *FORMATS]  # the format of the codes
 OUTPUTS = ["rowwise", "columnwise", "both"]
@@ -43,7 +43,7 @@ PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 
 KINDS = {
     "tcgen05": ("sm_100a", PLANS),
     "converted": ("sm_90a", {"chosen": "", "tall": "tile = [256, 128, 128]", "256": "tile = [128, 256, 128]",
-                             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}),
+                             **sweeping.scheduled(), "shallow": "stages = 1"}),
     "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
                           "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
                           "shallow": "stages = 1"})}
@@ -54,7 +54,7 @@ KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 1
 ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]}
 COLUMNS_OF = {"swapped": [64, 224, 256]}
 DEPTHS_OF = {"swapped": [256]}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
+SCHEDULES = sweeping.schedules(2)
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
 

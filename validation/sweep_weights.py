@@ -25,7 +25,7 @@ M = [1, 8, 21, 65, 130, 300]
 N = [128, 256, 200]  # 200 is not prepacked
 K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
 ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
-FORMATS = ["nvfp4", "mxfp4"]
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers of rows, for fast accumulation
 ALPHAS = ["none", "one", "rows", "columns"]
@@ -42,7 +42,7 @@ SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1
                  "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
                  "half": "tile = [32, 128, 64]",
                  "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "swap, tile = [128, 16, 128]"}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
+SCHEDULES = sweeping.schedules(2)
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
 PACKED, ROWS_PACKED = "#fp4.weight_layout<wgmma>", "#fp4.weight_layout<wgmma_rows>"

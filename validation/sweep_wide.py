@@ -22,9 +22,8 @@ import sweeping
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
 K = [32, 128, 288, 640]  # 32 and 288 end within a tile of 128
-FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"]
-RECIPES = {"mxfp6_e2m3": "mxfp6_e2m3_floor", "mxfp6_e3m2": "mxfp6_e3m2_rceil",
-           "mxfp8_e4m3": "mxfp8_e4m3_rceil", "mxfp8_e5m2": "mxfp8_e5m2_floor", "mxfp4": "ocp_floor"}
+FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_mx]
+RECIPES = {name: recipes.swept(i)[name] for i, name in enumerate(FORMATS)}
 RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
 BYTES = {"f32": 4, "f8E4M3FN": 1}  # of an element; others have 2
 OPERANDS = ["bf16", "codes"]
@@ -40,7 +39,7 @@ WARPS = {"warps": "", "warps_shallow": "stages = 1",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))}}
 PLANS = {"tcgen05": TCGEN05, "warps": WARPS}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
+SCHEDULES = sweeping.schedules(1)
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
 
@@ -51,8 +50,9 @@ def alpha_type(epilogue, m, n):
 
 def operand(name, fmt, operands, rows, k):
     """Arguments, lines that define %<name> and %t<name>, and their types."""
-    data = f"tensor<{rows}x{k}x{recipes.FORMATS[fmt].element}>"
-    scales = f"tensor<{rows}x{k // 32}xf8E8M0FNU"
+    facts = recipes.FORMATS[fmt]
+    data = f"tensor<{rows}x{k}x{facts.element}>"
+    scales = f"tensor<{rows}x{k // facts.block}x{facts.scale}"
     tiled = f"{scales}, {LAYOUT}>"
     swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {scales}> -> {tiled}"
     if operands == "codes":
@@ -89,10 +89,11 @@ def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
 def exists(case):
     """Beside 6 and 8 bits, elements of 4 come 128 at a time, and those of 6 where TMA spreads them."""
     lhs, rhs, result, _, _, rows, plan, n, k, m = case
-    is_mixed = "mxfp4" in (lhs, rhs)
-    if (lhs, rhs) == ("mxfp4", "mxfp4") or (is_mixed and k % 128):
+    sides = [recipes.FORMATS[name] for name in (lhs, rhs)]
+    packed = sum(facts.is_packed for facts in sides)
+    if packed == 2 or packed and k % 128 or any(k % facts.block for facts in sides):
         return False
-    if plan not in WARPS and k % 128 and "mxfp6" in lhs + rhs:
+    if plan not in WARPS and k % 128 and any(facts.element.startswith("f6") for facts in sides):
         return False
     if plan == "swap" and rows == "dynamic":
         return False

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import tables
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -63,6 +65,18 @@ def sampled_covering(parameters, valid, wanted, tries=400):
             missing -= pairs(best)
             chosen.append(best)
     return chosen
+
+
+def schedules(seeds):
+    """(policy, seed) of each policy of the simulator, the random one with so many seeds."""
+    return [(policy, seed) for policy in tables.policies()
+            for seed in range(1, 1 + (seeds if policy == "random" else 1))]
+
+
+def scheduled(prefix="", fields=""):
+    """Plans by name: `fields` in each order of tiles but the first, which is that of most plans."""
+    return {f"{prefix}{word}": f"{fields}schedule = #pipe.static_persistent<{raster}>"
+            for word, raster in list(tables.rasters().items())[1:]}
 
 
 # A program: its name in files and lists, its text, options of fp4-runner, and the lists of options of

@@ -5,10 +5,11 @@
   validation/fuzz/plans.py --reproduce NUMBER [--seed 1]    one case, with what fp4-runner prints
 
 A plan is either refused with a located error (exit code 3; code 2 where its text is no plan), or its
-kernel equals the reference under the strict hazard check (exit code 0). Everything else is a failure: another exit code, a signal, a
-case that takes over a minute, an error without a place. Case i depends on the seed and i alone.
-Prints every failure with the command that repeats it, then "N passed, N failed", and of the passed
-ones how many ran and how many were refused.
+kernel equals the reference under the strict hazard check (exit code 0). Everything else is a
+failure: another exit code, a signal, a case that takes over a minute, an error without a place.
+Case i depends on the seed, i and the tables of validation/tables.py, from which targets, families,
+fields and words are. Prints every failure with the command that repeats it, then "N passed, N
+failed", and how many of the passed ones ran and were refused.
 """
 import argparse
 import collections
@@ -28,13 +29,15 @@ import sweep_groups  # noqa: E402
 import sweep_results  # noqa: E402
 import sweep_weights  # noqa: E402
 import sweep_wide  # noqa: E402
+import tables  # noqa: E402
 
 SECONDS = 60
-TARGETS = ["sm_100a", "sm_103a", "sm_120a", "sm_90a"]
+TARGETS = {target: {"sm_100a": 5, "sm_90a": 3, "sm_120a": 2}.get(target, 1)
+           for target in tables.targets()}
 ROWS = [1, 40, 129, 300]
-ORDERS = ["along_m", "along_n", "panels<1>", "panels<2>", "panels<7>"]
+ORDERS = [*tables.rasters().values(), "panels<1>", "panels<7>"]
 DEPTHS = ["", " depth 1", " depth 2", " depth 3", " depth 9"]
-ENGINES = ["tma", "tensor", "scale_copy", "threads", "convert", "scheduler"]
+ENGINES = tables.words("Engine")
 SMALL = [1, 2, 3, 4, 5, 8, 9, 16]
 TILE = {0: [8, 16, 64, 128, 256, 192, 512, 24], 1: [8, 16, 32, 64, 96, 128, 192, 256, 48, 272],
         2: [32, 64, 128, 256, 512, 768, 1024, 96]}
@@ -42,7 +45,7 @@ STREAM_THREADS = [32, 64, 96, 128, 256, 512, 1024, 33, 2048]
 
 
 def layer(rng):
-    fmt = rng.choice(["nvfp4", "mxfp4"])
+    fmt = rng.choice(sweep.FORMATS)
     return sweep.program(fmt, rng.choice(sweep.RESULTS), rng.choice(["fp4", "bf16"]), "chosen",
                          rng.choice(["?", *map(str, ROWS)]), rng.choice(sweep.N), rng.choice([64, 256, 288, 1024]))
 
@@ -50,8 +53,8 @@ def layer(rng):
 def groups(rng):
     form = rng.choice(["groups", "offsets", "split"])
     return sweep_groups.program(form, rng.choice(sweep_groups.ROWS[:4]), rng.choice(sweep_groups.N),
-                                rng.choice(sweep_groups.K), rng.choice(["nvfp4", "mxfp4"]),
-                                rng.choice(["bf16", "f32"]), rng.choice(["none", "one"]), "chosen")
+                                rng.choice(sweep_groups.K), rng.choice(sweep_groups.FORMATS),
+                                rng.choice(sweep_groups.RESULTS), rng.choice(["none", "one"]), "chosen")
 
 
 def drawn(rng, values, exists):
@@ -96,7 +99,7 @@ PROGRAMS = [layer, layer, groups, weights, results, wide, fp8]
 def role_plan(rng):
     """Two to four roles of warps that mostly follow each other, with engines that may not fit."""
     text, at = [], 0
-    drives = [["tma"], ["tensor", "scale_copy"], ["threads"], ["scheduler"]]
+    drives = [["tma"], ["tensor", "scale_copy"], ["threads"], ["work_queue"]]
     if rng.random() < 0.3:
         drives = [rng.sample(ENGINES, rng.choice([1, 1, 2])) for _ in range(rng.randint(1, 4))]
     rng.shuffle(drives)
@@ -116,49 +119,77 @@ def known_fields(rng):
     return rng.choice(plans + [plan for more in (sweep_fp8.TILES, sweep_wide.TCGEN05) for plan in more.values() if plan])
 
 
-def tile_gemm(rng):
-    schedule = rng.choice([f"#pipe.static_persistent<{rng.choice(ORDERS)}>",
-                           f"#pipe.cluster_launch<{rng.choice(ORDERS)}{rng.choice(DEPTHS)}>"])
-    fields = {"tile": f"tile = [{', '.join(str(rng.choice(TILE[i])) for i in range(3))}]", "swap": "swap",
-              "pair": "pair", "cluster": f"cluster = [{rng.choice([1, 2, 4, 8])}, {rng.choice([1, 1, 2, 3, 4])}]",
-              "fallback": f"fallback = [{rng.choice([1, 2, 4])}, {rng.choice([1, 2])}]",
-              "k_slices": f"k_slices = {rng.choice(SMALL)}", "store": f"store = {rng.choice(['tma', 'direct'])}",
-              "schedule": f"schedule = {schedule}", "stages": f"stages = {rng.choice(SMALL)}",
-              "accumulators": f"accumulators = {rng.choice(SMALL)}", "ctas_per_sm": f"ctas_per_sm = {rng.choice(SMALL)}",
-              "roles": f"roles = {role_plan(rng)}"}
-    weight = {"tile": 4, "pair": 3, "store": 2, "stages": 2, "roles": 0.5, "fallback": 0.7}
-    names = {rng.choices(list(fields), [weight.get(name, 1) for name in fields])[0]: None
-             for _ in range(rng.randint(1, 5))}
+def schedule(rng):
+    return rng.choice([f"#pipe.static_persistent<{rng.choice(ORDERS)}>",
+                       f"#pipe.cluster_launch<{rng.choice(ORDERS)}{rng.choice(DEPTHS)}>"])
+
+
+def numbers(*choices):
+    """A value of several numbers."""
+    return lambda rng: f"[{', '.join(str(rng.choice(values)) for values in choices)}]"
+
+
+# Values of fields whose type in C++ does not say which values may fit.
+VALUES = {"tile": numbers(*TILE.values()), "cluster": numbers([1, 2, 4, 8], [1, 1, 2, 3, 4]),
+          "fallback": numbers([1, 2, 4], [1, 2]), "schedule": schedule, "roles": role_plan,
+          "threads": lambda rng: rng.choice(STREAM_THREADS), "wave_cost": numbers(SMALL, SMALL, SMALL)}
+WEIGHTS = {"tile": 4, "pair": 3, "store": 2, "stages": 2, "roles": 0.5, "fallback": 0.7,
+           "max_rows": 0.2, "depth_unit": 0.2, "wave_cost": 0.2}  # the last are of lists of plans
+
+
+def has_values(field):
+    return field.name in VALUES or field.kind in ("bool", "int64_t") or field.kind.isidentifier() and (
+        field.kind != "Attribute")
+
+
+def drawn_field(rng, field):
+    """The text of a field: a flag, a number, a word of its enumeration, or one of VALUES."""
+    if field.name in VALUES:
+        return f"{field.name} = {VALUES[field.name](rng)}"
+    if field.kind == "bool":
+        return field.name
+    values = SMALL if field.kind == "int64_t" else tables.words(field.kind)
+    return f"{field.name} = {rng.choice(values)}"
+
+
+def tile_gemm(rng, fields):
+    names = {field.name: field for field in fields}
+    weights = [WEIGHTS.get(name, 1) for name in names]
+    chosen = list(dict.fromkeys(rng.choices(list(names), weights, k=rng.randint(1, 5))))
     if rng.random() < 0.6:
-        return ", ".join(["tile_gemm", known_fields(rng), *(fields[name] for name in list(names)[:1])])
-    return ", ".join(["tile_gemm", *(fields[name] for name in fields if name in names)])
+        return [known_fields(rng), drawn_field(rng, names[chosen[0]])]
+    return [drawn_field(rng, field) for name, field in names.items() if name in chosen]
 
 
-def stream_blocks(rng):
-    return (f"stream_blocks, threads = {rng.choice(STREAM_THREADS)}, blocks_per_thread = {rng.choice(SMALL)}"
-            + rng.choice(["", f", ctas_per_sm = {rng.choice(SMALL)}"])
-            + rng.choice(["", ", order = descending", ", amax = same", ", cache_hints"]))
+def plan(rng):
+    """A plan of any family, mostly of GEMMs; a plan of another has most of the fields that it needs."""
+    families = tables.plan_fields()
+    family = rng.choices(list(families), [9 if name == "tile_gemm" else 0.6 for name in families])[0]
+    fields = families[family]
+    if family == "tile_gemm":
+        return ", ".join([family, *tile_gemm(rng, fields)])
+    chosen = [field for field in fields if rng.random() < (0.3 if field.is_optional else 0.9)]
+    return ", ".join([family, *(drawn_field(rng, field) for field in chosen)])
 
 
-def stream_items(rng):
-    return f"stream_items, threads = {rng.choice(STREAM_THREADS)}, items_per_thread = {rng.choice(SMALL)}"
+def check_fields():
+    """Ends the program where a field of plans has no values."""
+    for family, fields in tables.plan_fields().items():
+        for field in fields:
+            if not has_values(field):
+                raise SystemExit(f"error: the field '{field.name}' of {family} must have values\n"
+                                 "  note: add its name to VALUES of validation/fuzz/plans.py")
 
 
-def reduce_grid(rng):
-    return f"reduce_grid, threads = {rng.choice(STREAM_THREADS)}, grid = {rng.choice(SMALL)}"
-
-
-PLANS = [tile_gemm] * 9 + [stream_blocks, stream_items, reduce_grid]
 Case = collections.namedtuple("Case", "text options")
 
 
 def case_of(seed, number):
     rng = random.Random(seed * 1000003 + number)
     text = rng.choice(PROGRAMS)(rng)
-    target = rng.choices(TARGETS, [5, 1, 2, 3])[0]
-    options = [f"--target={target}", "--plan", rng.choice(PLANS)(rng)]
-    policy = rng.choice(["eager", "lazy", "random", "delay"])
-    options += [f"--policy={policy}", f"--seed={rng.randint(1, 9)}"]
+    target = rng.choices(list(TARGETS), TARGETS.values())[0]
+    options = [f"--target={target}", "--plan", plan(rng)]
+    options += [f"--policy={rng.choice(tables.policies())}", f"--seed={rng.randint(1, 9)}"]
     if "?" in text:
         options.append(f"--shape={rng.choice(ROWS)}")
     return Case(text, options)
@@ -211,6 +242,7 @@ def reproduce(options):
 
 def main():
     options = options_of()
+    check_fields()
     if options.reproduce is not None:
         return reproduce(options)
     codes, failed = collections.Counter(), 0
