@@ -15,7 +15,8 @@ import sys
 from reference import constraints, languages, tablegen, tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OPERATIONS = ("Each operation with its syntax, operands and an example, which a test parses and which shows the types. ")
+OPERATIONS = ("Each operation with its syntax and an example, which a test parses and which shows the types. Attributes "
+              "that the syntax does not name are in the dictionary of attributes. ")
 
 PAGES = {
     "fp4-ops.md": lambda root, build: tablegen.operations(

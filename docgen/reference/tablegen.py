@@ -87,16 +87,26 @@ def attribute_rows(table):
 
 
 def lists(body, known):
-    """The tables of mlir-tblgen as lines; a description with a table of operands keeps that alone."""
+    """The tables of mlir-tblgen as lines, of what the syntax and the example do not show.
+
+    A description with a table of operands keeps that alone. Operands that the syntax names have the types
+    of the example, and so has a single result.
+    """
     described = re.search(r"^\| operand ", body, re.M)
+    syntax = re.search(r"^```\n(`\w+\.\w+`.*?)^```", body, re.S | re.M)
+    shown = set(re.findall(r"\$(\w+)", syntax[1])) if syntax else set()
+
+    def line(label, rows):
+        rows = [(name, kind) for name, kind in rows if name not in shown]
+        return "" if label == "Results" and len(rows) == 1 and shown else listed(label, rows, known)
 
     def lines(match):
         rows = re.findall(r"^\| `(\w+)` \| (.*?) \|$", match[2], re.M)
-        return "" if described else listed(match[1], rows, known)
+        return "" if described else line(match[1], rows)
 
     body = re.sub(r"^#### (Operands|Results|Successors):\n\n((?:\|.*\n)+)\n?", lines, body, flags=re.M)
     return re.sub(r"^#### Attributes:\n+(<table>.*?</table>)\n+",
-                  lambda match: listed("Attributes", attribute_rows(match[1]), known), body, flags=re.S | re.M)
+                  lambda match: line("Attributes", attribute_rows(match[1])), body, flags=re.S | re.M)
 
 
 def parameters(body):
@@ -151,7 +161,8 @@ def summaries(parts, names, dialect_name):
     for part, sigil in (("Attributes", "#"), ("Types", "!")):
         for heading, text in sections(parts.get(part, "")):
             if match := re.match(r"\s*_(.*?)_\n", text):
-                found[match[1].lower()] = found[match[1]] = f"`{sigil}{dialect_name}.{names.get(heading, heading)}`"
+                word = f"`{sigil}{dialect_name}.{names.get(heading, heading)}`"
+                found[match[1]] = found[match[1][0].lower() + match[1][1:]] = word
     return {key: found[key] for key in sorted(found, key=len, reverse=True)}
 
 
