@@ -20,6 +20,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "docgen"))
 from reference import constraints
+from report import finish
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 # Files with checks, and the functions that they call.
@@ -209,11 +210,8 @@ def main():
                   tests("test/Dialect/Fp4/invalid-*.mlir", label_of), files["fp4"]),
         *findings(pipe, checks(["lib/Dialect/Pipe/**/*.cpp", "lib/Dialect/Pipe/**/*.h"], pipe_labels),
                   tests("test/Dialect/Pipe/**/*.mlir", pipe_labels), files["pipe"])]
-    for line in missing:
-        print(f"error: {line}")
-    if not missing:
-        print(f"{len(set(fp4)) + len(set(pipe))} constraints agree in 3 places")
-    return 1 if missing else 0
+    return finish([f"error: {line}" for line in missing],
+                  f"{len(set(fp4)) + len(set(pipe))} constraints agree in 3 places")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ excerpt or a path there may be of a revision that is gone.
 
 Prints a line per finding and exits with 1 if there is one. --root checks another checkout.
 """
-import argparse
 import fnmatch
 import io
 import pathlib
@@ -20,6 +19,8 @@ import re
 import subprocess
 import sys
 import tokenize
+
+from report import finish, parser_of
 
 EXCERPT = re.compile(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", re.S)
 FENCE = re.compile(r"^ *```.*?^ *```", re.S | re.M)
@@ -198,11 +199,7 @@ def findings(tree):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    found = list(findings(Tree(parser.parse_args().root.resolve())))
-    print(*found, sep="\n", end="\n" if found else "")
-    return 1 if found else 0
+    return finish(findings(Tree(parser_of(__doc__).parse_args().root.resolve())))
 
 
 if __name__ == "__main__":

@@ -22,14 +22,14 @@ Programs: every one of examples/ must be named by a test and in docs/README.md.
 
 Prints what is not so and exits with 1.
 """
-import argparse
 import concurrent.futures
-import pathlib
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
+
+from report import finish, parser_of
 
 OPERATIONS = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
@@ -177,10 +177,7 @@ def check_passes(root, opt, file_check_tool):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, help="the tree that is checked",
-                        default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = parser_of(__doc__)
     parser.add_argument("--opt", default="fp4-opt", help="the command fp4-opt, with options")
     parser.add_argument("--file-check", default="FileCheck-22", help="the command FileCheck")
     parser.add_argument("--passes-only", action="store_true",
@@ -189,12 +186,7 @@ def main():
     found = list(check_passes(arguments.root, shlex.split(arguments.opt), arguments.file_check))
     if not arguments.passes_only:
         found += [*check_operations(arguments.root), *check_programs(arguments.root)]
-    errors = [error for error in found if error]
-    for error in errors:
-        print(f"error: {error}")
-    if not errors:
-        print(f"{len(found)} examples are tested")
-    return 1 if errors else 0
+    return finish([f"error: {error}" for error in found if error], f"{len(found)} examples are tested")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import pathlib
 import re
 import sys
 
+from report import finish
+
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 FOLDERS = ["lib", "include", "tools"]
 BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
@@ -99,11 +101,7 @@ def check(law, files):
 def main():
     files = list(sources())
     findings = [finding for law in LAWS for finding in check(law, files)]
-    for finding in findings:
-        print(finding)
-    if not findings:
-        print(f"{len(LAWS)} laws, each spelled in one place, in {len(files)} files")
-    return 1 if findings else 0
+    return finish(findings, f"{len(LAWS)} laws, each spelled in one place, in {len(files)} files")
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ in it, a word that a line break happens to put first does not.
 Prints a line per finding and exits with 1 if there is one. --count prints a table by folder instead,
 --root checks another checkout, and PATH limits the check to files and folders of the checkout.
 """
-import argparse
 import ast
 import collections
 import io
-import pathlib
 import re
 import sys
 import tokenize
 import typing
+
+from report import finish, parser_of
 
 from check_docs import Tree
 
@@ -344,16 +344,15 @@ def table(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = parser_of(__doc__)
     parser.add_argument("--count", action="store_true")
     parser.add_argument("paths", nargs="*", metavar="PATH")
     options = parser.parse_args()
     paths = [path.strip("/").removeprefix("./") for path in options.paths]
     found = list(findings(Tree(options.root.resolve()), paths))
-    lines = table(found) if options.count else [line_of(*finding) for finding in found]
-    print(*lines, sep="\n", end="\n" if lines else "")
-    return 1 if found else 0
+    if options.count:
+        return finish(table(found) if found else [], *table([]))
+    return finish(line_of(*finding) for finding in found)
 
 
 if __name__ == "__main__":

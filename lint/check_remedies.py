@@ -14,6 +14,7 @@ import re
 import sys
 
 from check_sizes import without_literals
+from report import finish
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 FOLDERS = [f"{root}/{room}" for root in ["lib", "include/fp4"]
@@ -108,13 +109,8 @@ def errors(files):
 
 def main():
     found = list(errors(list(sources())))
-    for path, line, remedied in found:
-        if not remedied:
-            print(f"{path}:{line}: error: has no remedy\n  note: write withNote(ERROR, REMEDY)")
-    missing = sum(not remedied for _, _, remedied in found)
-    if not missing:
-        print(f"{len(found)} errors say what helps")
-    return 1 if missing else 0
+    return finish([f"{path}:{line}: error: has no remedy\n  note: write withNote(ERROR, REMEDY)"
+                   for path, line, remedied in found if not remedied], f"{len(found)} errors say what helps")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ small lexer, which knows comments, literals and braces, and Python by its own pa
 
 Prints a line per finding and exits with 1. --list prints every function instead, longest first.
 """
-import argparse
 import ast
-import pathlib
 import re
 import sys
+
+from report import finish, parser_of
 
 FOLDERS = ["lib", "include", "tools", "utils", "validation", "lint", "docgen", "oracles", "packages", "scripts"]
 MOST_FUNCTION, MOST_FILE = 40, 600
@@ -118,10 +118,7 @@ def measure(root):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, help="the tree that is checked",
-                        default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = parser_of(__doc__)
     parser.add_argument("--list", action="store_true", help="print every function, longest first")
     arguments = parser.parse_args()
     found = list(measure(arguments.root))
@@ -141,12 +138,9 @@ def main():
             errors.append(f"{path}:{line}: {function or 'the file'} has {lines} lines, and must "
                           f"have at most {most}")
     errors += [f"{key} is excused, and need not be" for key in EXCUSED if key not in needed]
-    for error in errors:
-        print(f"error: {error}")
-    if not errors:
-        functions = sum(1 for row in found if row[1])
-        print(f"{len(found) - functions} files and {functions} functions have the right size")
-    return 1 if errors else 0
+    functions = sum(1 for row in found if row[1])
+    return finish([f"error: {error}" for error in errors],
+                  f"{len(found) - functions} files and {functions} functions have the right size")
 
 
 if __name__ == "__main__":
