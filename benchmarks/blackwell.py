@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
-"""Prints what the compiler plans for published problems of B200, and runs its kernels beside other people's in
-the simulator.
+"""Prints what the compiler plans for published problems of B200, and runs its kernels beside other
+people's in the simulator.
 
-  benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--mix ptx|cubin] [--json FILE]
+  benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--mix ptx|cubin]
+      [--json FILE]
   benchmarks/blackwell.py compile [--build BUILD] [--only WORD] [--runs N] [--most SECONDS]
-  benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN [:: COMMAND]" ... [--size M,N] [--depths K1,K2]
+  benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN [:: COMMAND]" ... [--size M,N]
+      [--depths K1,K2]
 
-plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
-           takes at most SECONDS (default 60; large grids are sampled), with instructions as they are estimated from PTX, or as
-           ptxas makes them. All times but the last column are predictions.
-compile    for every problem the processor time that `fp4-runner --emit=cubin` takes from MLIR to machine code, with ptxas, by
-           the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3). Another
-           load of the machine makes them up to four times as long, so ptxas assembles a fixed kernel between the runs,
-           and the seconds are those of a core that takes YARDSTICK for it. Fails where a kernel takes more than SECONDS.
-structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
-           same size, and stands alone where there is no COMMAND. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
+plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of
+           launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone)
+           where that takes at most SECONDS (default 60; large grids are sampled), with instructions
+           as they are estimated from PTX, or as ptxas makes them. All times but the last column are
+           predictions.
+compile    for every problem the processor time that `fp4-runner --emit=cubin` takes from MLIR to
+           machine code, with ptxas, by the plan that is chosen: user and system seconds of both
+           processes, the least of N runs (default 3). Another load of the machine makes them up to
+           four times as long, so ptxas assembles a fixed kernel between the runs, and the seconds
+           are those of a core that takes YARDSTICK for it. Fails where a kernel takes more than
+           SECONDS.
+structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the
+           plan PLAN and the same size, and stands alone where there is no COMMAND. Both run at two
+           depths: what differs between them, over the k tiles that differ, is the steady state.
 
-Published numbers, all of other people and other clocks: gpu-mode/reference-kernels (speed of light at 1.5 GHz) and its
-leaderboards for GEMM, GEMV, dual and grouped GEMMs; DeepGEMM pull request 348; triton pull request 9697.
+Published numbers, all of other people and other clocks: gpu-mode/reference-kernels (speed of light
+at 1.5 GHz) and its leaderboards for GEMM, GEMV, dual and grouped GEMMs; DeepGEMM pull request 348;
+triton pull request 9697.
 """
 from __future__ import annotations
 
@@ -44,7 +52,8 @@ CONTEST, DEEPGEMM, TRITON = "gpu-mode", "DeepGEMM #348", "triton #9697"
 
 @dataclass
 class Problem:
-    """M x N x K, or `groups` of rows with N x K each; `published` microseconds with their source."""
+    """M x N x K, or `groups` of rows with N x K each; `published` microseconds with their
+    source."""
     kind: str
     m: int
     n: int
@@ -102,7 +111,7 @@ def problems() -> list[Problem]:
     return found
 
 
-# ---- Programs -------------------------------------------------------------------------------------------------------
+# ---- Programs ------------------------------------------------------------------------------------
 
 
 def scale_of(p: Problem) -> str:
@@ -164,7 +173,8 @@ def program(p: Problem, plan: str = "") -> str:
 
 
 def quantized(p: Problem, y: str) -> tuple[str, str]:
-    """Types of the codes and tiled scales of the elements, and the lines that make and return them."""
+    """Types of the codes and tiled scales of the elements, and the lines that make and return
+    them."""
     codes = f"tensor<{p.m}x{p.n}xf4E2M1FN>"
     linear = f"{p.m}x{p.n // BLOCK['mxfp4']}xf8E8M0FNU"
     tiled = f"tensor<{linear}, #fp4.scale_layout<tiled_128x4>>"
@@ -175,7 +185,7 @@ def quantized(p: Problem, y: str) -> tuple[str, str]:
         f"  return %q, %t : {codes}, {tiled}")
 
 
-# ---- Plans ----------------------------------------------------------------------------------------------------------
+# ---- Plans ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -207,7 +217,8 @@ def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
 
 
 def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str) -> dict[str, object] | str:
-    """The report of `--time-only`, which samples large grids, for the one kernel; a line that says why there is none."""
+    """The report of `--time-only`, which samples large grids, for the one kernel; a line that says
+    why there is none."""
     command = [build / "bin/fp4-runner", source, "--target=sm_100a", "--device=sim", "--time-only", "--json", "--no-verify",
                "--check=off", "--dist=zeros", "--mix", mix]
     try:
@@ -262,7 +273,7 @@ def print_plans(rows: list[Row]) -> None:
               f"{show(row.timed)} | {show(rate, 0)} | {show(p.published)} | {p.source} |")
 
 
-# ---- Compilation ----------------------------------------------------------------------------------------------------
+# ---- Compilation ---------------------------------------------------------------------------------
 
 
 def processor_seconds(command: list[str]) -> float:
@@ -275,12 +286,14 @@ def processor_seconds(command: list[str]) -> float:
     return spent() - before
 
 
-#: Seconds that ptxas 13.0 takes for `yardstick()` on an idle core (EPYC, November 2026): the least of six runs.
+#: Seconds that ptxas 13.0 takes for `yardstick()` on an idle core (EPYC, November 2026): the least
+#: of six runs.
 YARDSTICK = 0.145
 
 
 def yardstick() -> str:
-    """A kernel of 6000 dependent operations: for ptxas about as much work as a GEMM is for all of the compiler."""
+    """A kernel of 6000 dependent operations: for ptxas about as much work as a GEMM is for all of
+    the compiler."""
     loads = "".join(f"  ld.global.f32 %f{i}, [%a + {4 * i}];\n" for i in range(32))
     sums = "".join(f"  fma.rn.f32 %f{i % 32}, %f{(i + 7) % 32}, %f{(5 * i + 3) % 32}, %f{(i + 11) % 32};\n" for i in range(6000))
     stores = "".join(f"  st.global.f32 [%a + {4 * i}], %f{i};\n" for i in range(32))
@@ -289,7 +302,8 @@ def yardstick() -> str:
 
 
 def seconds_of_idle_core(command: list[str], runs: int, scratch: pathlib.Path) -> float:
-    """The least of `runs`, divided by how much longer than YARDSTICK the yardstick takes in the same time."""
+    """The least of `runs`, divided by how much longer than YARDSTICK the yardstick takes in the
+    same time."""
     kernel = scratch / "yardstick.ptx"
     kernel.write_text(yardstick())
     ptxas = [os.environ.get("FP4_PTXAS") or "ptxas", "-arch=sm_90", str(kernel), "-o", str(scratch / "yardstick.cubin")]
@@ -327,13 +341,13 @@ def print_compile_times(rows: list[dict[str, object]], most: float) -> int:
     return 1 if slow or not rows else 0
 
 
-# ---- Structure ------------------------------------------------------------------------------------------------------
+# ---- Structure -----------------------------------------------------------------------------------
 
 
 @dataclass
 class Steady:
-    """Per k tile of 256 elements and CTA, in steady state; mbarriers of a CTA. Instructions are what the simulator
-    takes ptxas to make of the PTX (lib/Sim/Time/Units.def)."""
+    """Per k tile of 256 elements and CTA, in steady state; mbarriers of a CTA. Instructions are
+    what the simulator takes ptxas to make of the PTX (lib/Sim/Time/Units.def)."""
     roles: dict[str, float]
     bytes: float
     cycles: float

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""GEMMs whose plan has clusters of two pairs, beside the plan that they would have without, in the simulator.
+"""GEMMs whose plan has clusters of two pairs, beside the plan that they would have without, in the
+simulator.
 
   benchmarks/clusters.py [--build BUILD] [--sample 24] [--seed 1]
 
-Many sizes of NVFP4 GEMMs, with every epilogue of benchmarks/epilogues.py, are planned for sm_100a. The program times SAMPLE of
-those whose plan has `cluster = [2, 2]`: `fp4-runner --time-only` (1.965 GHz, the kernel alone, launch included; large grids
-are sampled) of that plan and of the one that the compiler chooses where `cluster = [2, 1]` is asked for. Every number is a
-prediction.
+Many sizes of NVFP4 GEMMs, with every epilogue of benchmarks/epilogues.py, are planned for sm_100a.
+The program times SAMPLE of those whose plan has `cluster = [2, 2]`: `fp4-runner --time-only` (1.965
+GHz, the kernel alone, launch included; large grids are sampled) of that plan and of the one that
+the compiler chooses where `cluster = [2, 1]` is asked for. Every number is a prediction.
 """
 from __future__ import annotations
 

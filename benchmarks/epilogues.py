@@ -2,16 +2,19 @@
 """Predicts the cost of epilogues on a B200 by tile and by warps, in the simulator and by the static
 model of plans.
 
-  benchmarks/epilogues.py [--build BUILD] [--only WORD] [--sizes M,N,K ...] [--tiles TILE ...] [--times FILE]
+  benchmarks/epilogues.py [--build BUILD] [--only WORD] [--sizes M,N,K ...] [--tiles TILE ...]
+      [--times FILE]
                           [--static | --regret]
 
-For every epilogue and size, one GEMM of NVFP4 (or two of one lhs) with a plan for each tile, whose epilogue has four
-warps and then eight: microseconds of `fp4-runner --time-only` (sm_100a, 1.965 GHz, the kernel alone, launch included; large
-grids are sampled). TILE is 256x128 for a pair of CTAs or 128x128 for one; each of the GEMMs of a dual one has half of
-the columns. A dash stands for a plan that the epilogue cannot have. One star marks what the compiler chooses, two the least.
---static prints what the static model says of each plan beside the time. --regret prints, instead of all times, that of the
-chosen plan, the least one, and how much longer the chosen one takes. Every number is a prediction. FILE keeps the times of
-plans, so that a change of the static model alone needs few new ones: remove it when kernels or the simulator change.
+For every epilogue and size, one GEMM of NVFP4 (or two of one lhs) with a plan for each tile, whose
+epilogue has four warps and then eight: microseconds of `fp4-runner --time-only` (sm_100a, 1.965
+GHz, the kernel alone, launch included; large grids are sampled). TILE is 256x128 for a pair of CTAs
+or 128x128 for one; each of the GEMMs of a dual one has half of the columns. A dash stands for a
+plan that the epilogue cannot have. One star marks what the compiler chooses, two the least.
+--static prints what the static model says of each plan beside the time. --regret prints, instead of
+all times, that of the chosen plan, the least one, and how much longer the chosen one takes. Every
+number is a prediction. FILE keeps the times of plans, so that a change of the static model alone
+needs few new ones: remove it when kernels or the simulator change.
 """
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times torch._scaled_mm of e4m3 operands with one scale per tensor: M x K activations, N x K weights.
+"""Times torch._scaled_mm of e4m3 operands with one scale per tensor: M x K activations, N x K
+weights.
 
   fp8_gemms.py M N K
 
-Prints the median of 20 replays of a CUDA graph of calls; operands change between calls, so that the L2
-cache holds none of them.
+Prints the median of 20 replays of a CUDA graph of calls; operands change between calls, so that the
+L2 cache holds none of them.
 """
 import statistics
 import sys

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Predicts how much faster another plan than the compiler's would be, by the simulator, for published problems
-of B200.
+"""Predicts how much faster another plan than the compiler's would be, by the simulator, for
+published problems of B200.
 
   benchmarks/plan_regret.py [--build BUILD] [--only WORD] [--others 4] [--times FILE]
 
-For every GEMM by tensor cores of benchmarks/blackwell.py with a public time: `fp4-runner --time-only` (1.965 GHz) of the
-plan that the compiler chooses, and of the OTHERS plans of other tiles that its static model likes most. The regret of a
-problem is the time of the chosen plan over that of the fastest, less one. Every time is a prediction. FILE keeps the times of
-plans, so that a change of the model alone needs few new ones: remove it when kernels or the simulator change.
+For every GEMM by tensor cores of benchmarks/blackwell.py with a public time: `fp4-runner
+--time-only` (1.965 GHz) of the plan that the compiler chooses, and of the OTHERS plans of other
+tiles that its static model likes most. The regret of a problem is the time of the chosen plan over
+that of the fastest, less one. Every time is a prediction. FILE keeps the times of plans, so that a
+change of the model alone needs few new ones: remove it when kernels or the simulator change.
 """
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 
   products.py ROWS [NxK]            8192x8192 where it is left out
 
-Prints the median of 50 calls; operands change between calls, so that the L2 cache holds none of them.
+Prints the median of 50 calls; operands change between calls, so that the L2 cache holds none of
+them.
 """
 import statistics
 import sys

@@ -4,11 +4,12 @@
   fp4-runner benchmarks/streaming.mlir --target=sm_90a --emit=so -o streaming.so
   benchmarks/pytorch.py --fp4-run=fp4-run --library=streaming.so --rows=16384
 
-Eager PyTorch executes one IEEE operation per tensor operation, so its bytes must equal those of the library
-(exit code 1 if they do not). The code that Inductor compiles from the same function is timed, and its differing
-bytes are counted, because it may contract and approximate. Times are medians of runs with an event on either
-side, on operand sets that are used in turn and are together larger than twice the L2 cache. With --cpu the
-bytes are compared with those of the simulator, and nothing is timed.
+Eager PyTorch executes one IEEE operation per tensor operation, so its bytes must equal those of the
+library (exit code 1 if they do not). The code that Inductor compiles from the same function is
+timed, and its differing bytes are counted, because it may contract and approximate. Times are
+medians of runs with an event on either side, on operand sets that are used in turn and are together
+larger than twice the L2 cache. With --cpu the bytes are compared with those of the simulator, and
+nothing is timed.
 """
 import argparse
 import json

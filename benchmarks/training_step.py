@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Times a training step in NVFP4 beside cuBLAS' three bf16 GEMMs, in one run; benchmarks/training_step.sh packs it.
+"""Times a training step in NVFP4 beside cuBLAS' three bf16 GEMMs, in one run;
+benchmarks/training_step.sh packs it.
 
-  training_step.py                      in a folder with fp4-run and training_step.so, on a machine with a GPU
+  training_step.py                      in a folder with fp4-run and training_step.so, on a machine
+                                        with a GPU
 
-fp4-run compares the results of the step with the reference before it times anything; if they differ,
-this script fails and prints no time. Prints one row per kernel, then the sums and the ratio, and writes
-training_step.json: the report of fp4-run and the times of cuBLAS.
+fp4-run compares the results of the step with the reference before it times anything; if they
+differ, this script fails and prints no time. Prints one row per kernel, then the sums and the
+ratio, and writes training_step.json: the report of fp4-run and the times of cuBLAS.
 """
 import json
 import math

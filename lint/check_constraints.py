@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Checks that every constraint of the fp4 and pipe dialects is documented, verified and violated by a test.
+"""Checks that every constraint of the fp4 and pipe dialects is documented, verified and violated by
+a test.
 
 fp4: Fp4Constraints.td lists "(C1)" for its operation or attribute, the verifiers carry the comment
-"// op (C1)" where they check it, and test/Dialect/Fp4/invalid-*.mlir name "// op (C1)" above a case that
-violates it. pipe: labels are unique, (C101) and up; PipeConstraints.td lists them, comments in
+"// op (C1)" where they check it, and test/Dialect/Fp4/invalid-*.mlir name "// op (C1)" above a case
+that violates it. pipe: labels are unique, (C101) and up; PipeConstraints.td lists them, comments in
 lib/Dialect/Pipe and test/Dialect/Pipe carry them, and descriptions of operations name no others.
 
-A label alone proves nothing. The error that a test expects below its label must have words of the check
-that carries the label: of the string literals of the labelled statement, function or section, or of the
-functions it calls. -verify-diagnostics then sees to it that the verifier emits them for this case.
+A label alone proves nothing. The error that a test expects below its label must have words of the
+check that carries the label: of the string literals of the labelled statement, function or section,
+or of the functions it calls. -verify-diagnostics then sees to it that the verifier emits them for
+this case.
 
-Prints what is missing and exits with 1, or prints a summary and exits with 0. The argument, if there is
-one, is another source tree.
+Prints what is missing and exits with 1, or prints a summary and exits with 0. The argument, if
+there is one, is another source tree.
 """
 import collections
 import pathlib

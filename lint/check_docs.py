@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that documents and comments still describe this tree.
 
-  excerpts  a fence after `<!-- from FILE -->` must be found in FILE: its lines, in order, with white space
-            folded; a line of dots stands for anything that is left out
+  excerpts  a fence after `<!-- from FILE -->` must be found in FILE: its lines, in order, with
+            white space folded; a line of dots stands for anything that is left out
   links     a relative link must lead to a file or folder, and its anchor to a heading
   width     lines of documents have at most 100 columns, except tables and code
   paths     a file or folder of this project that a document or a comment names must exist
@@ -44,8 +44,8 @@ class Tree:
         return (self.root / name).read_text(errors="replace")
 
     def has(self, path):
-        """Returns True if a path exists. Braces list alternatives, `*` and words in capitals stand for
-        anything."""
+        """Returns True if a path exists. Braces list alternatives, `*` and words in capitals stand
+        for anything."""
         for plain in braces(path):
             pattern = "/".join(re.sub(r"^[A-Z]+(?=\.|$)", "*", part) if part not in ("README.md", "CONTRIBUTING.md",
                                "ARCHITECTURE.md") else part for part in plain.strip("/").split("/"))
@@ -136,7 +136,8 @@ FILE = re.compile(r"(?<![\w./$*<{}~%@+-])(?:\.\./)*((?:[\w.*{},-]+/)*[\w*{][\w.*
 FOLDER = re.compile(r"(?<![\w./$<~%@+-])((?:lib|include|test|utils|validation|lint|docgen|oracles|unittests|tools|docs|integration_test|examples"
                     r"|benchmarks)/[\w./*{},-]*[\w*}])")
 # Names in comments and documents that are no file of this tree: files of other projects and of the
-# system, files that a build or an installation makes, and names that stand for a file of the reader.
+# system, files that a build or an installation makes, and names that stand for a file of the
+# reader.
 FOREIGN = ["cuda.h", "cudaTypedefs.h", "zstd.h", "barrier.h", "llama.cpp", "*_sm[0-9]*.cu", "*_blockwise_fp4.cu"]
 MADE = ["lit.site.cfg.py", "fp4-cuda"]
 EXAMPLES = ["program.mlir", "program.py", "f.mlir", "a.cpp"]

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Looks for second spellings of what only one place may spell.
 
-Each law below has one authority. A line elsewhere in lib, include and tools that matches the law's pattern
-spells it again; the finding names the function to ask instead. Comments do not count. A spelling that is meant
-to stand gets the reason beside it: `// law: REASON` at the end of the line.
+Each law below has one authority. A line elsewhere in lib, include and tools that matches the law's
+pattern spells it again; the finding names the function to ask instead. Comments do not count. A
+spelling that is meant to stand gets the reason beside it: `// law: REASON` at the end of the line.
 
-Every law has an example that its pattern must match, and an authority that must match too where the law says
-so: a pattern that finds nothing any more is an error, not a success. Exit code 1 with a line per finding.
+Every law has an example that its pattern must match, and an authority that must match too where the
+law says so: a pattern that finds nothing any more is an error, not a success. Exit code 1 with a
+line per finding.
 """
 import collections
 import pathlib
@@ -19,8 +20,8 @@ ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).pare
 FOLDERS = ["lib", "include", "tools"]
 BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
 
-# `inside`: where the law holds (default: everywhere); `authority`: files that may spell it, and must unless
-# `silent`; `ask`: what to do instead; `example`: a line that the pattern must find.
+# `inside`: where the law holds (default: everywhere); `authority`: files that may spell it, and
+# must unless `silent`; `ask`: what to do instead; `example`: a line that the pattern must find.
 Law = collections.namedtuple("Law", "name pattern authority ask example inside silent",
                              defaults=(r"", False))
 

@@ -7,16 +7,18 @@ are found, with a capital unless they open a summary of TableGen or a help text:
   questions  What, Whether, Where, How, Which and Who. A document may ask a question, have one as a
              title or in the head of a table, and say "Where X, Y"
   stand-ins  It, Its, They and Those, and This, That, These, Such and "The same" unless a noun
-             follows: "This op" and "These four loops" name their noun, "This is" and "That of" do not
+             follows: "This op" and "These four loops" name their noun, "This is" and "That of" do
+             not
   of         "Of few rows, ...": the sentence begins with what is left of its noun
 
 Read are comments of C, C++, CUDA, PTX, MLIR, TableGen, CMake, Python, shell and YAML, docstrings,
 help texts of argparse, strings of TableGen, the text of .test files between their commands, and
-Markdown outside notebooks and fences. Lines that follow each other are one comment: its first word counts and that of each sentence
-in it, a word that a line break happens to put first does not.
+Markdown outside notebooks and fences. Lines that follow each other are one comment: its first word
+counts and that of each sentence in it, a word that a line break happens to put first does not.
 
-Prints a line per finding and exits with 1 if there is one. --count prints a table by folder instead,
---root checks another checkout, and PATH limits the check to files and folders of the checkout.
+Prints a line per finding and exits with 1 if there is one. --count prints a table by folder
+instead, --root checks another checkout, and PATH limits the check to files and folders of the
+checkout.
 """
 import ast
 import collections
@@ -120,7 +122,8 @@ def sentences(paragraph):
 
 
 def split(lines, document=False):
-    """Yields the paragraphs of a comment: empty lines separate them, and list items are some too."""
+    """Yields the paragraphs of a comment: empty lines separate them, and list items are some
+    too."""
     current = []
     for number, line in lines:
         item = ITEM.match(line)
@@ -154,7 +157,8 @@ class Comment(typing.NamedTuple):
 
 
 def joined(comments):
-    """Yields the lines of each comment: one that is alone below another of its column continues it."""
+    """Yields the lines of each comment: one that is alone below another of its column continues
+    it."""
     lines, last = [], None
     for comment in comments:
         follows = last and comment.alone and (last.line + 1, last.column, last.mark) == (
@@ -203,7 +207,8 @@ def c_prose(text, token):
 
 
 def td_prose(text):
-    """The paragraphs of TableGen: comments, strings, of which neighbours are one, and descriptions."""
+    """The paragraphs of TableGen: comments, strings, of which neighbours are one, and
+    descriptions."""
     yield from c_prose(text, TD_TOKEN)
     lines, end = [], None
     for match in TD_TOKEN.finditer(text):

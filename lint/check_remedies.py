@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Finds errors of the dialects and the conversions that do not say what helps.
 
-An error has a note with a remedy: withNote (include/fp4/Dialect/Fp4/IR/Remedy.h) takes both, and where the
-error needs several statements, attachNote of its variable says it. A function or lambda that returns an error
-without a note passes the duty on to its callers. Errors that ODS generates ("operand #0 must be ...") have
-no notes.
+An error has a note with a remedy: withNote (include/fp4/Dialect/Fp4/IR/Remedy.h) takes both, and
+where the error needs several statements, attachNote of its variable says it. A function or lambda
+that returns an error without a note passes the duty on to its callers. Errors that ODS generates
+("operand #0 must be ...") have no notes.
 
-Prints a line per error without a remedy and exits with 1, or prints a summary and exits with 0. The argument,
-if there is one, is another source tree.
+Prints a line per error without a remedy and exits with 1, or prints a summary and exits with 0. The
+argument, if there is one, is another source tree.
 """
 import pathlib
 import re

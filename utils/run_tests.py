@@ -47,7 +47,8 @@ def run_unit(binary, reports):
     log = reports / f"{binary.name}.log"
     code = run([str(binary), f"--gtest_output=xml:{xml}"], log)
     if not xml.exists():
-        return 0, 0, [f"{binary.name} ended with {code} before its report\n{log.read_text()[-4000:]}"]
+        return 0, 0, [f"{binary.name} ended with {code} before its report\n"
+                      f"{log.read_text()[-4000:]}"]
     passed, skipped, failures = read_junit(xml)
     if code and not failures:
         failures.append(f"{binary.name} exited with {code}\n{log.read_text()[-4000:]}")

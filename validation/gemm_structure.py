@@ -4,8 +4,9 @@ loop.
 
   fp4-runner f.mlir --target=sm_100a --emit=cubin -o f.cubin
   validation/gemm_structure.py f.cubin                       a line per number
-  validation/gemm_structure.py --bounds=FILE:PREFIX f.cubin  fails where a line "PREFIX: name number" of FILE, a
-                                                           test, is exceeded (or "name = number" is not met)
+  validation/gemm_structure.py --bounds=FILE:PREFIX f.cubin  fails where a line "PREFIX: name
+                                                           number" of FILE, a test, is exceeded (or
+                                                           "name = number" is not met)
 
 The loop over k tiles of a role is the innermost loop with its instructions: UTMALDG of the role
 that loads, UTCOMMA or UTCQMMA of the warp that multiplies, UTCCP of the one that copies scales,
@@ -67,7 +68,8 @@ def has(block, pattern):
 
 
 def loop_of(blocks, after, back, pattern):
-    """Instructions of the shortest loop through a block with `pattern`: an iteration may come before the loop."""
+    """Instructions of the shortest loop through a block with `pattern`: an iteration may come
+    before the loop."""
     paths = []
     for wanted in (i for i, block in enumerate(blocks) if has(block, pattern)):
         for source, to in back:

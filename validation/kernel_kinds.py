@@ -1,8 +1,9 @@
 """Every kind of kernel that the compiler emits, as the smallest program whose rings wrap around.
 
-Programs that change kernels, or run them in many orders, walk over this list (validation/mutate_all.py,
-validation/order_table.py): a kind that is added here is added there. Some programs would have too many
-orders if their accumulators wrapped around too: for these, mutants change a larger program.
+Programs that change kernels, or run them in many orders, walk over this list
+(validation/mutate_all.py, validation/order_table.py): a kind that is added here is added there.
+Some programs would have too many orders if their accumulators wrapped around too: for these,
+mutants change a larger program.
 """
 import collections
 import json
@@ -19,9 +20,9 @@ import sweep_wide
 from sweep_quantize import Case as QuantizeCase
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-#: `shape` is what the compiler and fp4-run are given. If there are `rows`, M is dynamic, and fp4-run
-#: is given each of them; the first `explored` ones, or all, run in every order. `larger` is a
-#: program of the same kind with more tiles. If the program has an argument `o`, `offsets` has its
+#: `shape` is what the compiler and fp4-run are given. If there are `rows`, M is dynamic, and
+#: fp4-run is given each of them; the first `explored` ones, or all, run in every order. `larger` is
+#: a program of the same kind with more tiles. If the program has an argument `o`, `offsets` has its
 #: possible values by name, each with the error that it gives, or None. If a kernel branches on its
 #: operands, `dists` are the distributions of fp4-run that are run.
 Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets explored dists",
@@ -126,7 +127,8 @@ def pairs():
 
 def clusters():
     """Each cluster has tiles for six rounds of its CTAs, of 3 k tiles in a ring of 2 stages: the
-    accumulators have up to 4 stages. The last four kinds have two rounds, and six if they are larger."""
+    accumulators have up to 4 stages. The last four kinds have two rounds, and six if they are
+    larger."""
     def cluster(what, plan, m, n, blocks, times=1):
         small, larger = (product(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
         kind = tcgen05(f"NVFP4 product, {what}", small, blocks)
@@ -169,9 +171,9 @@ def schedules():
         else:
             grows = "taken over" in what or "one warp" in what
             yield kind._replace(larger=larger if grows else None)
-    # Two CTAs share one tile: each of its four warps may be the first to count. With an even number of
-    # tiles in a workspace, one CTA would have both partial sums of each. Behind the last rows, which
-    # split a warp, comes another tile.
+    # Two CTAs share one tile: each of its four warps may be the first to count. With an even number
+    # of tiles in a workspace, one CTA would have both partial sums of each. Behind the last rows,
+    # which split a warp, comes another tile.
     for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
                        ("groups", "groups"), ("offsets", "groups of the device"),
                        ("threads", "products of threads")):
@@ -193,8 +195,8 @@ def shared_out(form, rows, n=64, split=2):
 
 
 def joins():
-    """Clusters reduce the partial sums of a tile, in two turns, one or three; of three CTAs the last
-    has less. Rows of swapped operands are static."""
+    """Clusters reduce the partial sums of a tile, in two turns, one or three; of three CTAs the
+    last has less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
@@ -262,9 +264,9 @@ def hopper():
 
 def hopper_weights():
     """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not. A
-    tall tile is stored in parts of 32 rows, each of which is the last one once; where it is whole, no
-    zeros are written before the loads. Prepacked weights have a second tile of rows, which overwrites
-    the zeros of the first."""
+    tall tile is stored in parts of 32 rows, each of which is the last one once; where it is whole,
+    no zeros are written before the loads. Prepacked weights have a second tile of rows, which
+    overwrites the zeros of the first."""
     ends = (*range(5, 256, 32), 256)
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
@@ -322,7 +324,8 @@ def experts():
 
 
 def gates():
-    """Gated layers of experts: two grouped GEMMs. Rings of accumulators wrap around in larger ones."""
+    """Gated layers of experts: two grouped GEMMs. Rings of accumulators wrap around in larger
+    ones."""
     def gate(form, n, k, fmt, plan, lhs="codes", rows=(21, 0, 1)):
         return sweep_groups.program(form, rows, n, k, fmt, "bf16", "none", plan, lhs, "gate")
 
@@ -406,7 +409,8 @@ def quantizers():
 
 
 def promoted():
-    """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each CTA has several tiles of 5 k tiles."""
+    """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each CTA has several tiles of 5 k
+    tiles."""
     tile = "tile = [128, 64, 128], stages = 2"
     for form, rows, n, what, blocks in (("groups", 130, 64, "groups", 1), ("offsets", 130, 64, "groups of the device", 1),
                                         ("split", 300, 64, "ranges of K", 2)):
@@ -453,7 +457,8 @@ def launches():
 
 
 def warp_ranges():
-    """Two CTAs share a tile of mma.sync, and each has a range of it; or tiles with a range of each."""
+    """Two CTAs share a tile of mma.sync, and each has a range of it; or tiles with a range of
+    each."""
     text = shared_out("split", (64,))
     yield Kind("NVFP4 product by mma.sync, ranges of K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
     text = weights("bf16", "prepacked", 1, "32", 384, 1024, "warps", m=37)

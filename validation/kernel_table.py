@@ -5,13 +5,14 @@
   validation/kernel_table.py record after.json --tools=DIR --step=20 --match=examples
   validation/kernel_table.py compare before.json after.json
 
-The programs are examples/*.mlir, benchmarks/*.mlir and every STEPth program of validation/sweep.py and of
-validation/sweep_quantize.py, for sm_90a and sm_100a. For each kernel the record has the number of PTX instructions
-and, where there is a ptxas ($FP4_PTXAS or PATH), of machine instructions (trailing NOPs left out), its registers
-and the bytes that it spills. Programs for which the target has no kernel are not in the record.
+The programs are examples/*.mlir, benchmarks/*.mlir and every STEPth program of validation/sweep.py
+and of validation/sweep_quantize.py, for sm_90a and sm_100a. For each kernel the record has the
+number of PTX instructions and, where there is a ptxas ($FP4_PTXAS or PATH), of machine instructions
+(trailing NOPs left out), its registers and the bytes that it spills. Programs for which the target
+has no kernel are not in the record.
 
-`compare` prints each kernel that changed, and the totals. The command fails if a kernel needs more of anything, or is
-gone.
+`compare` prints each kernel that changed, and the totals. The command fails if a kernel needs more
+of anything, or is gone.
 """
 import argparse
 import concurrent.futures

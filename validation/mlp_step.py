@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""One training step of a two-layer perceptron in NVFP4, examples/mlp_step.mlir, beside TransformerEngine's.
+"""One training step of a two-layer perceptron in NVFP4, examples/mlp_step.mlir, beside
+TransformerEngine's.
 
   validation/mlp_step.py [--build BUILD] [--scale 32]
 
-Runs and verifies the program, and prints a table: the launches of each part, and the bytes that they must read and write,
-of a step whose sizes are SCALE times those of the example. Bytes are those of the operands and results of each launch,
-counted once, for both sides by the same rule; what a cache saves or costs is in neither column.
+Runs and verifies the program, and prints a table: the launches of each part, and the bytes that
+they must read and write, of a step whose sizes are SCALE times those of the example. Bytes are
+those of the operands and results of each launch, counted once, for both sides by the same rule;
+what a cache saves or costs is in neither column.
 
-Fails if the program fails, if a part launches more kernels than TransformerEngine, or if docs/performance/gemm-fp4.md has
-another table.
+Fails if the program fails, if a part launches more kernels than TransformerEngine, or if
+docs/performance/gemm-fp4.md has another table.
 """
 import argparse
 import json
@@ -22,7 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BITS = {"bf16": 16, "f32": 32, "i64": 64, "f4E2M1FN": 4, "f8E4M3FN": 8}
 TENSOR = re.compile(r"tensor<((?:\d+x)*)(\w+)[^>]*?(?:>|, #[\w.]+<\w+>>)")
 PARTS = ["forward: layer 1", "silu", "forward: layer 2", "backward: layer 2", "silu'", "backward: layer 1"]
-# Parts of the program by kind of operation, in the order of its text: fp4-fuse moves none of another part in between.
+# Parts of the program by kind of operation, in the order of its text: fp4-fuse moves none of
+# another part in between.
 LAUNCH = re.compile(r"= (fp4\.(?:hadamard_amax|quantize|amax|matmul_alpha|blockscaled_matmul)|linalg\.generic) ")
 
 
@@ -37,7 +40,8 @@ def bytes_of(types):
 
 
 def launches_of(fused):
-    """Operation and bytes of each kernel of the fused program: the types of an operation end its last line."""
+    """Operation and bytes of each kernel of the fused program: the types of an operation end its
+    last line."""
     found, name, given = [], None, 0
     for line in fused.splitlines():
         if start := LAUNCH.search(line):
@@ -53,10 +57,11 @@ def launches_of(fused):
 
 
 def theirs(m, k, f, n):
-    """Launches of TransformerEngine (main of 2026-08-22, d0067d0) for a Linear, an activation and a Linear with its NVFP4
-    recipe on Blackwell, with their bytes. NVFP4Quantizer::quantize_impl has the quantizers; its activations compute an
-    activation in bf16 before it quantizes where transforms are on (Impl::UNFUSED); cublas_gemm launches the factor and
-    the GEMM. Kernels that set an amax to zero, copy one or unpack the state of random numbers are not counted."""
+    """Launches of TransformerEngine (main of 2026-08-22, d0067d0) for a Linear, an activation and a
+    Linear with its NVFP4 recipe on Blackwell, with their bytes. NVFP4Quantizer::quantize_impl has
+    the quantizers; its activations compute an activation in bf16 before it quantizes where
+    transforms are on (Impl::UNFUSED); cublas_gemm launches the factor and the GEMM. Kernels that
+    set an amax to zero, copy one or unpack the state of random numbers are not counted."""
     def both(r, c):  # amaxes, then codes and scales in both orientations
         return [2 * r * c + 8, 2 * r * c + 8 + 2 * (r * c // 2 + r * c // 16)]
 
@@ -73,8 +78,8 @@ def theirs(m, k, f, n):
 
 
 def ours(launches):
-    """Returns our launches by part: 6 launches of layer 1, silu, 6 of layer 2, 6 backward, among them the
-    slope of silu, and 6."""
+    """Returns our launches by part: 6 launches of layer 1, silu, 6 of layer 2, 6 backward, among
+    them the slope of silu, and 6."""
     parts, rest = {}, list(launches)
     for part, count in zip(PARTS, (6, 1, 6, 6, 0, 6)):
         parts[part], rest = rest[:count], rest[count:]

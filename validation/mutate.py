@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Makes the synchronization of kernels wrong, one place at a time: the simulator must notice.
 
-  validation/mutate.py linear.so --shape=300            mutates every kernel that the library carries as PTX
+  validation/mutate.py linear.so --shape=300            mutates every kernel that the library
+                                                        carries as PTX
   validation/mutate.py linear.mlir --shape=300,384,272  compiles it first
-  validation/mutate.py ... --limit=40                   a fixed sample of the mutants, for a quick look
+  validation/mutate.py ... --limit=40                   a fixed sample of the mutants, for a quick
+                                                        look
 
-Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted. If it has
-an order, a scope, a count or a parity, that is weakened or made wrong (WEAKENINGS, WRONG). Each is also
-moved past what it must precede or follow (MOVES). fp4-run --edits judges all mutants of a library, with the
-same inputs. A mutant is killed when it fails under one of the schedules with a hazard, an error of the
-simulator or a wrong result. Prints the survivors, and what killed the others.
+Each wait, fence, arrival, expect_tx, commit, barrier, initialization and phase update is deleted.
+If it has an order, a scope, a count or a parity, that is weakened or made wrong (WEAKENINGS,
+WRONG). Each is also moved past what it must precede or follow (MOVES). fp4-run --edits judges all
+mutants of a library, with the same inputs. A mutant is killed when it fails under one of the
+schedules with a hazard, an error of the simulator or a wrong result. Prints the survivors, and what
+killed the others.
 
-A mutant that is alive is equivalent if `subsumed` finds, in the text, the synchronization that makes the
-mutated one redundant. The mutant is unreached if no run comes to its line, and redundant if every order of
-its steps ends without a report and with the right result (--policy exhaustive): no order of this problem
-needs what is missing. For weaker accesses to memory, such runs are no proof, because the orders are not
-those of a weak memory. None is excused by name. Any other survivor gives exit code 1. A problem so small
-that rings do not wrap around leaves survivors: take one that fills every ring three times.
+A mutant that is alive is equivalent if `subsumed` finds, in the text, the synchronization that
+makes the mutated one redundant. The mutant is unreached if no run comes to its line, and redundant
+if every order of its steps ends without a report and with the right result (--policy exhaustive):
+no order of this problem needs what is missing. For weaker accesses to memory, such runs are no
+proof, because the orders are not those of a weak memory. None is excused by name. Any other
+survivor gives exit code 1. A problem so small that rings do not wrap around leaves survivors: take
+one that fills every ring three times.
 """
 import argparse
 import collections
@@ -355,8 +359,9 @@ def compile_program(tools, scratch, source, arguments):
 
 
 def is_weaker_access(mutant):
-    """Returns True for mutants of which the orders of steps show nothing. An atomic that was relaxed
-    before orders nothing: if it is narrower, it may race, which the checker finds in any order."""
+    """Returns True for mutants of which the orders of steps show nothing. An atomic that was
+    relaxed before orders nothing: if it is narrower, it may race, which the checker finds in any
+    order."""
     return (mutant.what == "access made relaxed" or
             (mutant.what == "scope narrowed" and "mbarrier" not in mutant.source))
 

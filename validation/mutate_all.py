@@ -2,16 +2,19 @@
 """Mutates the synchronization of every kind of kernel that the compiler emits
 (validation/kernel_kinds.py, validation/mutate.py).
 
-  validation/mutate_all.py                 all kinds; a row of the table for each (eager, lazy, random; what is alive then
-                                      runs in up to 1000 orders, or for 120 seconds)
+  validation/mutate_all.py                 all kinds; a row of the table for each (eager, lazy,
+                                      random; what is alive then runs in up to 1000 orders, or for
+                                      120 seconds)
   validation/mutate_all.py --only=hadamard those whose name contains the text
   validation/mutate_all.py --limit=8       a fixed sample of each
   validation/mutate_all.py --list          the names, and how many mutants each has
-  validation/mutate_all.py --record=FILE   keeps what each kind came to, and leaves out those that are there
+  validation/mutate_all.py --record=FILE   keeps what each kind came to, and leaves out those that
+                                           are there
   validation/mutate_all.py --record=FILE --document=notebook/evidence.md
                                       writes the table of what was recorded into the document
   validation/mutate_all.py --record=FILE --document=notebook/evidence.md --add
-                                      adds the kinds that were recorded and that the table does not have
+                                      adds the kinds that were recorded and that the table does not
+                                          have
 
 Prints a row of the table as soon as a kind has been run. Exit code 1 when a mutant survives that is
 not equivalent or redundant, or a kind does not compile.
@@ -34,7 +37,8 @@ import mutate
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "docgen"))
 from written_tables import head, lines_of, row, write
 
-#: The schedules of the table in notebook/evidence.md; the orders and seconds below are the table's too.
+#: The schedules of the table in notebook/evidence.md; the orders and seconds below are the table's
+#: too.
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1)]
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")
@@ -127,7 +131,8 @@ def cells(line):
 
 
 def with_added(lines, recorded, kinds):
-    """The table of a document with the kinds that it has not: rows, both sums, and what they are of."""
+    """The table of a document with the kinds that it has not: rows, both sums, and what they are
+    of."""
     end = next(i for i, line in enumerate(lines) if re.match(r"\| \d+ of \d+ kinds \|", line))
     names = {tuple(cells(line)[:2]) for line in lines[2:end]}
     added = [recorded[key] for key in dict.fromkeys(kinds) if key in recorded and key not in names]

@@ -3,25 +3,30 @@
 
   validation/mutate_cpp.py --check             every mutant still applies (CI; no build)
   validation/mutate_cpp.py --list --area=isa   the mutants
-  validation/mutate_cpp.py --id=isa-k-step     builds and judges one; --area judges an area, neither all
-  validation/mutate_cpp.py --narrow            leaves the whole suite out: "alive" is what it would judge
-  validation/mutate_cpp.py --table             what has been found so far, as in notebook/evidence.md
+  validation/mutate_cpp.py --id=isa-k-step     builds and judges one; --area judges an area, neither
+                                               all
+  validation/mutate_cpp.py --narrow            leaves the whole suite out: "alive" is what it would
+                                               judge
+  validation/mutate_cpp.py --table             what has been found so far, as in
+                                               notebook/evidence.md
 
 validation/mutants/AREA.txt hold the mutants, made by hand:
 
   @ FILE               the mutants below change this file
-  ? TEST...            and these tests ought to notice first: BINARY, BINARY:GTEST_FILTER, lit:PATH, script:NAME
+  ? TEST...            and these tests ought to notice first: BINARY, BINARY:GTEST_FILTER, lit:PATH,
+                       script:NAME
   = ID: WHAT           a mutant, and what becomes wrong
-  - LINE               one or more neighbouring lines of the file, but for blanks at both ends and comments,
+  - LINE               one or more neighbouring lines of the file, but for blanks at both ends and
+                       comments,
   + LINE               that become these
   ! REASON             why it survives, if it does
 
-The script puts a mutant into the source tree, builds what its tests need, and runs the tests; if they pass,
-it runs the whole suite. The mutant is killed when a test fails. The file is restored in any case; after a
-power cut the next call restores it. Only one call at a time works in a build tree (a lock); several trees
-share the work with --part=I/N and --results. Results are kept and not computed again while the mutant is the
-same; --again runs the survivors once more. Exit code 1 if a mutant survives without a reason, does not apply
-or does not compile.
+The script puts a mutant into the source tree, builds what its tests need, and runs the tests; if
+they pass, it runs the whole suite. The mutant is killed when a test fails. The file is restored in
+any case; after a power cut the next call restores it. Only one call at a time works in a build tree
+(a lock); several trees share the work with --part=I/N and --results. Results are kept and not
+computed again while the mutant is the same; --again runs the survivors once more. Exit code 1 if a
+mutant survives without a reason, does not apply or does not compile.
 """
 import argparse
 import collections

@@ -7,12 +7,13 @@
   validation/order_table.py --list          the names
   validation/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
   validation/order_table.py --document=notebook/orders.md   writes the table into the page
-  validation/order_table.py --only=product --add --document=notebook/orders.md   adds rows that it does not have
+  validation/order_table.py --only=product --add --document=notebook/orders.md   adds rows that it
+      does not have
 
-A row of a matmul has the kernel with the most steps, and a row of quantizers all kernels that differ;
-the seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an
-order fails. A kernel whose orders did not all run says so; a program that did not end within
---seconds says that.
+A row of a matmul has the kernel with the most steps, and a row of quantizers all kernels that
+differ; the seconds are those of all, and of all distributions of operands that matter. Exit code 1
+when an order fails. A kernel whose orders did not all run says so; a program that did not end
+within --seconds says that.
 """
 import argparse
 import datetime
@@ -32,8 +33,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def meetings():
-    """Quantizers whose CTAs count, or wait for each other: n CTAs do so in n! orders. If they count again when they
-    have waited, the orders are n! times n!."""
+    """Quantizers whose CTAs count, or wait for each other: n CTAs do so in n! orders. If they count
+    again when they have waited, the orders are n! times n!."""
     for name, case in {
             "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 256, 128),  # 4 CTAs
             "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 CTAs

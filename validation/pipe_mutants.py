@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must object.
+"""Deletes or repeats channel operations of a pipelined kernel, one at a time: the verifiers must
+object.
 
-Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a second
-mutant, written twice. A wait for a release is removed or moved one stage too late, scale tiles get one
-set less, and a channel of a cluster becomes one of its CTA. fp4-opt with pipe-verify-sync must reject each mutant with an error. Prints how many it rejected;
-exits with 1 if a mutant passed or fp4-opt ended in another way.
+Reads IR from standard input. Every line of the kernel that works on a channel is removed and, in a
+second mutant, written twice. A wait for a release is removed or moved one stage too late, scale
+tiles get one set less, and a channel of a cluster becomes one of its CTA. fp4-opt with
+pipe-verify-sync must reject each mutant with an error. Prints how many it rejected; exits with 1 if
+a mutant passed or fp4-opt ended in another way.
 """
 import concurrent.futures
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the simulator with test/Sim/ptx-isa.txt: what PTX has, and which of it must be accepted or refused.
+"""Compares the simulator with test/Sim/ptx-isa.txt: what PTX has, and which of it must be accepted
+or refused.
 
   validation/ptx_coverage.py                 checks the simulator (bin/fp4-sim under --build)
   validation/ptx_coverage.py --ptxas ptxas   also asks ptxas whether each form exists

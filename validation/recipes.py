@@ -46,8 +46,8 @@ class Recipe:
 
 
 def swept(number=0):
-    """{format: a recipe} for sweeps of GEMMs: of each format the first, or the one with that number.
-    The first of mxfp4 is the one that uses the whole range."""
+    """{format: a recipe} for sweeps of GEMMs: of each format the first, or the one with that
+    number. The first of mxfp4 is the one that uses the whole range."""
     named = {name: [] for name in FORMATS}
     for recipe in recipes().values():
         named[recipe.format].append(recipe.name)

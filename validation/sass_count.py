@@ -5,14 +5,16 @@
   validation/sass_count.py DIR/*.cubin                       a line per kernel
   validation/sass_count.py --element-bytes=4 DIR/f.cubin     elements of 4 bytes (default: 2)
   validation/sass_count.py --mnemonics DIR/f.cubin           and how often each instruction occurs
-  validation/sass_count.py --bounds=FILE:SM90 DIR/*.cubin    fails where a line "SM90: name number" of FILE, a test,
-                                                        is exceeded or names no cubin
+  validation/sass_count.py --bounds=FILE:SM90 DIR/*.cubin    fails where a line "SM90: name number"
+                                                        of FILE, a test, is exceeded or names no
+                                                        cubin
 
-The script counts what a thread executes if nothing is exceptional. The script takes the shortest of those
-paths through a kernel that store most bytes to global memory. Detours of divisions and saturated blocks
-are not on this path, nor calls of subroutines. In a kernel with a loop that loads, the path is one
-iteration, the one that loads most. The elements are the bytes that the path moves in accesses of 16 bytes
-and more (codes and scales move in narrower ones), loaded or stored, whichever are more.
+The script counts what a thread executes if nothing is exceptional. The script takes the shortest of
+those paths through a kernel that store most bytes to global memory. Detours of divisions and
+saturated blocks are not on this path, nor calls of subroutines. In a kernel with a loop that loads,
+the path is one iteration, the one that loads most. The elements are the bytes that the path moves
+in accesses of 16 bytes and more (codes and scales move in narrower ones), loaded or stored,
+whichever are more.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """
@@ -107,8 +109,8 @@ def connect(blocks):
 
 
 def best_path(blocks, first, last, opcode):
-    """Instructions of the path from block `first` to `last` (None: to an exit) that moves most bytes by
-    `opcode`, and is the shortest of these."""
+    """Instructions of the path from block `first` to `last` (None: to an exit) that moves most
+    bytes by `opcode`, and is the shortest of these."""
     best = {}
     for i in range(len(blocks) - 1, first - 1, -1):
         code = blocks[i].code
@@ -135,8 +137,8 @@ def measured_path(blocks):
 
 
 def registers(cubin):
-    """Reads the attribute EIATTR_REGCOUNT of the one kernel: a format, 0x2f, a size, its symbol and the
-    number."""
+    """Reads the attribute EIATTR_REGCOUNT of the one kernel: a format, 0x2f, a size, its symbol and
+    the number."""
     found = re.search(rb"\x04\x2f\x08\x00.{4}(.{4})", pathlib.Path(cubin).read_bytes(), re.DOTALL)
     return int.from_bytes(found.group(1), "little") if found else 0
 

@@ -5,9 +5,9 @@
   validation/size_plans.py --worst    the worst of many shapes instead of a table of common ones
 
 fp4-plan-kernels gives a GEMM of dynamic N and K several plans, of which host code chooses one when
-it knows the sizes (docs/reference/semantics.md, several plans of one product). This program makes the same choice from
-the numbers of the plans, and asks the model of each family, in its remarks, what the chosen tile and the
-tile of a static GEMM cost. All times are predictions of that model.
+it knows the sizes (docs/reference/semantics.md, several plans of one product). This program makes
+the same choice from the numbers of the plans, and asks the model of each family, in its remarks,
+what the chosen tile and the tile of a static GEMM cost. All times are predictions of that model.
 """
 import argparse
 import itertools
@@ -27,7 +27,8 @@ SHAPES = [(16, 4096, 4096), (64, 7168, 2048), (128, 4096, 7168), (256, 6144, 409
 MANY = list(itertools.product((1, 16, 128, 200, 300, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192),
                          (512, 1024, 1536, 2048, 3072, 4096, 6144, 7168, 8192, 14336), (1024, 2048, 4096, 7168, 14336)))
 TILED = "#fp4.scale_layout<tiled_128x4>"
-#: Format: elements, type of scales, elements of a block along K and along N of the rhs, layout of scales.
+#: Format: elements, type of scales, elements of a block along K and along N of the rhs, layout of
+#: scales.
 FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, 1, f", {TILED}"),
            "mxfp8_e4m3": ("f8E4M3FN", "f8E8M0FNU", 32, 1, f", {TILED}"),
            "fp8_block128": ("f8E4M3FN", "f32", 128, 128, "")}
@@ -59,8 +60,8 @@ def planned(lines):
 
 
 def size_plans(fmt):
-    """Returns the plans of a GEMM of any sizes: tile, clusters at a time, and the three numbers; the
-    first is fp4.plan."""
+    """Returns the plans of a GEMM of any sizes: tile, clusters at a time, and the three numbers;
+    the first is fp4.plan."""
     text, _ = planned([product("any", fmt, "?", "?", "?")])
     own = re.search(r"fp4\.plan = (#fp4\.plan<.*?wave_cost = \[[^]]*\]>)", text).group(1)
     others = re.search(r"fp4\.size_plans = \[(.*?wave_cost = \[[^]]*\]>)\]", text).group(1)
@@ -87,8 +88,8 @@ def spell(plan):
 
 
 def predictions(fmt, plans, shapes):
-    """Returns for each shape: microseconds of the static plan, of the chosen one, and of fp4.plan alone, and the
-    tiles."""
+    """Returns for each shape: microseconds of the static plan, of the chosen one, and of fp4.plan
+    alone, and the tiles."""
     lines = []
     for number, (m, n, k) in enumerate(shapes):
         lines.append(product(f"static{number}", fmt, m, n, k))

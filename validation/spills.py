@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Looks for registers that ptxas spills in GEMMs, by the plans that are chosen: operands x forms x epilogues x targets.
+"""Looks for registers that ptxas spills in GEMMs, by the plans that are chosen: operands x forms x
+epilogues x targets.
 
-  validation/spills.py                 a covering subset: every pair of values of two parameters occurs
+  validation/spills.py                 a covering subset: every pair of values of two parameters
+                                       occurs
   validation/spills.py --full          the whole cross product
-  validation/spills.py --match WORD    only cases whose name contains each WORD (may be repeated); --list prints their names
+  validation/spills.py --match WORD    only cases whose name contains each WORD (may be repeated);
+                                       --list prints their names
   validation/spills.py --keep FOLDER   leaves the programs and the PTX there
 
-Every kernel of a program is assembled by ptxas ($FP4_PTXAS or PATH). Prints each that spills, then how many programs of each
-target were assembled, and how many have no kernel there, by the compiler's words. Ends with 1 where any spills.
+Every kernel of a program is assembled by ptxas ($FP4_PTXAS or PATH). Prints each that spills, then
+how many programs of each target were assembled, and how many have no kernel there, by the
+compiler's words. Ends with 1 where any spills.
 """
 import argparse
 import collections
@@ -28,7 +32,8 @@ import tables
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 TARGETS = tables.targets_by(*tables.TENSOR_CORE)
-#: Operands: the format, the element of activations without scales (else empty), and whether weights are prepacked.
+#: Operands: the format, the element of activations without scales (else empty), and whether weights
+#: are prepacked.
 OPERANDS = {
     "nvfp4": ("nvfp4", "", False), "mxfp4": ("mxfp4", "", False), "mxfp8": ("mxfp8_e4m3", "", False),
     "mxfp6": ("mxfp6_e2m3", "", False), "fp8": ("fp8_block128", "", False),
@@ -70,7 +75,8 @@ GELU = """    %half = arith.constant 0.5 : f32
     %act = arith.mulf %above, %halved : f32
 """
 GATE = SILU + "    %e = arith.mulf %act, %y : f32\n"
-#: Sums are %s0 and, of gates, %s1; inputs i0 and on, widened: w0 and on. Lines define %e from %x and %y.
+#: Sums are %s0 and, of gates, %s1; inputs i0 and on, widened: w0 and on. Lines define %e from %x
+#: and %y.
 Epilogue = collections.namedtuple("Epilogue", "lines inputs gate alpha codes amax result",
                                   defaults=["", (), False, False, "", False, "bf16"])
 BIAS, RESIDUAL = ("bias", "bf16"), ("residual", "bf16")
@@ -101,7 +107,8 @@ def over(size, unit):
 
 
 class Writer:
-    """One GEMM as the fusion leaves it: arguments, operands in the order of the text, and their types."""
+    """One GEMM as the fusion leaves it: arguments, operands in the order of the text, and their
+    types."""
 
     def __init__(self, operands, form, epilogue):
         self.format_name, self.lhs, self.packed = OPERANDS[operands]

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Predicts what the roles of a GEMM on tcgen05 wait for in steady state (docs/concepts/time-model.md).
+"""Predicts what the roles of a GEMM on tcgen05 wait for in steady state (concepts/time-model.md).
 
-  validation/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--format FORMAT] PLAN   the steady state of PLAN
-  validation/steady_roles.py [--build BUILD] [--clock GHZ] [--least SHARE] [--unit UNIT] --whole     8192 x 8192 x 8192 by the plan chosen
+  validation/steady_roles.py [OPTIONS] PLAN       the steady state of PLAN
+  validation/steady_roles.py [OPTIONS] --whole    8192 x 8192 x 8192 by the plan chosen
 
-The steady state is what a GEMM of 512 x 1024 does between K = 2048 and K = 4096: the difference of two reports of
-`fp4-runner --time-only`, whose shares are of the cycles in between. Prints how busy the tensor core is, and of each role
-how long it waits and how long it issues.
+OPTIONS are --build BUILD, --clock GHZ, --least SHARE, --format FORMAT and --unit UNIT.
 
-Fails where the tensor core (or UNIT of --whole) is busy for less than SHARE of the time, or where a role hardly waits, so that
-its instructions and not the tensor core might bound the kernel: every role must wait for a fifth of the time, and the one that
-loads for two thirds, because the stages are full.
+The steady state is what a GEMM of 512 x 1024 does between K = 2048 and K = 4096: the difference of
+two reports of `fp4-runner --time-only`, whose shares are of the cycles in between. Prints how busy
+the tensor core is, and of each role how long it waits and how long it issues.
+
+Fails where the tensor core (or UNIT of --whole) is busy for less than SHARE of the time, or where a
+role hardly waits, so that its instructions and not the tensor core might bound the kernel: every
+role must wait for a fifth of the time, and the one that loads for two thirds, because the stages
+are full.
 """
 import argparse
 import json
@@ -44,7 +47,8 @@ def predict(options, scratch, m, n, k, *more):
 
 
 def between(less, more):
-    """The report of what the deeper GEMM does beyond the other one; units are those of the CTAs that run."""
+    """The report of what the deeper GEMM does beyond the other one; units are those of the CTAs
+    that run."""
     cycles = more["cycles"] - less["cycles"]
     blocks = more["grid"][0] * more["grid"][1] * more["grid"][2]
     difference = lambda a, b: (b * more["cycles"] - a * less["cycles"]) / cycles

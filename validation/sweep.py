@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Compiles GEMMs of many shapes, runs them in the simulator and checks every result.
 
-  validation/sweep.py                 a covering subset: every pair of values of two parameters occurs
-  validation/sweep.py --full          also the cross product of shapes, formats, result types and plans
-  validation/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
+  validation/sweep.py                 a covering subset: every pair of values of two parameters
+                                      occurs
+  validation/sweep.py --full          also the cross product of shapes, formats, result types and
+                                      plans
+  validation/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every
+                                      width
   validation/sweep.py --plans=half_pairs  pairs with 128 rows
   validation/sweep.py --plans=stores  results that leave through shared memory and TMA stores
   validation/sweep.py --plans=converted  GEMMs of converted operands, for sm_90a
@@ -14,13 +17,13 @@
   validation/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a GEMM of operands that are already quantized
-(then the host repacks rows whose pitch TMA cannot take). In a layer of NVFP4 the rows of one operand
-may have amaxes of their own, "rows" of the activations and "columns" of the weights, so that rows or
-columns of the result have an alpha each. M is dynamic or static; its plan is the one that
-fp4-plan-kernels chooses, or one of several others. One library is
-compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
-strict hazard check, with Gaussian inputs and with inputs whose sums are exact. Prints every failure
-with the command that repeats it, then "N passed, N failed".
+(then the host repacks rows whose pitch TMA cannot take). In a layer of NVFP4 the rows of one
+operand may have amaxes of their own, "rows" of the activations and "columns" of the weights, so
+that rows or columns of the result have an alpha each. M is dynamic or static; its plan is the one
+that fp4-plan-kernels chooses, or one of several others. One library is compiled per program and run
+by fp4-run for every M under every schedule of the simulator, with its strict hazard check, with
+Gaussian inputs and with inputs whose sums are exact. Prints every failure with the command that
+repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
@@ -205,7 +208,8 @@ def subset(plans):
 
 
 def in_full(case):
-    """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with bf16."""
+    """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with
+    bf16."""
     _, result, operands, rows, plan, *_ = case
     return (operands, rows) == ("bf16", "dynamic") and (
         plan in ("chosen", "converted", "warps", "k96") or result == "bf16")

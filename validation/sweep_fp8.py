@@ -8,13 +8,14 @@ result.
   validation/sweep_fp8.py --strided       matrices have gaps between their rows (fp4.strided)
   validation/sweep_fp8.py --plans=lanes  GEMMs whose sums are in tensor memory, for sm_100a
 
-Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
-its arguments. A GEMM is plain, or split-K by two, with a reduction in a cluster or in a
-workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
-(groups), or numbers of the device that say where each group ends (offsets), or where each begins and ends (ranges). M is dynamic or static; tiles are those that
-fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
-under several schedules of the simulator, with its strict hazard check. Prints every failure with the
-command that repeats it, then "N passed, N failed".
+Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or
+are its arguments. A GEMM is plain, or split-K by two, with a reduction in a cluster or in a
+workspace, or of four groups, among them an empty one and one of a single row: their rows are
+attributes (groups), or numbers of the device that say where each group ends (offsets), or where
+each begins and ends (ranges). M is dynamic or static; tiles are those that fp4-plan-kernels chooses
+and others. One library is compiled per program and run by fp4-run for every M under several
+schedules of the simulator, with its strict hazard check. Prints every failure with the command that
+repeats it, then "N passed, N failed".
 """
 import collections
 import itertools

@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Compiles grouped GEMMs and split-K, runs them in the simulator and checks every result.
 
-  validation/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
+  validation/sweep_groups.py          a covering subset: every pair of values of two parameters
+                                      occurs
   validation/sweep_groups.py --full   the cross product
   validation/sweep_groups.py --list   what would run
-  validation/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of mma.sync for
-                                 sm_120a and of wgmma for sm_90a
-  validation/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations without
-                                 scales, by wgmma, by mma.sync and by tcgen05
+  validation/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of
+                                 mma.sync for sm_120a and of wgmma for sm_90a
+  validation/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations
+                                 without scales, by wgmma, by mma.sync and by tcgen05
 
-A program is a GEMM of operands that are already quantized. The rows of its groups are known when it is compiled (groups), or a
-tensor of offsets has them (offsets), or ranges with rows of no group between them (ranges); or the GEMM has split-K (split), or
-whose tiles workers share (stream); or threads multiply a batch of a few rows each (threads). The alpha is none, one number, or
-one for each group. An epilogue region adds the bias of each group, or multiplies with a second GEMM of other weights besides, or
-gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights,
-or prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every schedule of the
-simulator, with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
+A program is a GEMM of operands that are already quantized. The rows of its groups are known when it
+is compiled (groups), or a tensor of offsets has them (offsets), or ranges with rows of no group
+between them (ranges); or the GEMM has split-K (split), or whose tiles workers share (stream); or
+threads multiply a batch of a few rows each (threads). The alpha is none, one number, or one for
+each group. An epilogue region adds the bias of each group, or multiplies with a second GEMM of
+other weights besides, or gives codes and scales of its elements, or there is none. Activations
+without scales are bf16, f16 or e4m3 beside plain weights, or prepacked ones, stacked by the
+program. One library is compiled per program and run by fp4-run under every schedule of the
+simulator, with its strict hazard check. Prints every failure with the command that repeats it, then
+"N passed, N failed".
 """
 import itertools
 import sys
@@ -70,7 +74,8 @@ def tiles(rows, blocks):
 
 
 def operand(name, count, k, facts, list_rows):
-    """Arguments, lines and types of `count` rows; their scales are a list of tiles, or are swizzled."""
+    """Arguments, lines and types of `count` rows; their scales are a list of tiles, or are
+    swizzled."""
     data, linear = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
     if list_rows is not None:
         tiled = f"tensor<{128 * list_rows}x4x{facts.scale}, {LAYOUT}>"
@@ -128,7 +133,8 @@ def ranges_of(rows):
 
 
 def with_body(after, result, groups, n):
-    """An epilogue that adds a row of each group, and the type of all rows; or one that multiplies two sums."""
+    """An epilogue that adds a row of each group, and the type of all rows; or one that multiplies
+    two sums."""
     if after == "none":
         return "", []
     lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
@@ -161,7 +167,8 @@ def groups_of(form, rows, n, k, plan):
 
 
 def results_of(form, rows, n, fmt, result, after):
-    """Types of results, and operands and attributes that make them. Scales of nvfp4 are row-major."""
+    """Types of results, and operands and attributes that make them. Scales of nvfp4 are
+    row-major."""
     m, facts = sum(rows), recipes.FORMATS[fmt]
     if after != "codes":
         return [f"tensor<{m}x{n}x{result}>"], [], "", ""

@@ -6,23 +6,26 @@
   validation/sweep_quantize.py --list     what would run
   validation/sweep_quantize.py --strided  inputs have gaps between their rows (fp4.strided)
   validation/sweep_quantize.py --full --part=2/16   every 16th of them, from the second
-  validation/sweep_quantize.py --pack=FOLDER --match=sm_90a    for another machine: leaves the libraries in FOLDER with, in
-                                     NAME.txt beside NAME.so, the options of each run of fp4-run
+  validation/sweep_quantize.py --pack=FOLDER --match=sm_90a    for another machine: leaves the
+                                     libraries in FOLDER with, in NAME.txt beside NAME.so, the
+                                     options of each run of fp4-run
 
-A quantizing program computes the amaxes of a matrix and its codes and scales in one or both orientations. If
-the scales are row-major it also converts them back. fp4-run compares everything with lib/Numerics. Parameters
-are the target, the recipe, the element type, the outputs, the block, the transform of either orientation, the
-rounding, the layout of the scales, groups of rows, also such as only the device knows, and the shape. The subset has every pair of values of two
-parameters, except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
+A quantizing program computes the amaxes of a matrix and its codes and scales in one or both
+orientations. If the scales are row-major it also converts them back. fp4-run compares everything
+with lib/Numerics. Parameters are the target, the recipe, the element type, the outputs, the block,
+the transform of either orientation, the rounding, the layout of the scales, groups of rows, also
+such as only the device knows, and the shape. The subset has every pair of values of two parameters,
+except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
 
-Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor core
-has kernels only for columns, in NVFP4, inside fp4.quantize; others are not tried, nor with tcgen05 dynamic rows and
-groups.
+Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor
+core has kernels only for columns, in NVFP4, inside fp4.quantize; others are not tried, nor with
+tcgen05 dynamic rows and groups.
 
-The inputs are bf16 values over several binades under an amax that is not a power of two, where recipes
-differ; the numbered blocks of unittests/Numerics/data/numerics_vectors.json, under each of their largest
-magnitudes in turn; and, for f32, values of 24 bits. A combination for which the compiler reports that it has
-no kernel is listed and counts as a failure unless --partial is given. Ends with "N passed, N failed".
+The inputs are bf16 values over several binades under an amax that is not a power of two, where
+recipes differ; the numbered blocks of unittests/Numerics/data/numerics_vectors.json, under each of
+their largest magnitudes in turn; and, for f32, values of 24 bits. A combination for which the
+compiler reports that it has no kernel is listed and counts as a failure unless --partial is given.
+Ends with "N passed, N failed".
 """
 import itertools
 import sys
@@ -31,7 +34,8 @@ import recipes
 import sweeping
 import tables
 
-# Formats with f32 scales have no outputs but one; test/Runner/Quantize/fp8-quantize.mlir has their shapes.
+# Formats with f32 scales have no outputs but one; test/Runner/Quantize/fp8-quantize.mlir has their
+# shapes.
 RECIPES = {name: recipe for name, recipe in recipes.recipes().items()
            if not recipes.FORMATS[recipe.format].has_f32_scales}
 # Recipes whose decisions no named one has.
@@ -54,8 +58,8 @@ ROUNDING = ["nearest_even", *tables.words("Philox")]
 LAYOUT = ["linear", "tiled", "mixed"]
 ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
-# Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each row of an
-# output has an amax of its own.
+# Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each row of
+# an output has an amax of its own.
 GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96], "rows": [],
           "offsets": [], "ranges": []}
 # Rows of groups that only the device knows, of so many.

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Compiles GEMMs whose epilogues take two GEMMs or quantize, runs them in the simulator and checks.
 
-  validation/sweep_results.py          a covering subset: every pair of values of two parameters occurs
+  validation/sweep_results.py          a covering subset: every pair of values of two parameters
+                                       occurs
   validation/sweep_results.py --full   the cross product
   validation/sweep_results.py --list   what would run
-  validation/sweep_results.py --plans=converted, swapped, warps   GEMMs of wgmma for sm_90a, as they are
-                                  and with swapped operands, and of mma.sync for sm_120a, whose sums are
-                                  in registers
+  validation/sweep_results.py --plans=converted, swapped, warps   GEMMs of wgmma for sm_90a, as they
+                                  are and with swapped operands, and of mma.sync for sm_120a, whose
+                                  sums are in registers
 
-A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
-and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
-format, from elements in bf16 or f32, and an amax; with the elements as a result besides, or not. The reference
-executes the operations of the program one by one, and every result must be equal bit by bit. Each library
-runs under every schedule of the simulator with its strict hazard check. Programs whose operations did not
-become one kernel count as failed.
+A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or
+SwiGLU), and what is derived of its elements: codes and scales of rows, of columns or of both, in
+the same or the other format, from elements in bf16 or f32, and an amax; with the elements as a
+result besides, or not. The reference executes the operations of the program one by one, and every
+result must be equal bit by bit. Each library runs under every schedule of the simulator with its
+strict hazard check. Programs whose operations did not become one kernel count as failed.
 """
 import itertools
 import subprocess

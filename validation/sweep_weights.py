@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Compiles GEMMs of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and checks
-every result.
+"""Compiles GEMMs of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and
+checks every result.
 
-  validation/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
+  validation/sweep_weights.py                a covering subset for sm_90a: every pair of values of
+                                             two parameters occurs
   validation/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
   validation/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
   validation/sweep_weights.py --full         the cross product
   validation/sweep_weights.py --list         what would run
 
-Weights are an argument with their scales, plain or packed by the program; K has one range or several;
-alpha is none, one number, one for each row or one for each column. M is dynamic, but static where tcgen05
-has swapped operands. One library is compiled per program and run by fp4-run
-for every M under every schedule of the simulator, with its strict hazard check. Prints every failure with
-the command that repeats it, then "N passed, N failed".
+Weights are an argument with their scales, plain or packed by the program; K has one range or
+several; alpha is none, one number, one for each row or one for each column. M is dynamic, but
+static where tcgen05 has swapped operands. One library is compiled per program and run by fp4-run
+for every M under every schedule of the simulator, with its strict hazard check. Prints every
+failure with the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
@@ -154,8 +155,9 @@ def exists(case):
 
 
 def exists_of_lanes(case):
-    """Some tiles are those of floats, and some those of e4m3, whose weights have scales. A role that
-    is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
+    """Some tiles are those of floats, and some those of e4m3, whose weights have scales. A role
+    that is named converts prepacked weights with one warpgroup, and a k tile of them may be half as
+    deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
     if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":
         return False
@@ -193,7 +195,7 @@ def main():
     for case in cases:
         *key, m = case
         rows = rows_of(options.plans, case)
-        groups[*key, rows].append([f"--shape={m}"] if rows == "?" else [])
+        groups[(*key, rows)].append([f"--shape={m}"] if rows == "?" else [])
     for key, runs in groups.items():
         if {"mxfp4", "prepacked"} < set(key) and "f8E4M3FN" not in key:
             groups[key] = sweeping.with_powers(runs)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Compiles GEMMs of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the simulator and
-checks every result.
+"""Compiles GEMMs of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the
+simulator and checks every result.
 
   validation/sweep_wide.py         a covering subset: every pair of values of two parameters occurs
   validation/sweep_wide.py --full  the whole cross product
   validation/sweep_wide.py --list  what would run
   validation/sweep_wide.py --plans=warps  GEMMs of mma.sync, for sm_120a
 
-Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the one that
-fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
-under several schedules of the simulator, with its strict hazard check. Prints every failure with the
-command that repeats it, then "N passed, N failed".
+Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the
+one that fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run
+for every M under several schedules of the simulator, with its strict hazard check. Prints every
+failure with the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
@@ -87,7 +87,8 @@ def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
 
 
 def exists(case):
-    """Beside 6 and 8 bits, elements of 4 come 128 at a time, and those of 6 where TMA spreads them."""
+    """Beside 6 and 8 bits, elements of 4 come 128 at a time, and those of 6 where TMA spreads
+    them."""
     lhs, rhs, result, _, _, rows, plan, n, k, m = case
     sides = [recipes.FORMATS[name] for name in (lhs, rhs)]
     packed = sum(facts.is_packed for facts in sides)

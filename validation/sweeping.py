@@ -79,14 +79,14 @@ def scheduled(prefix="", fields=""):
             for word, raster in list(tables.rasters().items())[1:]}
 
 
-# A program: its name in files and lists, its text, options of fp4-runner, and the lists of options of
-# fp4-run under which it runs.
+# A program: its name in files and lists, its text, options of fp4-runner, and the lists of options
+# of fp4-run under which it runs.
 Program = collections.namedtuple("Program", "name text arguments runs")
 
 
 def with_powers(runs):
-    """Returns the runs, and each again with scales above 16: prepacked weights of mxfp4 are converted in another way
-    then."""
+    """Returns the runs, and each again with scales above 16: prepacked weights of mxfp4 are
+    converted in another way then."""
     return [*runs, *([*run, "--dist=large"] for run in runs)]
 
 
@@ -137,8 +137,8 @@ def pack(folder, library, runs):
 
 
 def run_strict(tools, library, runs, schedules):
-    """Runs the library in the simulator, with its strict hazard check, with each of the lists of options
-    `runs` under each of the schedules (policy, seed)."""
+    """Runs the library in the simulator, with its strict hazard check, with each of the lists of
+    options `runs` under each of the schedules (policy, seed)."""
     outcome = Outcome()
     for arguments, (policy, seed) in itertools.product(runs, schedules):
         outcome.run([tools / "fp4-run", library, "--device=sim", *arguments, f"--policy={policy}",
@@ -215,9 +215,9 @@ def run_all(options, check, groups):
 
 
 def run_gemms(options, programs, schedules, judge=lambda tools, source: []):
-    """Compiles each program, and runs it under every one of the schedules, or packs it, or lists it, as
-    the options say. judge(tools, source) may return further failures of a program's file. Returns the
-    exit code."""
+    """Compiles each program, and runs it under every one of the schedules, or packs it, or lists
+    it, as the options say. judge(tools, source) may return further failures of a program's file.
+    Returns the exit code."""
     programs = selected(options, programs)
     if options.schedules == "eager":
         schedules = schedules[:1]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""One training step of a linear layer in NVFP4: examples/fprop.mlir, dgrad.mlir and wgrad.mlir in a row.
+"""One training step of a linear layer in NVFP4: examples/fprop.mlir, dgrad.mlir and wgrad.mlir in a
+row.
 
-Each program runs in fp4-runner and is verified against the reference. Files pass the results of the forward
-pass to the backward pass. Prints the kernels that every program launched next to those of
+Each program runs in fp4-runner and is verified against the reference. Files pass the results of the
+forward pass to the backward pass. Prints the kernels that every program launched next to those of
 TransformerEngine, and how close Y, dX and dW are to the results of the unquantized operands.
 
 Fails if a program fails, if a GEMM has less signal than torchao requires of its training (15 dB
-forward, 14 dB for gradients), if a program launches more kernels than TransformerEngine, or if docs/guides/models.md
-has another table.
+forward, 14 dB for gradients), if a program launches more kernels than TransformerEngine, or if
+docs/guides/models.md has another table.
 """
 import argparse
 import json
@@ -23,8 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Launches of TransformerEngine (main of 2026-08-22, d0067d0) for the same tensors with its NVFP4
 # recipe on Blackwell: read in NVFP4Quantizer::quantize_impl and cublas_gemm. These shapes (rows of
 # activations a multiple of 64, all else of 128) have its fused quantizers, which write both
-# orientations with swizzled scales; others take a launch for every step of that. Kernels that set an
-# amax to zero or copy one are counted on neither side.
+# orientations with swizzled scales; others take a launch for every step of that. Kernels that set
+# an amax to zero or copy one are counted on neither side.
 TRANSFORMER_ENGINE = {
     "fprop": ["amaxes of X and of the transformed X^T", "quantize X and the transformed X^T",
               "amax of W", "quantize W and W^T", "alpha", "product"],

@@ -3,10 +3,11 @@
 
   benchmarks/analysis/fit_gemms.py FILE.csv [--folds 5] [--seed 1]
 
-FILE is results/dsv3_nvfp4.csv of github.com/hbarclay/gemm-model, which has no licence and therefore is not stored here:
-320 NVFP4 GEMMs of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8 tiles each. Folds are of whole problems,
-so that a problem that is predicted took no part in the fit. Prints the error of the rates that the compiler has, of rates
-fitted to all points, and of the cross-validation, by tile; then the rates themselves. The rates that the simulator has too
+FILE is results/dsv3_nvfp4.csv of github.com/hbarclay/gemm-model, which has no licence and therefore
+is not stored here: 320 NVFP4 GEMMs of CuTe DSL kernels on a B200 at 1.3 GHz, of 40 problems with 8
+tiles each. Folds are of whole problems, so that a problem that is predicted took no part in the
+fit. Prints the error of the rates that the compiler has, of rates fitted to all points, and of the
+cross-validation, by tile; then the rates themselves. The rates that the simulator has too
 (include/fp4/ISA/TimingRates.def) are fixed. Needs numpy.
 """
 from __future__ import annotations
@@ -23,7 +24,8 @@ GIGAHERTZ, MULTIPROCESSORS = 1.3, 148
 FLOPS, SHARED, CLUSTERED, L2_SHARED, MEMORY = 32768.0, 128.0, 132, 16.86, 7.26
 NAMES = ["l2BytesPerCycle", "fillCycles", "epilogueCyclesPerColumn", "serialShare", "storeShare", "tailCycles",
          "writeTerabytes", "launchCycles"]
-# lib/ISA/Targets.cpp and CostModel.cpp; the launch, which contains the harness of the data, is in no plan
+# lib/ISA/Targets.cpp and CostModel.cpp; the launch, which contains the harness of the data, is in
+# no plan
 COMPILED = np.array([80.0, 137.0, 15.0, 0.314, 2.324, 2000.0, 4.281, 10381.0])
 START = np.array([72.0, 700.0, 20.0, 0.5, 1.0, 1500.0, 3.0, 10000.0])  # of every search, far from what it finds
 FLOOR = 24.0  # microseconds that the harness of the data never falls below
@@ -54,8 +56,9 @@ def read(path: str) -> Points:
 
 
 def predict(p: Points, rates: np.ndarray) -> np.ndarray:
-    """Predicts microseconds: gemmCost of CostModel.cpp for pairs of CTAs, results of fp32 and scales of 16
-    elements, in kernels that hold no results in registers and whose accumulators do not overlap."""
+    """Predicts microseconds: gemmCost of CostModel.cpp for pairs of CTAs, results of fp32 and
+    scales of 16 elements, in kernels that hold no results in registers and whose accumulators do
+    not overlap."""
     feed, fill, per_column, serial, store, tail, write, launch = rates
     rows = 128 + p.columns / 2
     issue = np.maximum(2 * 128 * p.columns * 64 / FLOPS, rows * 32 / SHARED)
@@ -91,7 +94,8 @@ def loss(p: Points, rates: np.ndarray) -> float:
 
 
 def fit(p: Points, rounds: int = 60) -> np.ndarray:
-    """Pattern search in the logarithms of the rates: the loss has corners, so there is no gradient to follow."""
+    """Pattern search in the logarithms of the rates: the loss has corners, so there is no gradient
+    to follow."""
     rates, best, step = START.copy(), loss(p, START), 0.2
     for _ in range(rounds):
         moved = False
@@ -107,7 +111,8 @@ def fit(p: Points, rounds: int = 60) -> np.ndarray:
 
 
 def cross_validate(p: Points, folds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of all points, each by rates that its problem took no part in; the rates of every fold."""
+    """Errors of all points, each by rates that its problem took no part in; the rates of every
+    fold."""
     count = int(p.problem.max()) + 1
     fold_of = np.random.default_rng(seed).permutation(count) % folds
     found, rates = np.empty(len(p.m)), []

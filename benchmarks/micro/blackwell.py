@@ -15,7 +15,8 @@ KINDS = {"mxf4nvf4": ".kind::mxf4nvf4.block_scale.block16", "mxf4": ".kind::mxf4
 
 
 def setup(group: int) -> str:
-    """Zeros in shared memory and in all columns of tensor memory, which one warp allocates; mbarrier %bar."""
+    """Zeros in shared memory and in all columns of tensor memory, which one warp allocates;
+    mbarrier %bar."""
     meet = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" if group == 2 else "bar.sync 0;"
     zeros = "{" + ", ".join(["%z"] * 32) + "}"
     stores = "".join(f"  tcgen05.st.sync.aligned.32x32b.x32.b32 [%mine+{32 * i}], {zeros};\n" for i in range(16))

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import memory
 import ptx
 from cuda import Device
 from instruction_code import straight, BEGIN, KEEP, REGISTERS
@@ -87,7 +86,8 @@ def timed(queue: Queue, work: Callable[[], Any], before: Callable[[], None], qui
 
 
 def pages(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """CTAs that read 16 KiB each, next to each other or in pages of their own, whose translations other launches displaced."""
+    """CTAs that read 16 KiB each, next to each other or in pages of their own, whose translations
+    other launches displaced."""
     before, queue = Before(device, out, quick), Queue(device, quick)
     kernels = {"loads": device.load(READ), "bulk copies": device.load(COPY, shared=PIECE + 64)}
     empty = device.load(ptx.kernel(["out"], "", ""))
@@ -153,8 +153,9 @@ def works(device: Device, out: int, before: Before, quick: bool) -> dict[str, Ca
 
 
 def cold(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same launch behind itself, and behind others that displace from L2, from the caches of code or of translations what
-    it needs; and what lies between launches of it in a stream, if the host is ahead."""
+    """The same launch behind itself, and behind others that displace from L2, from the caches of
+    code or of translations what it needs; and what lies between launches of it in a stream, if the
+    host is ahead."""
     before, queue = Before(device, out, quick), Queue(device, quick)
     codes = [device.load(ptx.kernel(["out"], "", REGISTERS + BEGIN + straight(64 if quick else 8192) + KEEP)) for _ in range(4)]
 

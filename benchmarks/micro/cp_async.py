@@ -12,7 +12,8 @@ LENGTHS = (4, 8, 12)
 
 
 def burst(cache: str, size: int, loads: int, warps: int) -> str:
-    """`loads` of each warp, one behind the other, between two readings of the clock, %rounds times; nothing is in flight before."""
+    """`loads` of each warp, one behind the other, between two readings of the clock, %rounds times;
+    nothing is in flight before."""
     copies = "\n".join(f"  cp.async.{cache}.shared.global [%to+{512 * warps * i}], [%from+{32 * size * warps * i}], {size};"
                        for i in range(loads))
     return ptx.kernel(["out", "source", "rounds"], "", f"""{ptx.CLOCK}
@@ -42,7 +43,8 @@ ROUND:
 
 
 def bursts(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Times copies from L2. `first` is what a warp needs to issue four, and the value what each further one adds."""
+    """Times copies from L2. `first` is what a warp needs to issue four, and the value what each
+    further one adds."""
     source = device.allocate(1 << 20)
     for cache, size in FORMS:
         for warps in (1, 2, 4, 8, 16):
@@ -63,7 +65,8 @@ REGION = 192 * 1024  # bytes that a CTA reads again and again
 
 
 def ring(loads: bool) -> str:
-    """CTAs read the region of their number modulo %regions, %rounds times; the clocks of each are stored."""
+    """CTAs read the region of their number modulo %regions, %rounds times; the clocks of each are
+    stored."""
     step = 512 * WARPS * COPIES
     each = range(COPIES)
     copies = "\n".join(f"  cp.async.cg.shared.global [%to+{512 * WARPS * i}], [%at+{512 * WARPS * i}], 16;" for i in each)
@@ -116,7 +119,8 @@ STEP:
 
 
 def feed(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Measures what L2 delivers to threads: to one SM, and to all SMs data that each one, several or all ask for."""
+    """Measures what L2 delivers to threads: to one SM, and to all SMs data that each one, several
+    or all ask for."""
     all_of_them = device.sms()
     source = device.allocate(all_of_them * REGION)
     rounds = 2 if quick else 20

@@ -63,8 +63,8 @@ class Device:
         return self.attribute(16)
 
     def target(self) -> str:
-        """The target that PTX for this device names, with the instructions of this architecture alone:
-        sm_90a."""
+        """The target that PTX for this device names, with the instructions of this architecture
+        alone: sm_90a."""
         major, minor = self.attribute(75), self.attribute(76)
         return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
@@ -159,9 +159,9 @@ class Device:
 
     def encode(self, kind: int, pointer: int, sizes: Sequence[int], strides: Sequence[int], box: Sequence[int],
                swizzle: int, promotion: int = 2, fill: int = 0) -> "ctypes.Array[Any]":
-        """A tensor map: `kind`, `swizzle`, `promotion` (of L2, 128 bytes) and `fill` are numbers of the driver's
-        enumerations, sizes and boxes are in elements, the first dimension first, and strides in bytes, of all
-        dimensions but the first."""
+        """A tensor map: `kind`, `swizzle`, `promotion` (of L2, 128 bytes) and `fill` are numbers of
+        the driver's enumerations, sizes and boxes are in elements, the first dimension first, and
+        strides in bytes, of all dimensions but the first."""
         storage = (ctypes.c_uint64 * 32)()
         base = ctypes.addressof(storage)
         aligned = (ctypes.c_uint64 * 16).from_address((base + 63) // 64 * 64)
@@ -206,13 +206,13 @@ class Kernel:
                            self._parameters(arguments), None)
 
     def launch_early(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
-        """Launches a kernel that may begin while the kernel before it on the stream ends (programmatic
-        stream serialization)."""
+        """Launches a kernel that may begin while the kernel before it on the stream ends
+        (programmatic stream serialization)."""
         self._launch_with((_uint * 18)(6, 0, 1), (grid, 1), block, arguments, stream)
 
     def launch(self, grid: tuple[int, int], block: int, *arguments: Any, stream: Any = None, cluster: int = 1) -> None:
-        """Launches with a grid of two dimensions, and clusters of so many CTAs by an attribute of the
-        launch."""
+        """Launches with a grid of two dimensions, and clusters of so many CTAs by an attribute of
+        the launch."""
         attribute = (_uint * 18)(4, 0, cluster, 1, 1) if cluster > 1 else None
         self._launch_with(attribute, grid, block, arguments, stream)
 

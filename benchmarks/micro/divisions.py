@@ -1,5 +1,6 @@
-"""Divisions in fp32 that are rounded correctly, by the values of the lanes: the quick way is straight code, and operands that
-it cannot handle take a subroutine that ptxas puts behind the kernel."""
+"""Divisions in fp32 that are rounded correctly, by the values of the lanes: the quick way is
+straight code, and operands that it cannot handle take a subroutine that ptxas puts behind the
+kernel."""
 from __future__ import annotations
 
 import struct
@@ -28,7 +29,8 @@ KINDS = {"div.rn.f32": "div.rn.f32 {q}, {n}, {d};", "div.full.f32": "div.full.f3
 
 
 def program(line: str) -> str:
-    """Each round divides numerators whose last bit changes, so that no division is the same as one before."""
+    """Each round divides numerators whose last bit changes, so that no division is the same as one
+    before."""
     setup = f"""  .reg .f32 %n<{COUNT}>, %d, %first_n; .reg .f32 %q<{COUNT}>; .reg .b32 %bits; .reg .b64 %o;
   mul.wide.u32 %o, %lane, 8; add.u64 %o, %o, %values; ld.global.v2.f32 {{%first_n, %d}}, [%o];
 """

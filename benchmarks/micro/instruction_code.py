@@ -1,4 +1,5 @@
-"""The cost of bringing instructions to the schedulers: code that runs straight on, by its length."""
+"""The cost of bringing instructions to the schedulers: code that runs straight on, by its
+length."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ def straight(count: int) -> str:
 
 
 def passes(count: int) -> str:
-    """Code that all warps of a CTA run three times together; thread 0 stores the clocks of each time."""
+    """Code that all warps of a CTA run three times together; thread 0 stores the clocks of each
+    time."""
     return ptx.kernel(["out"], "", f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.eq.u32 %first, %t, 0;
 {BEGIN}  mul.wide.u32 %at, %b, 64; add.u64 %at, %at, %out; mov.u32 %pass, 0;
@@ -32,8 +34,9 @@ AGAIN: .pragma "nounroll";
 
 
 def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The first pass of a launch and later ones: behind a launch of the same code, behind one of much other code, which
-    replaces it in the caches of an SM, and behind reads of more than L2 holds."""
+    """The first pass of a launch and later ones: behind a launch of the same code, behind one of
+    much other code, which replaces it in the caches of an SM, and behind reads of more than L2
+    holds."""
     sms = device.sms()
     other = device.load(passes(1024 if quick else 20000))
     memory = device.allocate((4 if quick else 160) * MIB)
@@ -72,8 +75,9 @@ def once(count: int, loads: bool) -> str:
 
 
 def flow(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """CTAs that execute the code once and end, so that warps are at all places of it: clocks of a scheduler for each
-    instruction, from launches of eight and of sixteen CTAs for each that fits."""
+    """CTAs that execute the code once and end, so that warps are at all places of it: clocks of a
+    scheduler for each instruction, from launches of eight and of sixteen CTAs for each that
+    fits."""
     sms, gigahertz = device.sms(), 1.98
     for count in (128, 512) if quick else LENGTHS:
         kernels = {}

@@ -39,8 +39,8 @@ def once(kind: str, pieces: int) -> str:
 
 
 def microseconds(device: Device, kernel: Any, grid: int, threads: int, buffers: list[tuple[int, ...]], quick: bool) -> float:
-    """Returns the time of one of the launches that a graph holds, each with another buffer: the median of
-    some replays."""
+    """Returns the time of one of the launches that a graph holds, each with another buffer: the
+    median of some replays."""
     nodes = 2 if quick else max(20, len(buffers))
 
     def issue(stream: Any) -> None:
@@ -74,7 +74,8 @@ def ladder(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def replacement(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """CTAs that wait a while, one or some at a time on an SM: what lies between one and the next."""
+    """CTAs that wait a while, one or some at a time on an SM: what lies between one and the
+    next."""
     sms = device.sms()
     body = """  .reg .b64 %begin, %now; .reg .pred %q;
   mov.u64 %begin, %clock64;
@@ -116,7 +117,8 @@ WAIT: mov.u64 %now, %globaltimer; sub.u64 %now, %now, %begin; setp.lt.u64 %q, %n
 
 
 def atomics(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Launches whose CTAs each do some atomic operations on one word, or on a word of a line of their own."""
+    """Launches whose CTAs each do some atomic operations on one word, or on a word of a line of
+    their own."""
     sms = device.sms()
     cases = {"maximum without its result": "red.global.max.u32 [%at], %t;", "maximum": "atom.global.max.u32 %r, [%at], %t;",
              "maximum, then a counter with acq_rel": "atom.global.max.u32 %r, [%at], %t; "

@@ -1,4 +1,5 @@
-"""tcgen05: the main loop of a GEMM. One thread copies tiles of A and B into a ring, and one multiplies them."""
+"""tcgen05: the main loop of a GEMM. One thread copies tiles of A and B into a ring, and one
+multiplies them."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from cuda import Device
 ROW = 128  # bytes of a row of shared memory in the widest swizzle
 STEP = 32  # bytes of K that one MMA takes
 APART = 8  # k tiles of the operands that stay in L2
-# by bytes of a row: the driver's number of a swizzle, and its layout in a descriptor of shared memory
+# by bytes of a row: the driver's number of a swizzle, and its layout in a descriptor of shared
+# memory
 SWIZZLES = {32: (1, 6), 64: (2, 4), 128: (3, 2)}
 
 
@@ -74,7 +76,8 @@ KEEP~:
 
 
 def kernel(tile: Tile, apart: int = APART) -> str:
-    """A kernel of 64 threads over operands of `apart` k tiles, again and again: `out` gets the clock before the first copy and behind the last MMA."""
+    """A kernel of 64 threads over operands of `apart` k tiles, again and again: `out` gets the
+    clock before the first copy and behind the last MMA."""
     body = f"""{ptx.CLOCK}  .shared .align 8 .b64 bars[{2 * tile.stages + 1}]; .shared .align 4 .b32 where;
   .reg .b32 %slot, %stage, %full, %empty, %phase, %tmem, %to, %x, %zero, %column, %it, %steps, %last, %at;
   .reg .b64 %mapA, %mapB, %da, %db, %ea, %eb; .reg .pred %done, %wrap, %always, %other, %bystander;

@@ -68,9 +68,9 @@ RING = """  .reg .b32 %bar, %buf, %k, %ph, %slot, %m, %o, %c32, %t0, %rows; .reg
 
 
 def ring(load: str, cluster: int = 1) -> str:
-    """One thread keeps `stages` copies of `bytes` in flight: `count` copies, from its own run of memory
-    of `span` bytes, or that of its cluster, over and over. Stores the clock's two readings. Barriers lie
-    behind the buffers."""
+    """One thread keeps `stages` copies of `bytes` in flight: `count` copies, from its own run of
+    memory of `span` bytes, or that of its cluster, over and over. Stores the clock's two readings.
+    Barriers lie behind the buffers."""
     meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" if cluster > 1 else ""
     return ptx.kernel(["out", "from", "bytes", "stages", "count", "span", "apart"],
                       """  .reg .b32 %stg, %cnt, %it, %barrier, %dst, %bid, %x0, %row; .reg .b64 %t, %begin, %end, %base, %w, %off;
@@ -119,7 +119,8 @@ BULK = "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%ds
 
 
 def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """cp.async.bulk: the latency of one, cold and from L2, and the rate by size and copies in flight."""
+    """cp.async.bulk: the latency of one, cold and from L2, and the rate by size and copies in
+    flight."""
     sms = device.sms()
     kernel = device.load(ring(BULK), shared=200 * 1024)
     memory = device.allocate(sms * 2 * MIB)
@@ -160,8 +161,9 @@ def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def multicast_ring(cluster: int) -> str:
-    """Each CTA copies its part to all. One thread waits for stages and tells all CTAs that they are free, another fills those that
-    all CTAs have waited for: otherwise bytes of a round could count for the one before. The first stores the clock's readings."""
+    """Each CTA copies its part to all. One thread waits for stages and tells all CTAs that they are
+    free, another fills those that all CTAs have waited for: otherwise bytes of a round could count
+    for the one before. The first stores the clock's readings."""
     tell = "".join(f"  mapa.shared::cluster.u32 %remote, %there, {rank}; "
                    "mbarrier.arrive.shared::cluster.b64 _, [%remote];\n" for rank in range(cluster))
     meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
@@ -209,8 +211,9 @@ END:
 
 
 def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """CTAs of a cluster that all want the same bytes from L2: each copies all of them, or its part to all. Clusters of 4 may
-    find room on 124 SMs alone. Then 31 of them run at a time, and no more are launched."""
+    """CTAs of a cluster that all want the same bytes from L2: each copies all of them, or its part
+    to all. Clusters of 4 may find room on 124 SMs alone. Then 31 of them run at a time, and no more
+    are launched."""
     sms = device.sms()
     run, count = 128 << 10, 64 if quick else 512
     memory = device.allocate(sms * run)
@@ -229,7 +232,8 @@ def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]
 
 
 def box_kernel(device: Device) -> Kernel:
-    """A ring of cp.async.bulk.tensor from a column of 64 bf16; its offsets are rows of the matrix."""
+    """A ring of cp.async.bulk.tensor from a column of 64 bf16; its offsets are rows of the
+    matrix."""
     tensor = "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%dst], [%map, {0, %row}], [%barrier];"
     code = ring("  { .reg .b32 %zero; mov.b32 %zero, 0;\n" + tensor.replace("{0,", "{%zero,") + "\n  }")
     code = code.replace(".param .u64 p_from", ".param .align 64 .b8 p_from[128]")

@@ -1,4 +1,5 @@
-"""Device memory at full load, by the part of the bytes that is written: what switching between reads and writes costs."""
+"""Device memory at full load, by the part of the bytes that is written: what switching between
+reads and writes costs."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ READS = (32, 28, 24, 20, 16, 12, 8, 4, 2, 1, 0)
 
 
 def mix(reads: int) -> str:
-    """In each step a thread reads `reads` pieces, a grid apart, and writes the others of its PIECES; they alternate as far as they can,
-    and what is written depends on all that was read before."""
+    """In each step a thread reads `reads` pieces, a grid apart, and writes the others of its
+    PIECES; they alternate as far as they can, and what is written depends on all that was read
+    before."""
     body = f"""  .reg .b32 %t, %b, %d, %g, %count, %s<4>, %x<{4 * AT_ONCE}>; .reg .b64 %i, %step, %at, %to; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %d, %ntid.x; mov.u32 %g, %nctaid.x;
   mad.lo.u32 %t, %b, %d, %t; mul.wide.u32 %i, %t, 16; mul.lo.u32 %g, %g, %d; mul.wide.u32 %step, %g, 16;
@@ -38,8 +40,8 @@ LOOP:
 
 
 def mixes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Launches of a graph that read and write other buffers than those before. The rate is of what a launch takes longer than a
-    shorter one."""
+    """Launches of a graph that read and write other buffers than those before. The rate is of what
+    a launch takes longer than a shorter one."""
     grid = device.sms() * BLOCKS
     unit = grid * THREADS * 16 * PIECES  # 66 MiB of an H200
     lengths = (1, 2) if quick else (1, 2, 8)

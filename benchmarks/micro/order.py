@@ -1,5 +1,5 @@
-"""The order in which a scheduler takes its warps, and the clocks: CTAs that read 32 bytes a thread, compute and
-end."""
+"""The order in which a scheduler takes its warps, and the clocks: CTAs that read 32 bytes a thread,
+compute and end."""
 from __future__ import annotations
 
 import statistics
@@ -88,7 +88,8 @@ STAMP = """  .reg .b32 %sm; .reg .b64 %c, %g, %i;
 
 
 def clocks(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The clock of SMs under such kernels: between two readings of it and of the timer around 200 launches."""
+    """The clock of SMs under such kernels: between two readings of it and of the timer around 200
+    launches."""
     size, sms = (2 if quick else 128) * MIB, device.sms()
     pool = device.allocate(size * 5 // 4)
     stamp = device.load(ptx.kernel(["to"], "", STAMP))

@@ -21,8 +21,9 @@ REGISTERS = """  .reg .b32 %t, %buf, %bar, %here, %dst, %size, %cnt, %it, %k, %s
 
 
 def box_ring(stages: int = STAGES) -> str:
-    """One thread keeps `stages` boxes of `bytes` in flight, from row `row` on. CTA b begins `apart` * b columns
-    and `down` * (b modulo 16) rows behind the first CTA. Stores the clock's two readings."""
+    """One thread keeps `stages` boxes of `bytes` in flight, from row `row` on. CTA b begins `apart`
+    * b columns and `down` * (b modulo 16) rows behind the first CTA. Stores the clock's two
+    readings."""
     issue = f"""  mbarrier.arrive.expect_tx.shared.b64 _, [%here], %size;
   cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%dst], [%map, {{%x, %y}}], [%here];
   add.u32 %x, %x, 64; and.b32 %x, %x, {WRAP - 1}; add.u32 %it, %it, 1;

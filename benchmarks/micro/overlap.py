@@ -1,5 +1,5 @@
-"""Launches that begin while the one before them ends, where two CTAs fit an SM: which places their CTAs take, and
-what it costs that two CTAs of one launch share an SM."""
+"""Launches that begin while the one before them ends, where two CTAs fit an SM: which places their
+CTAs take, and what it costs that two CTAs of one launch share an SM."""
 from __future__ import annotations
 
 import statistics
@@ -14,8 +14,9 @@ ROOM = 104 * 1024  # shared memory of a CTA: two fit
 PIECE = 16 * 1024
 LAUNCHES, SETTLED = 40, 20
 
-# One thread copies `pieces` pieces to shared memory, three in flight, all of them behind the wait. The thread notes where its CTA
-# is, when it begins, when the launch before has ended and when it is done itself.
+# One thread copies `pieces` pieces to shared memory, three in flight, all of them behind the wait.
+# The thread notes where its CTA is, when it begins, when the launch before has ended and when it is
+# done itself.
 BODY = """  .reg .b32 %t, %sm, %buf, %bar, %i, %slot, %ph, %dst, %barrier, %n, %bid; .reg .b64 %t0, %t1, %t2, %at, %to; .reg .pred %q, %done;
   mov.u64 %t0, %globaltimer; mov.u32 %t, %tid.x; setp.ne.u32 %q, %t, 0;
 @EARLY@
@@ -50,7 +51,8 @@ def kernel(device: Device, early: bool) -> Kernel:
 
 
 def settled(device: Device, code: Kernel, how: str, memory: int, blocks: int, pieces: int) -> dict[str, Any]:
-    """Launches in the second half of a graph: what lies between their ends, and how many SMs have two of their CTAs."""
+    """Launches in the second half of a graph: what lies between their ends, and how many SMs have
+    two of their CTAs."""
     notes = device.allocate(32 * blocks * LAUNCHES)
 
     def issue(stream: Any) -> None:

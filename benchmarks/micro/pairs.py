@@ -1,5 +1,5 @@
-"""wgmma with A in registers, whose weights the same warps convert between groups of four: one accumulator and two, by the
-arithmetic between groups and by the length of the loop."""
+"""wgmma with A in registers, whose weights the same warps convert between groups of four: one
+accumulator and two, by the arithmetic between groups and by the length of the loop."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,7 +14,8 @@ GROUPS = 4  # of an accumulator, before the other one
 
 
 def conversions(of: int, each: int) -> tuple[str, list[str]]:
-    """Registers of a group of MMAs, each of `each` instructions (1: only logic, then 16-bit products and logic in turn)."""
+    """Registers of a group of MMAs, each of `each` instructions (1: only logic, then 16-bit
+    products and logic in turn)."""
     lines, names = [], []
     for i in range(4 * GROUP):
         name = f"%a{of % 2}_{i}"
@@ -27,7 +28,8 @@ def conversions(of: int, each: int) -> tuple[str, list[str]]:
 
 
 def loop(columns: int, accumulators: int, each: int, copies: int) -> str:
-    """For each group: converts its A, then multiplies; the group before it may still run meanwhile."""
+    """For each group: converts its A, then multiplies; the group before it may still run
+    meanwhile."""
     setup = f"""  .reg .b32 %a0_<16>, %a1_<16>, %w<8>, %mask, %scale, %s; .reg .b64 %db;
   .reg .b32 {', '.join(f'%d{x}_<{columns // 2}>' for x in range(accumulators))};
   .reg .b32 %z, %e, %n; .reg .pred %zq;

@@ -1,8 +1,9 @@
 """cp.async.bulk.prefetch.L2: how long it holds the copy engine, and when what it asks for is there.
 
-One thread of a CTA asks for `total` bytes to be brought to L2, in pieces, and copies 4 KiB right behind. Either those are
-lines of L2, and what the copy takes longer than alone is what the prefetch takes of the engine; or they are the last that
-were prefetched, and the copy waits for device memory, as if nobody had asked, or less.
+One thread of a CTA asks for `total` bytes to be brought to L2, in pieces, and copies 4 KiB right
+behind. Either those are lines of L2, and what the copy takes longer than alone is what the prefetch
+takes of the engine; or they are the last that were prefetched, and the copy waits for device
+memory, as if nobody had asked, or less.
 """
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ END:"""
 
 def measure(device: Device, kernel: Kernel, out: int, memory: int, blocks: int, total: int, piece: int,
             there: bool, own: bool) -> dict[str, Any]:
-    """Medians of launches that each have memory of their own, unless what they ask for is to be there."""
+    """Medians of launches that each have memory of their own, unless what they ask for is to be
+    there."""
     near = memory + LAUNCHES * blocks * MOST
     issued, ends = [], []
     for i in range(LAUNCHES):

@@ -26,8 +26,9 @@ CLOCK = """  .reg .b64 %begin, %end, %where;
 
 def timed(setup: str, body: str, results: list[str], parameters: list[str] | None = None, registers: str = "",
           shared: int = 0, block: int = 1024, cluster: int = 1, teardown: str = "") -> str:
-    """A kernel that runs `body` %rounds times between two readings of the clock and stores, for each
-    warp, both at out + 16 * warp. `results` are registers of 32 bits that it pretends to need."""
+    """A kernel that runs `body` %rounds times between two readings of the clock and stores, for
+    each warp, both at out + 16 * warp. `results` are registers of 32 bits that it pretends to
+    need."""
     keep = "\n".join(f"  xor.b32 %sink, %sink, {name};" for name in results)
     return kernel(["out", "rounds", "magic"] + (parameters or []), registers, f"""{CLOCK}
   .reg .b32 %sink, %magic32;

@@ -1,4 +1,5 @@
-"""The cost of reading registers: instructions whose operands are chosen one by one, in the machine code.
+"""The cost of reading registers: instructions whose operands are chosen one by one, in the machine
+code.
 
 ptxas assembles a loop, whose instructions are then overwritten. The results of the loop mean
 nothing.
@@ -37,8 +38,9 @@ FIXED = {"i": 0x11000, "u": 4}
 
 @dataclass
 class Insn:
-    """`sources`: for each operand the bank (e and o: even and odd registers, 0 to 3: modulo 4, a: any), s (the same register as the
-    operand before), k (one register in all instructions, kept for reuse), i (an immediate), u (a uniform register) or - (none)."""
+    """`sources`: for each operand the bank (e and o: even and odd registers, 0 to 3: modulo 4, a:
+    any), s (the same register as the operand before), k (one register in all instructions, kept for
+    reuse), i (an immediate), u (a uniform register) or - (none)."""
     op: str
     sources: str
 

@@ -1,8 +1,9 @@
 """The number of CTAs that an SM runs at a time, by their warps and by the registers of a thread.
 
-Registers lie with the four schedulers, and a warp has its own with one of them. So a CTA whose warps are no multiple of
-four can find registers of the SM free and none with a scheduler that has one warp more. Each CTA notes where and when it
-runs; the result is the number of CTAs that ran on one SM at the same time.
+Registers lie with the four schedulers, and a warp has its own with one of them. So a CTA whose
+warps are no multiple of four can find registers of the SM free and none with a scheduler that has
+one warp more. Each CTA notes where and when it runs; the result is the number of CTAs that ran on
+one SM at the same time.
 """
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ REGISTERS = (40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 152, 168)
 
 
 def spinning(live: int, threads: int) -> str:
-    """Threads that keep `live` words of memory in registers while they wait. Each warp notes its SM, its number
-    there, and when it begins and ends."""
+    """Threads that keep `live` words of memory in registers while they wait. Each warp notes its
+    SM, its number there, and when it begins and ends."""
     words = "\n".join(f"  ld.volatile.global.u32 %live{i}, [%out+{4 * i}];" for i in range(live))
     sums = "\n".join(f"  xor.b32 %sum, %sum, %live{i};" for i in range(live))
     return ptx.kernel(["out", "ns"], f"""  .reg .b32 %live<{live}>, %sum, %lane, %warp, %sm, %number, %block;

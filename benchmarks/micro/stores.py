@@ -39,9 +39,9 @@ def begin(slots: int) -> str:
 
 
 def step(tensor: bool, row_bytes: int, pitch: int) -> str:
-    """Stores the next piece of the CTA. In a matrix, the pieces are boxes of a column each, `pitch` bytes of
-    them, and then the next rows; `apart` is the number of rows and `span` that of the sets of rows until the
-    first one comes again."""
+    """Stores the next piece of the CTA. In a matrix, the pieces are boxes of a column each, `pitch`
+    bytes of them, and then the next rows; `apart` is the number of rows and `span` that of the sets
+    of rows until the first one comes again."""
     if not tensor:
         where = "  add.u64 %a, %base, %off;\n"
         after = "  add.u64 %off, %off, %bytes; setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;\n"
@@ -62,8 +62,9 @@ def of_map(code: str) -> str:
 
 
 def pieces(tensor: bool, in_flight: int, row_bytes: int = 0, pitch: int = 0) -> str:
-    """One thread stores `count` pieces of `bytes`, a group each, of which so many may have their source unread. Stores
-    the clock before, when the last source was read, and when all are written."""
+    """One thread stores `count` pieces of `bytes`, a group each, of which so many may have their
+    source unread. Stores the clock before, when the last source was read, and when all are
+    written."""
     code = ptx.kernel(PARAMETERS, "", begin(in_flight) + """  setp.ne.u32 %q, %t, 0; @%q bra END;
   mov.u64 %begin, %clock64;
 LOOP:
@@ -78,8 +79,8 @@ END:""")
 
 
 def drain(tensor: bool, groups: int, read: bool, row_bytes: int = 0, pitch: int = 0) -> str:
-    """One thread issues so many groups at once and stores the clock before, then, and when each has read its source, or
-    is written. `count` times, of which the last stays."""
+    """One thread issues so many groups at once and stores the clock before, then, and when each has
+    read its source, or is written. `count` times, of which the last stays."""
     clocks = "".join(f"  cp.async.bulk.wait_group{'.read' if read else ''} {left};\n  mov.u64 %k{groups - 1 - left}, %clock64;\n"
                      for left in reversed(range(groups)))
     kept = "".join(f"  st.global.u64 [%w+{16 + 8 * i}], %k{i};\n" for i in range(groups))
@@ -95,8 +96,8 @@ LOOP:
 
 
 def bursts(groups: int) -> str:
-    """One thread issues so many groups at once, waits for them and then for `rest` cycles, over and over. Stores the cycles of
-    all bursts without the rests."""
+    """One thread issues so many groups at once, waits for them and then for `rest` cycles, over and
+    over. Stores the cycles of all bursts without the rests."""
     return ptx.kernel(PARAMETERS + ["rest"], "  .reg .b64 %sum, %until;", begin(groups) + """  setp.ne.u32 %q, %t, 0; @%q bra END;
   mov.u64 %sum, 0;
 LOOP:
@@ -225,7 +226,8 @@ def one(device: Device, out: int, kernel: Kernel, target: Target, in_flight: int
 
 
 def of_bursts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Does L2 take a burst faster than device memory takes lines all the time, if there is a rest after each?"""
+    """Does L2 take a burst faster than device memory takes lines all the time, if there is a rest
+    after each?"""
     sms, size = device.sms(), 16384
     into = device.allocate(1056 * MIB)
     for groups in (2, 8):
@@ -264,8 +266,9 @@ END:"""
 
 def times_of_stores(device: Device, out: int, kernel: Kernel, threads: int, into: int, clear: Callable[[int], None],
                     quick: bool) -> Iterator[tuple[str, int, float, int]]:
-    """Times a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, with one CTA and with one for each SM. Yields
-    the place of the stores, CTAs, bytes a clock and SM, and clocks from the last store to the end."""
+    """Times a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, with one CTA
+    and with one for each SM. Yields the place of the stores, CTAs, bytes a clock and SM, and clocks
+    from the last store to the end."""
     for blocks in (1, device.sms()):
         for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
             count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
@@ -298,8 +301,8 @@ PARTS = {"two of 16 bytes": [(".v4.b32", "{%t, %bid, %nt, %it}", 16 * i) for i i
 
 
 def of_parts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Each thread has a sector, and stores all of it piece by piece or a part of it. The rate is that of sectors that are touched,
-    each counted once."""
+    """Each thread has a sector, and stores all of it piece by piece or a part of it. The rate is
+    that of sectors that are touched, each counted once."""
     into = device.allocate(1056 * MIB)
     clear = flush(device)
     begin = THREADS.replace("%t, 16; mul.wide.u32 %step, %nt, 16", "%t, 32; mul.wide.u32 %step, %nt, 32")
@@ -318,8 +321,8 @@ BEHIND = {"": "mov.b32 %r, %t; mov.b32 %it, %bid;",
 
 
 def of_grids(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Launches of a graph whose threads store a sector each and end: whole lines by each instruction, or parts of sectors. Warps that
-    load first do not store at the same time."""
+    """Launches of a graph whose threads store a sector each and end: whole lines by each
+    instruction, or parts of sectors. Warps that load first do not store at the same time."""
     value = "{%r, %it, %r, %it}"
     lines = [(".v4.b32", value, 0, 16), (".v4.b32", value, 16 * 256, 16)]
     halves = [(".v4.b32", value, 0, 32), (".v4.b32", value, 16, 32)]
@@ -411,8 +414,8 @@ END:"""
 
 
 def beside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """For so many cycles one thread of each SM loads lines that L2 has, 4 pieces in flight, and one stores
-    such lines: one of the two, and both."""
+    """For so many cycles one thread of each SM loads lines that L2 has, 4 pieces in flight, and one
+    stores such lines: one of the two, and both."""
     sms, run, cycles = device.sms(), 128 * KIB, 4000 if quick else 300000
     source, into = device.allocate(sms * run), device.allocate(sms * run)
     kernel = device.load(ptx.kernel(["out", "from", "into", "bytes", "span", "cycles", "loads", "stores"], "", BESIDE),

@@ -1,5 +1,6 @@
-"""Kernels that read 128 MiB, compute and write a quarter, as quantizers do: by the instructions of 32 bytes, their pipes, the bytes
-that a thread has asked for when it begins to compute, and the warps of an SM."""
+"""Kernels that read 128 MiB, compute and write a quarter, as quantizers do: by the instructions of
+32 bytes, their pipes, the bytes that a thread has asked for when it begins to compute, and the
+warps of an SM."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from cuda import Device
 from ladder import MIB, microseconds
 
 SIZE = 128 * MIB
-# Instructions of a quantizer on each pipe, in an order that gives each its share: fp32, and the integer pipe. ptxas leaves out a
-# tenth of the last kind where there are loads.
+# Instructions of a quantizer on each pipe, in an order that gives each its share: fp32, and the
+# integer pipe. ptxas leaves out a tenth of the last kind where there are loads.
 KINDS = {"fp32": ("fma.rn.f32 {x}, {x}, 0f3F800001, {y};",),
          "two fp32, one integer": ("add.rn.f32 {x}, {x}, {y};", "xor.b32 {x}, {x}, 0x00154321;", "mul.rn.f32 {x}, {x}, 0f3F800001;"),
          "fp32 and integer in turn": ("add.rn.f32 {x}, {x}, {y};", "xor.b32 {x}, {x}, 0x00154321;")}
@@ -24,8 +25,8 @@ def work(kind: str, count: int, first: int) -> str:
 
 
 def once(kind: str, count: int, pieces: int, early: bool, loads: bool = True) -> str:
-    """A thread reads 32 contiguous bytes `pieces` times, a CTA apart, computes with each and stores 8. `early`: it reads all of
-    them before it computes; otherwise one after the other."""
+    """A thread reads 32 contiguous bytes `pieces` times, a CTA apart, computes with each and stores
+    8. `early`: it reads all of them before it computes; otherwise one after the other."""
     body = f"""  .reg .b32 %t, %b, %n; .reg .b64 %i, %at, %to, %step, %o; .reg .b32 %x<{8 * pieces}>; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x;
   mul.lo.u32 %b, %b, {pieces}; mad.lo.u32 %b, %b, %n, %t;
@@ -70,8 +71,8 @@ def streams(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def alone(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Runs the code without memory: cycles of a scheduler for each instruction of CTAs that execute the code once and
-    end."""
+    """Runs the code without memory: cycles of a scheduler for each instruction of CTAs that execute
+    the code once and end."""
     sms, gigahertz = device.sms(), 1.98
     for kind in KINDS:
         for count in (64,) if quick else (192, 256):

@@ -15,8 +15,8 @@ MIB = 1 << 20
 CHUNK = 2048  # bytes that a warp reads at a time
 SWEEPS = 8
 
-# Thread t of warp w reads chunk (i * factor + shift) mod chunks for i = w, w + warps, ...; with `apart` a CTA reads
-# all of them, and begins that many chunks behind the CTA before.
+# Thread t of warp w reads chunk (i * factor + shift) mod chunks for i = w, w + warps, ...; with
+# `apart` a CTA reads all of them, and begins that many chunks behind the CTA before.
 SWEEP = ptx.kernel(["out", "from", "chunks", "factor", "shift", "apart"], "", """
   .reg .b32 %t, %b, %d, %g, %i, %j, %n, %step, %f, %s, %ap, %sink, %x<16>; .reg .b64 %at, %w; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; mov.u32 %d, %ntid.x; mov.u32 %g, %nctaid.x; mov.b32 %sink, 0;
@@ -51,7 +51,8 @@ def orders(count: int, sms: int) -> dict[str, list[tuple[int, int, int]]]:
 
 
 def sweeps(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """TB/s of each of eight sweeps in a row; `ncu -k sweep --metrics dram__bytes_read.sum` says what missed."""
+    """TB/s of each of eight sweeps in a row; `ncu -k sweep --metrics dram__bytes_read.sum` says
+    what missed."""
     sms = device.sms()
     kernel, bulk = device.load(SWEEP, name="sweep"), device.load(
         memory.ring(memory.BULK).replace(".entry k(", ".entry sweep("), shared=200 * 1024, name="sweep")
@@ -97,8 +98,8 @@ WAIT: mbarrier.try_wait.parity.shared.b64 %q, [%bar], %ph; @!%q bra WAIT; xor.b3
 
 
 def chaser(device: Device, how: str) -> Any:
-    """One thread reads `steps` lines one after the other, `stride` apart and 128-byte lines under `mask` within; the clocks
-    from step `mark` on, and those of each of the last 8192."""
+    """One thread reads `steps` lines one after the other, `stride` apart and 128-byte lines under
+    `mask` within; the clocks from step `mark` on, and those of each of the last 8192."""
     setup = "" if how == "load" else """
   .reg .b32 %bar, %buf, %ph; mov.u32 %buf, window; add.u32 %bar, %buf, 128; mov.b32 %ph, 0;
   mbarrier.init.shared.b64 [%bar], 1; fence.mbarrier_init.release.cluster; fence.proxy.async;"""
@@ -133,7 +134,8 @@ PAGE = 2 * MIB
 
 
 def translations(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """One thread that reads a line of each page of 2 MiB again: what L2 has, but maybe no translations."""
+    """One thread that reads a line of each page of 2 MiB again: what L2 has, but maybe no
+    translations."""
     counts = (4, 16) if quick else tuple(1 << i for i in range(1, 16))
     pool = device.allocate(counts[-1] * PAGE)
     for how in LOADS:

@@ -33,8 +33,8 @@ ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq 
 
 
 def cycles_of_group(device: Device, kernel: Kernel, out: int, warpgroups: int, rounds: int) -> float:
-    """Returns the cycles of a round of a kernel of `group`: its begin and end are in two launches, of which one has three times
-    as many."""
+    """Returns the cycles of a round of a kernel of `group`: its begin and end are in two launches,
+    of which one has three times as many."""
     spans = []
     for repeats in (rounds, 3 * rounds):
         kernel(1, 128 * warpgroups, out, repeats, 0x7FFFFFFF)
@@ -81,7 +81,8 @@ def group_of(columns: int) -> int:
 
 
 def busy(columns: int, registers: bool, lines: list[str]) -> str:
-    """A warpgroup multiplies, and the warps behind it compute. MMAs go on for longer than the arithmetic."""
+    """A warpgroup multiplies, and the warps behind it compute. MMAs go on for longer than the
+    arithmetic."""
     code = group(columns or 8, "bf16", registers, group_of(columns))
     arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}", i // len(lines) % 8, (i // len(lines) + 1) % 8)
                            for i in range(OPERATIONS))
@@ -110,7 +111,8 @@ ALU:
 
 
 def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Warps that compute or load while another warpgroup multiplies: cycles of an instruction of each of `warps` a scheduler."""
+    """Warps that compute or load while another warpgroup multiplies: cycles of an instruction of
+    each of `warps` a scheduler."""
     lines = {" + ".join(mix): [ARITHMETIC[name] for name in mix] for mix in MIXES} | {name: [line] for name, line in LOADS.items()}
     lines["seven cp.async of 512 bytes and a wait"] = COPIES
     for columns, registers in BESIDE:
@@ -134,8 +136,8 @@ CHAIN = 128  # instructions that each need the one before
 
 
 def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """A group of four MMAs, a fence and a chain of arithmetic, then the wait. If the fence waits for the MMAs, the chain comes
-    behind them, and otherwise beside them."""
+    """A group of four MMAs, a fence and a chain of arithmetic, then the wait. If the fence waits
+    for the MMAs, the chain comes behind them, and otherwise beside them."""
     declared = "  { .reg .b32 %x; mov.b32 %x, %thread;\n"
     chain = "".join("  prmt.b32 %x, %x, %lane, %thread;\n" for _ in range(CHAIN))
     for columns in (16, 64, 128, 256):
@@ -149,7 +151,8 @@ def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def beside_own(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Warpgroups that each issue a group of four MMAs and IMAD.WIDE before they wait for it: cycles of a group of all of them."""
+    """Warpgroups that each issue a group of four MMAs and IMAD.WIDE before they wait for it: cycles
+    of a group of all of them."""
     declared = "  .reg .b64 %part, %sum<8>; .reg .b32 %high; mul.wide.u32 %part, %thread, 16;\n"
     declared += "".join(f"  cvt.u64.u32 %sum{i}, %lane;\n" for i in range(8))
     used = "".join(f"  mov.b64 {{%count, %high}}, %sum{i}; xor.b32 %sink, %sink, %count; xor.b32 %sink, %sink, %high;\n" for i in range(8))

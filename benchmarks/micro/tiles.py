@@ -1,4 +1,5 @@
-"""Tiles of a GEMM that cp.async brings step by step, cold and again from L2, of CTAs that share rows or have their own."""
+"""Tiles of a GEMM that cp.async brings step by step, cold and again from L2, of CTAs that share
+rows or have their own."""
 from __future__ import annotations
 
 import statistics
@@ -29,8 +30,8 @@ def copies(at: str, to: str) -> str:
 
 
 def kernel() -> str:
-    """A kernel whose CTA b has rows of tile b % down of A and of tile b / divide % across of B. Each CTA stores its clock
-    behind each step."""
+    """A kernel whose CTA b has rows of tile b % down of A and of tile b / divide % across of B.
+    Each CTA stores its clock behind each step."""
     prologue = "\n".join(f"  mov.u64 %at, {step * PIECE};\n  add.u32 %next, %to, {2 * TILE * step};\n" + copies("%at", "%next")
                          for step in range(AHEAD))
     return ptx.kernel(["out", "from_a", "from_b", "down", "divide", "across"], "", f"""{ptx.CLOCK}
@@ -88,7 +89,8 @@ GRIDS = {"64 blocks, rows of their own": (64, 64, 1, 64), "1 block": (1, 1, 1, 1
 
 
 def tiles(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The value is what the steps of the first pass take when a CTA has asked for the first three, the median of CTAs."""
+    """The value is what the steps of the first pass take when a CTA has asked for the first three,
+    the median of CTAs."""
     before, words = Before(device, out, quick), PASSES * STEPS + 2
     code = device.load(kernel(), shared=8 * TILE)
     for name, (blocks, down, divide, across) in GRIDS.items():

@@ -1,5 +1,5 @@
-"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that an SM has in flight and by how many CTAs have
-them: what a launch loses where few CTAs follow each other."""
+"""Kernels that read 128 MiB, compute and write a quarter, by the bytes that an SM has in flight and
+by how many CTAs have them: what a launch loses where few CTAs follow each other."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +17,8 @@ FLIGHTS = (16, 32, 48, 64)  # KiB
 
 
 def cases(quick: bool) -> Iterator[tuple[str, int, int, int, bool, int]]:
-    """Kind, instructions of 32 bytes, threads, pieces of a thread, whether it asks for all of them at once, CTAs at a time."""
+    """Kind, instructions of 32 bytes, threads, pieces of a thread, whether it asks for all of them
+    at once, CTAs at a time."""
     for kind, count in KINDS[:1] if quick else KINDS:
         for flight in FLIGHTS:
             for threads, pieces in SHAPES:
@@ -29,7 +30,8 @@ def cases(quick: bool) -> Iterator[tuple[str, int, int, int, bool, int]]:
 
 
 def shared_of(resident: int) -> int:
-    """The fewest KiB of shared memory with which no more CTAs fit an SM, so that L1 keeps the rest."""
+    """The fewest KiB of shared memory with which no more CTAs fit an SM, so that L1 keeps the
+    rest."""
     return 228 // (resident + 1) if resident < 16 else 0
 
 
@@ -47,8 +49,8 @@ def turnover(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def waits(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Measures how long warps wait for the KiB that each asks for, in the middle of a launch, and how long the last warp of a CTA
-    does."""
+    """Measures how long warps wait for the KiB that each asks for, in the middle of a launch, and
+    how long the last warp of a CTA does."""
     size = (2 if quick else 64) * MIB
     pool, warps = device.allocate(size * 5 // 4), size // 1024
     stamps = device.allocate(8 * order.FIELDS * warps)

@@ -1,5 +1,6 @@
-"""Launches of warp-specialized kernels: one CTA of three warpgroups on each SM, with and without setmaxnreg, clusters,
-shared memory, and the first box of a pipeline. Times are of a launch in a graph of many."""
+"""Launches of warp-specialized kernels: one CTA of three warpgroups on each SM, with and without
+setmaxnreg, clusters, shared memory, and the first box of a pipeline. Times are of a launch in a
+graph of many."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ WIDTH = 1024  # columns of the matrix that the boxes are of
 
 
 def split(change: str, others: str = "") -> str:
-    """The first warpgroup gives registers back, the others take them; `change` is empty without setmaxnreg."""
+    """The first warpgroup gives registers back, the others take them; `change` is empty without
+    setmaxnreg."""
     if not change:
         return others
     return f"""  .reg .b32 %t; .reg .pred %p; mov.u32 %t, %tid.x; setp.ge.u32 %p, %t, 128; @%p bra TAKE;
@@ -83,8 +85,8 @@ TAKE:
 
 
 def stage(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
-    """The first stage of a pipeline in device memory: from the start of the launch to its end, with operands that L2 does
-    not have, in boxes of 8 KiB through tensor maps."""
+    """The first stage of a pipeline in device memory: from the start of the launch to its end, with
+    operands that L2 does not have, in boxes of 8 KiB through tensor maps."""
     sms = device.sms()
     rows = 64 * sms
     pools = [device.allocate(rows * WIDTH * 2) for _ in range(2 if quick else 24)]
@@ -120,7 +122,8 @@ READY:
 
 
 def meetings(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
-    """Cycles of the barriers of a cluster that a CTA crosses one after the other: the first, the second and the fifth."""
+    """Cycles of the barriers of a cluster that a CTA crosses one after the other: the first, the
+    second and the fifth."""
     for cluster in (1, 2, 4, 8):
         for threads in (32, 128, THREADS):
             for arrive in ("arrive.aligned", "arrive.relaxed.aligned"):
@@ -142,7 +145,8 @@ def meetings(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
 
 
 def fences(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
-    """Cycles of a fence, which all warps of a CTA execute at the same time, alone and in a cluster."""
+    """Cycles of a fence, which all warps of a CTA execute at the same time, alone and in a
+    cluster."""
     rounds = 2 if quick else 64
     for cluster in (1, 2):
         for fence in ("fence.acq_rel.cluster", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.proxy.async.global"):
@@ -158,7 +162,8 @@ def fences(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
 
 
 def ends(device: Device, quick: bool, out: int) -> Iterator[dict[str, Any]]:
-    """Launches that meet a given number of times: what each barrier of a cluster adds to the launch."""
+    """Launches that meet a given number of times: what each barrier of a cluster adds to the
+    launch."""
     for cluster in (1, 2, 4):
         for times in (0, 1, 2, 3, 8):
             for store in (False, True):

@@ -1,5 +1,6 @@
-"""benchmarks/micro/cuda.py, the few calls of the CUDA driver. The module is loaded from its file under another name,
-because a module `cuda` on the path hides the package of the bindings, which other libraries import."""
+"""benchmarks/micro/cuda.py, the few calls of the CUDA driver. The module is loaded from its file
+under another name, because a module `cuda` on the path hides the package of the bindings, which
+other libraries import."""
 from __future__ import annotations
 
 import importlib.util

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Measures what bounds GEMMs of bf16 activations and quantized weights, in the harness that times them: cold reads of
-their bytes, and GEMMs alone.
+"""Measures what bounds GEMMs of bf16 activations and quantized weights, in the harness that times
+them: cold reads of their bytes, and GEMMs alone.
 
   benchmarks/peers/limits.py reads               bulk copies of the bytes of prepacked NVFP4 weights
-  benchmarks/peers/limits.py products [FOLDER]   the wgmma of 1024 x 8192 x 8192 with neither loads nor conversions,
-                                                 beside torch.mm, and fp4's GEMM of a FOLDER of run.py prepare
+  benchmarks/peers/limits.py products [FOLDER]   the wgmma of 1024 x 8192 x 8192 with neither loads
+                                                 nor conversions, beside torch.mm, and fp4's GEMM of
+                                                 a FOLDER of run.py prepare
 
-Operands of GEMMs are those of the comparison: Gaussian activations in bf16, and dequantized weights. Every warpgroup
-multiplies the same few tiles again and again, as often as the GEMM has k tiles, and stores nothing.
+Operands of GEMMs are those of the comparison: Gaussian activations in bf16, and dequantized
+weights. Every warpgroup multiplies the same few tiles again and again, as often as the GEMM has k
+tiles, and stores nothing.
 """
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ def stream() -> Any:
     return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Reads
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 RING = """.version @VERSION@
 .target @TARGET@
@@ -74,7 +76,8 @@ LATER:
 
 
 def reads(n: int, k: int) -> dict[str, list[Launch]]:
-    """Rings of several shapes over the bytes of prepacked weights: each CTA has a run of its own."""
+    """Rings of several shapes over the bytes of prepacked weights: each CTA has a run of its
+    own."""
     device, total = Device(), n // 128 * (k // 64) * 4608
     memory = [torch.empty(total, dtype=torch.uint8, device="cuda").random_() for _ in range(sets_of(total))]
     found: dict[str, list[Launch]] = {}
@@ -89,14 +92,15 @@ def reads(n: int, k: int) -> dict[str, list[Launch]]:
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # GEMMs
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
-    """Each warpgroup has `fragments` of 64 x `columns` sums; A is in registers or in shared memory."""
+    """Each warpgroup has `fragments` of 64 x `columns` sums; A is in registers or in shared
+    memory."""
 
     columns: int
     fragments: int
@@ -116,7 +120,8 @@ class Loop:
         return self.stages * self.columns * ROW + self.steps * self.a_bytes()
 
     def rounds(self, flops: int) -> int:
-        """Rounds of the loop over the k tiles of A, of which an SM has as many as its share of `flops`."""
+        """Rounds of the loop over the k tiles of A, of which an SM has as many as its share of
+        `flops`."""
         return round(flops / MULTIPROCESSORS / (2 * WARPGROUPS * self.fragments * 64 * self.columns * TILE * self.steps))
 
     def sums(self) -> list[str]:

@@ -1,9 +1,10 @@
 """Times launches with cold L2, all libraries of a problem in turn, and the SM clock of each.
 
-A library's launches, one for each set of operands, are captured into a CUDA graph that uses the sets in turn.
-The sets that a launch does not use are together more than twice the L2 cache. Libraries alternate in rounds, so
-that all of them meet the same temperature and power; the median is over the replays of all rounds. A replay is
-measured by events around it, so the gap between two nodes of a graph, about a microsecond, is in every time.
+A library's launches, one for each set of operands, are captured into a CUDA graph that uses the
+sets in turn. The sets that a launch does not use are together more than twice the L2 cache.
+Libraries alternate in rounds, so that all of them meet the same temperature and power; the median
+is over the replays of all rounds. A replay is measured by events around it, so the gap between two
+nodes of a graph, about a microsecond, is in every time.
 """
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ import dataclasses
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from driver import Device
@@ -142,10 +142,10 @@ class _Series:
 
 
 def measure(series: dict[str, Sequence[Launch]], settle: float = 0.0, rounds: int = ROUNDS) -> dict[str, Timing | str]:
-    """The timing of each series of launches, or what went wrong. Each runs for `settle` us before it is timed in a
-    round, and is timed for as long: the power limit sets a clock by what ran tens of milliseconds before, and moves
-    it by a few percent within a tenth of a second. With `settle` the order of a round is random, so that nobody
-    always follows the same neighbour."""
+    """The timing of each series of launches, or what went wrong. Each runs for `settle` us before
+    it is timed in a round, and is timed for as long: the power limit sets a clock by what ran tens
+    of milliseconds before, and moves it by a few percent within a tenth of a second. With `settle`
+    the order of a round is random, so that nobody always follows the same neighbour."""
     clock, found, ready = Clock(), {}, {}
     for name, launches in series.items():
         try:

@@ -8,7 +8,8 @@ A problem is one of these kinds, with M rows of activations, N x K weights, and 
   nvfp4_nvfp4   NVFP4 operands without scales of tensors
   mxfp4_mxfp4   MXFP4 operands
   fp8           e4m3 operands, activations with f32 scales of 1 x 128, weights with 128 x 128
-  contiguous    the same, groups of equal numbers of rows one after the other, each with weights of its own
+  contiguous    the same, groups of equal numbers of rows one after the other, each with weights of
+                its own
   masked        the same, groups in buffers of equal size, of which the first rows are used
 """
 from __future__ import annotations
@@ -23,7 +24,8 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 #: Elements of a block of weights, and of activations where these are packed too.
 BLOCK = {"bf16_nvfp4": 16, "bf16_mxfp4": 32, "e4m3_mxfp4": 32, "nvfp4_nvfp4": 16, "mxfp4_mxfp4": 32}
 PACKED = ("nvfp4_nvfp4", "mxfp4_mxfp4")
-#: An H200 as its specification has it: bytes per second, and operations per second for each kind of MMA.
+#: An H200 as its specification has it: bytes per second, and operations per second for each kind of
+#: MMA.
 MEMORY, BF16, FP8 = 4.8e12, 989e12, 1979e12
 
 
@@ -104,8 +106,8 @@ def every() -> list[Problem]:
 
 @dataclasses.dataclass
 class Operands:
-    """One set of operands of a problem, in the layouts of a checkpoint. Peers rearrange them beforehand, as
-    each of them rearranges weights when a model is loaded."""
+    """One set of operands of a problem, in the layouts of a checkpoint. Peers rearrange them
+    beforehand, as each of them rearranges weights when a model is loaded."""
 
     problem: Problem
     x: Any  # M x K, bf16 or e4m3, or M x K/2 bytes as those of weights
@@ -121,7 +123,8 @@ class Operands:
 
 
 def make_operands(problem: Problem, seed: int, device: str = "cuda") -> Operands:
-    """Random codes of all values. MXFP4 scales are from 2^-3 to 2^2, so that weights are e4m3 exactly."""
+    """Random codes of all values. MXFP4 scales are from 2^-3 to 2^2, so that weights are e4m3
+    exactly."""
     generator = torch.Generator(device).manual_seed(seed)
     m, n, k, kind = problem.m, problem.groups * problem.n, problem.k, problem.kind
 
@@ -219,8 +222,8 @@ def reference(operands: Operands) -> Any:
 
 
 def difference(result: Any, expected: Any) -> float:
-    """The root of the mean squared error, relative to that of the expected elements; infinite where an element
-    is not a number or far off, so that a wrong tile cannot hide in a large matrix."""
+    """The root of the mean squared error, relative to that of the expected elements; infinite where
+    an element is not a number or far off, so that a wrong tile cannot hide in a large matrix."""
     used = ~expected.isnan()
     result, expected = result.float()[used], expected[used]
     size = expected.square().mean().sqrt()

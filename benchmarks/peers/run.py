@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
-"""Times fp4's GEMMs beside those of other libraries, in one process, on the same operands, with cold L2.
+"""Times fp4's GEMMs beside those of other libraries, in one process, on the same operands, with
+cold L2.
 
   benchmarks/peers/run.py list
   benchmarks/peers/run.py prepare FOLDER --source fp4=build --source DeepGEMM=SOURCES ...
   benchmarks/peers/run.py run FOLDER [--json FILE] [--plot FILE.svg]
 
-The program fetches nothing. `prepare` takes folders with the sources or wheels of other libraries, and writes into
-FOLDER what a run needs; it needs no GPU, and may be called again for other libraries, on another machine. `list`
-says what each library takes. `run` needs PyTorch with CUDA and an H200, verifies every result of every operand set
-against the GEMM in f32 before it times it and again afterwards, and prints one table. A missing library is
-named, and the others are compared. The exit code of `run` is 1 where something that is there failed.
+The program fetches nothing. `prepare` takes folders with the sources or wheels of other libraries,
+and writes into FOLDER what a run needs; it needs no GPU, and may be called again for other
+libraries, on another machine. `list` says what each library takes. `run` needs PyTorch with CUDA
+and an H200, verifies every result of every operand set against the GEMM in f32 before it times it
+and again afterwards, and prints one table. A missing library is named, and the others are compared.
+The exit code of `run` is 1 where something that is there failed.
 
   --problems REGEX    those whose name matches; `list` prints the names
   --libraries A,B     only these
-  --settle MS         run: what is timed runs for so long before, in each round, and is timed for as long: from a
-                      few hundred on, the clock of GEMMs that power limits is their own, and not that of what
-                      ran before
+  --settle MS         run: what is timed runs for so long before, in each round, and is timed for as
+                      long: from a few hundred on, the clock of GEMMs that power limits is their
+                      own, and not that of what ran before
   --rounds N          run: rounds in which libraries alternate, 9 if it is not given
-  --plan PART:RANGES:PLAN    prepare: besides, fp4's GEMMs whose names, behind "fast_accumulation, " or "prepacked, "
-                      where the arithmetic or the weights are such, contain PART, with this split-K and plan;
-                      RANGES is a number, or the workers and the tile of stream_k, such as 132x128x128
+  --plan PART:RANGES:PLAN    prepare: besides, fp4's GEMMs whose names, behind "fast_accumulation, "
+                      or "prepacked, " where the arithmetic or the weights are such, contain PART,
+                      with this split-K and plan; RANGES is a number, or the workers and the tile of
+                      stream_k, such as 132x128x128
 """
 from __future__ import annotations
 

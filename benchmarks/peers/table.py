@@ -20,7 +20,8 @@ def fastest(problem: dict[str, Any], library: str) -> dict[str, Any] | None:
 
 
 def rows(report: dict[str, Any]) -> list[list[str]]:
-    """A row for each problem and case of a peer: ratio is the peer's time by ours, so above 1 ours is faster."""
+    """A row for each problem and case of a peer: ratio is the peer's time by ours, so above 1 ours
+    is faster."""
     found = []
     for problem in report["problems"]:
         ours = fastest(problem, OURS)
@@ -68,7 +69,8 @@ def text(report: dict[str, Any]) -> str:
 
 
 def plot(report: dict[str, Any]) -> str:
-    """An SVG of bars: us of each library's fastest case, on a logarithmic axis where they differ much."""
+    """An SVG of bars: us of each library's fastest case, on a logarithmic axis where they differ
+    much."""
     import plot_benchmarks
 
     libraries = list(dict.fromkeys(r["library"] for p in report["problems"] for r in p["results"] if "us" in r))

@@ -4,10 +4,11 @@
   fp4-sim run --time --device b200 --clock 1.3 --check=off -- \
     benchmarks/time/b200.py CHECKOUT [--only WORD] [--every N] [--json FILE]
 
-CHECKOUT is one of github.com/SemiAnalysisAI/microbench-blackwell (Apache 2.0), which measured a B200 whose clock was locked
-at 1.3 GHz. The file cutlass_gemm_mainloop/results.csv has CUTLASS' main loop of one CTA, K = 131072, by tile and stages.
-The kernel that is predicted here is benchmarks/micro/mainloop.py: the same ring of copies and MMAs in PTX, without
-CUTLASS' epilogue. umma_latency/lat_results_full.csv has one tcgen05.mma with its commit and wait. The points that
+CHECKOUT is one of github.com/SemiAnalysisAI/microbench-blackwell (Apache 2.0), which measured a
+B200 whose clock was locked at 1.3 GHz. The file cutlass_gemm_mainloop/results.csv has CUTLASS' main
+loop of one CTA, K = 131072, by tile and stages. The kernel that is predicted here is
+benchmarks/micro/mainloop.py: the same ring of copies and MMAs in PTX, without CUTLASS' epilogue.
+umma_latency/lat_results_full.csv has one tcgen05.mma with its commit and wait. The points that
 fp4/ISA/TimingRates.def was fitted to are apart: they are the calibration.
 """
 from __future__ import annotations
@@ -58,7 +59,8 @@ def tile_of(row: dict[str, str]) -> Tile:
 
 
 def main_loops(device: Device, out: int, rows: list[dict[str, str]]) -> Iterator[Point]:
-    """Cycles of a k tile. Operands that L2 kept there are copied again and again here, others once, from device memory."""
+    """Cycles of a k tile. Operands that L2 kept there are copied again and again here, others once,
+    from device memory."""
     for row in rows:
         tile = tile_of(row)
         beyond = (tile.m + tile.n) * tile.bytes() * (int(row["K"]) // tile.k) > HALF

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""CUTLASS' persistent NVFP4 GEMM of the CuTe DSL and ours, with the same tile and cluster, in one run of the simulator.
+"""CUTLASS' persistent NVFP4 GEMM of the CuTe DSL and ours, with the same tile and cluster, in one
+run of the simulator.
 
-  benchmarks/time/cutlass_beside.py FOLDER [--build BUILD] [--shape M,N,K ...] [--tile M,N,CLUSTER_M,CLUSTER_N ...]
-                                    [--result bf16|f16|f32] [--clock GHZ] [--json FILE] [--rows FILE]
+  benchmarks/time/cutlass_beside.py FOLDER [--build BUILD] [--shape M,N,K ...] [--tile
+      M,N,CLUSTER_M,CLUSTER_N ...]
+                                    [--result bf16|f16|f32] [--clock GHZ] [--json FILE] [--rows
+                                        FILE]
 
-FOLDER has the script dense_blockscaled_gemm_persistent; in CUTLASS' repository it is blackwell/kernel/blockscaled_gemm
-among the examples of the CuTe DSL (checkout 7107b05). The program runs with a Python that has torch and
-nvidia-cutlass-dsl. For every shape and tile it predicts their kernel, and ours with that tile, cluster and TMA stores,
-and prints the time, what bounds it, and what the warps of each role wait for. All times are predictions for a
-B200; nothing runs on a GPU. `--rows` has the rows that `--json` wrote before.
+FOLDER has the script dense_blockscaled_gemm_persistent; in CUTLASS' repository it is
+blackwell/kernel/blockscaled_gemm among the examples of the CuTe DSL (checkout 7107b05). The program
+runs with a Python that has torch and nvidia-cutlass-dsl. For every shape and tile it predicts their
+kernel, and ours with that tile, cluster and TMA stores, and prints the time, what bounds it, and
+what the warps of each role wait for. All times are predictions for a B200; nothing runs on a GPU.
+`--rows` has the rows that `--json` wrote before.
 """
 from __future__ import annotations
 
@@ -53,11 +57,12 @@ def read_case(text: str) -> Case:
     return Case((m, n, k), (tile_m, tile_n), (cluster_m, cluster_n), result, float(clock))
 
 
-# ---- In the simulator: their launch ---------------------------------------------------------------------------------
+# ---- In the simulator: their launch --------------------------------------------------------------
 
 
 def launch(folder: str, case: Case) -> None:
-    """Compiles their kernel by their own function, and launches it once. The time does not depend on what operands hold."""
+    """Compiles their kernel by their own function, and launches it once. The time does not depend
+    on what operands hold."""
     sys.path.insert(0, folder)
     import cutlass
     import torch
@@ -83,11 +88,12 @@ def launch(folder: str, case: Case) -> None:
     compiled(*pointers, (m, n, k, 1), stream)
 
 
-# ---- Outside --------------------------------------------------------------------------------------------------------
+# ---- Outside -------------------------------------------------------------------------------------
 
 
 def report(command: list[str], begin: str, environment: dict[str, str]) -> dict[str, object]:
-    """The prediction of the last kernel that the command launches. `begin`: of the report, behind what a script prints."""
+    """The prediction of the last kernel that the command launches. `begin`: of the report, behind
+    what a script prints."""
     try:
         return last_launch(command, environment, begin)
     except RuntimeError as failure:

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Compares predictions for an H200 with measured times of kernels of other libraries: Triton, CUTLASS and DeepGEMM.
+"""Compares predictions for an H200 with measured times of kernels of other libraries: Triton,
+CUTLASS and DeepGEMM.
 
-  benchmarks/time/foreign.py prepare FOLDER --cutlass CHECKOUT --deepgemm CHECKOUT --triton PYTHON --cudart FILE
-  FOLDER/foreign.py measure FOLDER [--only WORD] [--json FILE]         on an H200, with Python and a driver
-  benchmarks/time/foreign.py predict FOLDER MEASURED [--build BUILD] [--only WORD] [--jobs N] [--json FILE]
+  benchmarks/time/foreign.py prepare FOLDER --cutlass CHECKOUT --deepgemm CHECKOUT --triton PYTHON
+      --cudart FILE
+  FOLDER/foreign.py measure FOLDER [--only WORD] [--json FILE]         on an H200, with Python and a
+      driver
+  benchmarks/time/foreign.py predict FOLDER MEASURED [--build BUILD] [--only WORD] [--jobs N]
+      [--json FILE]
 
-`prepare` needs nvcc, and a Python that has Triton (3.9.0 here) for the kernels of foreign/triton_kernels.py; this program itself
-then runs with a Python that has PyTorch, as benchmarks/peers does. `prepare` compiles kernels of CUTLASS' examples 48, 49, 54
-and 67 and DeepGEMM's FP8 kernel with the tiles that its own heuristics choose. FILE is libcudart.so.13, which CUTLASS calls.
-`measure` launches each kernel in a graph, on operands that L2 does not have, after a tenth of a second of the same, and notes
-the clock of an SM. `predict` has the simulator execute the same launch with that clock, one launch with cold L2, and
-prints a table. MEASURED is what `measure --json` wrote: foreign_h200.json is such a file. No rate was fitted to any of these
-kernels.
+`prepare` needs nvcc, and a Python that has Triton (3.9.0 here) for the kernels of
+foreign/triton_kernels.py; this program itself then runs with a Python that has PyTorch, as
+benchmarks/peers does. `prepare` compiles kernels of CUTLASS' examples 48, 49, 54 and 67 and
+DeepGEMM's FP8 kernel with the tiles that its own heuristics choose. FILE is libcudart.so.13, which
+CUTLASS calls. `measure` launches each kernel in a graph, on operands that L2 does not have, after a
+tenth of a second of the same, and notes the clock of an SM. `predict` has the simulator execute the
+same launch with that clock, one launch with cold L2, and prints a table. MEASURED is what `measure
+--json` wrote: foreign_h200.json is such a file. No rate was fitted to any of these kernels.
 """
 from __future__ import annotations
 
@@ -83,7 +88,7 @@ def selected(words: str) -> list[Any]:
     return [case for case in cases() if any(word in case.name() for word in words.split(","))]
 
 
-# ---- prepare --------------------------------------------------------------------------------------------------------
+# ---- prepare -------------------------------------------------------------------------------------
 
 
 def succeed(*command: Any, **options: Any) -> str:
@@ -94,8 +99,8 @@ def succeed(*command: Any, **options: Any) -> str:
 
 
 def compile_cutlass(folder: pathlib.Path, checkout: pathlib.Path) -> None:
-    """Compiles CUTLASS as benchmarks/peers does, with PTX beside the machine code, and CUDA's runtime as a
-    library of its own."""
+    """Compiles CUTLASS as benchmarks/peers does, with PTX beside the machine code, and CUDA's
+    runtime as a library of its own."""
     from libraries.cutlass import OPTIONS
     from libraries.nvcc import compile_kernels
     options = (*OPTIONS, "-cudart=shared", "-gencode", "arch=compute_90a,code=compute_90a")
@@ -138,7 +143,7 @@ def prepare(options: argparse.Namespace) -> None:
     compile_cutlass(folder, options.cutlass)
 
 
-# ---- measure --------------------------------------------------------------------------------------------------------
+# ---- measure -------------------------------------------------------------------------------------
 
 
 def measure_one(device: Any, folder: pathlib.Path, case: Any) -> dict[str, Any]:
@@ -188,7 +193,7 @@ def measure(options: argparse.Namespace) -> None:
             options.json.write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
 
 
-# ---- predict --------------------------------------------------------------------------------------------------------
+# ---- predict -------------------------------------------------------------------------------------
 
 
 def launch_once(options: argparse.Namespace) -> None:

@@ -1,31 +1,37 @@
 #!/usr/bin/env python3
-"""Compares predictions for a B200 with the times of github.com/hbarclay/gemm-model, of CUTLASS' kernels.
+"""Compares predictions for a B200 with the times of github.com/hbarclay/gemm-model, of CUTLASS'
+kernels.
 
-  benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all] [--every N]
+  benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE]
+      [--again FILE] [--all] [--every N]
   benchmarks/time/gemm_model.py CHECKOUT --slopes
 
-CHECKOUT is one of that repository. The repository has 320 times of NVFP4 and 640 each of FP8 and FP16 GEMMs, of
-a B200 whose clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
-dense_blockscaled_gemm_persistent and dense_gemm_persistent. The kernels that are predicted here are made by these
-scripts, in the simulator; this program runs with a Python that has torch and nvidia-cutlass-dsl. The repository had
-4.3.0.dev0 of the latter, so with a newer one the compiler is another.
+CHECKOUT is one of that repository. The repository has 320 times of NVFP4 and 640 each of FP8 and
+FP16 GEMMs, of a B200 whose clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were
+timed: the CuTe DSL's dense_blockscaled_gemm_persistent and dense_gemm_persistent. The kernels that
+are predicted here are made by these scripts, in the simulator; this program runs with a Python that
+has torch and nvidia-cutlass-dsl. The repository had 4.3.0.dev0 of the latter, so with a newer one
+the compiler is another.
 
-Points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of a format,
-so that those of all problems together cover all (`configuration`). The points were chosen before any of them was predicted.
-`--all` takes all configurations, and `--every N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times
-from what `--json` wrote.
+Points: of every problem but the three with a side of 128000, whose operands do not fit here, one
+configuration of a format, so that those of all problems together cover all (`configuration`). The
+points were chosen before any of them was predicted. `--all` takes all configurations, and `--every
+N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times from what
+`--json` wrote.
 
-Each time is that of five launches from Python between two events, on operands that L2 does not have, divided by five. The
-host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each format, from the
-problem CALIBRATION, which is not among the points. More time passes between two kernels in a stream than between two in a
-graph, which a prediction has: the difference is calibrated on the points of NVFP4 of four fifths of the problems, for
-those of the last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us in a stream and 0.56 in a
-graph, STREAM.)
+Each time is that of five launches from Python between two events, on operands that L2 does not
+have, divided by five. The host takes HOST microseconds for a launch, longer than small kernels
+take. HOST is calibrated for each format, from the problem CALIBRATION, which is not among the
+points. More time passes between two kernels in a stream than between two in a graph, which a
+prediction has: the difference is calibrated on the points of NVFP4 of four fifths of the problems,
+for those of the last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us in
+a stream and 0.56 in a graph, STREAM.)
 
-`--slopes` predicts nothing. The option shows what the times themselves say of each tile: how much all of a launch, a tile
-and a k tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes
-for them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 GEMMs last in
-the first WARMING microseconds of the load, and what of the times is left with and without that. Needs numpy.
+`--slopes` predicts nothing. The option shows what the times themselves say of each tile: how much
+all of a launch, a tile and a k tile add (least squares over the problems), and how long a tile's
+stores last of the time that device memory takes for them (WriteHold), with all problems and without
+each fifth of them. Then how much longer FP8 and FP16 GEMMs last in the first WARMING microseconds
+of the load, and what of the times is left with and without that. Needs numpy.
 """
 from __future__ import annotations
 
@@ -84,11 +90,12 @@ class Point:
         return self.predicted / self.measured - 1
 
 
-# ---- In the simulator: one launch -----------------------------------------------------------------------------------
+# ---- In the simulator: one launch ----------------------------------------------------------------
 
 
 def make_tensors(point: Point, keep: list[object]) -> list[object]:
-    """Operands as the scripts make them, but for what is in them: the time does not depend on it."""
+    """Operands as the scripts make them, but for what is in them: the time does not depend on
+    it."""
     import cutlass
     import torch
     from cutlass.cute.runtime import from_dlpack
@@ -144,7 +151,7 @@ def launch(checkout: str, point: Point) -> None:
     cute.compile(kernel, *tensors, clusters, stream)(*tensors, stream)
 
 
-# ---- Outside --------------------------------------------------------------------------------------------------------
+# ---- Outside -------------------------------------------------------------------------------------
 
 
 def padded(value: int, kind: str) -> int:
@@ -208,7 +215,8 @@ def calibrate(points: list[Point], stream: float = STREAM) -> float:
 
 
 def fit_stream(points: list[Point], calibration: list[Point]) -> float:
-    """The time between two kernels with which the points are closest; the host's follows from it."""
+    """The time between two kernels with which the points are closest; the host's follows from
+    it."""
     def error(stream: float) -> float:
         host = calibrate(calibration, stream)
         return sum(abs(as_timed(p.kernel, host, stream) / p.measured - 1) for p in points)
@@ -217,7 +225,8 @@ def fit_stream(points: list[Point], calibration: list[Point]) -> float:
 
 
 def cross_validate(points: list[Point], calibration: list[Point]) -> None:
-    """Each fifth of the points is predicted with what the others say of the time between two kernels."""
+    """Each fifth of the points is predicted with what the others say of the time between two
+    kernels."""
     streams = []
     for fold in range(FOLDS):
         streams.append(fit_stream([p for i, p in enumerate(points) if i % FOLDS != fold], calibration))
@@ -227,18 +236,20 @@ def cross_validate(points: list[Point], calibration: list[Point]) -> None:
     print(f"nvfp4: between two kernels of the stream {min(streams):.2f} to {max(streams):.2f} us more than in a graph")
 
 
-# ---- What the times say themselves ----------------------------------------------------------------------------------
+# ---- What the times say themselves ---------------------------------------------------------------
 
 
 def slow_part(point: Point) -> float:
-    """Microseconds of a launch in the first WARMING of the load: WARMUPS come before those that are timed."""
+    """Microseconds of a launch in the first WARMING of the load: WARMUPS come before those that are
+    timed."""
     begin, end = WARMUPS * point.measured, (WARMUPS + ITERATIONS) * point.measured
     return max(0.0, min(end, WARMING) - begin) / ITERATIONS
 
 
 def least_squares(points: list[Point], warming: bool = False) -> tuple[list[float], float]:
-    """Microseconds of a launch, of a tile and of a k tile, for points of one tile and cluster, and, if asked for, the part
-    by which they last longer at first. Then the root of the mean square of what is left, of 1."""
+    """Microseconds of a launch, of a tile and of a k tile, for points of one tile and cluster, and,
+    if asked for, the part by which they last longer at first. Then the root of the mean square of
+    what is left, of 1."""
     import numpy as np
 
     terms = []
@@ -267,7 +278,8 @@ def show_slopes(points: list[Point]) -> None:
 
 
 def show_warming(points: list[Point]) -> None:
-    """For tiles that the tensor core bounds, of problems whose results and sweeps device memory does not bound."""
+    """For tiles that the tensor core bounds, of problems whose results and sweeps device memory
+    does not bound."""
     usable = [p for p in points if p.tile[0] == 256 and p.tile[1] >= 192 and p.k >= 4096 and p.m < 16384]
     for tile, cluster in sorted({(p.tile, p.cluster) for p in usable}):
         chosen = [p for p in usable if (p.tile, p.cluster) == (tile, cluster)]
@@ -303,7 +315,8 @@ def kernels_of(points: list[Point], options: argparse.Namespace, known: dict[str
 
 
 def compare(kind: str, options: argparse.Namespace, known: dict[str, Point], stream: float) -> tuple[list[Point], list[Point]]:
-    """Prints the points of a format, and returns them behind those of the calibration. `stream` is for all but NVFP4."""
+    """Prints the points of a format, and returns them behind those of the calibration. `stream` is
+    for all but NVFP4."""
     calibration, chosen = choose(read(options.checkout, kind), options.all)
     chosen = chosen[::1 if kind == "nvfp4" else options.every]  # that of NVFP4 calibrates the others
     kernels_of(calibration + chosen, options, known)

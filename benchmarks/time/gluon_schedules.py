@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Compares predictions for a B200 with published times of Gluon's block-scaled GEMM, by both of its schedules.
+"""Compares predictions for a B200 with published times of Gluon's block-scaled GEMM, by both of its
+schedules.
 
-  benchmarks/time/gluon_schedules.py FILE [--build BUILD] [--ctas 1|2] [--most K] [--clock GHZ] [--json OUT] [--again OUT]
+  benchmarks/time/gluon_schedules.py FILE [--build BUILD] [--ctas 1|2] [--most K] [--clock GHZ]
+      [--json OUT] [--again OUT]
 
-FILE is Gluon's example 04, the block-scaled GEMM by pairs, in github.com/triton-lang/triton (0667816 has both schedules).
-The kernel that is predicted is its own: Triton compiles it, and the simulator runs what Triton emits, for
-GEMMs of mxfp8, 8192 x 8192 x K, with the configurations that the file calls the best ones. The program runs with a
-Python that has torch, pytest and Triton (3.9.0 here).
+FILE is Gluon's example 04, the block-scaled GEMM by pairs, in github.com/triton-lang/triton
+(0667816 has both schedules). The kernel that is predicted is its own: Triton compiles it, and the
+simulator runs what Triton emits, for GEMMs of mxfp8, 8192 x 8192 x K, with the configurations that
+the file calls the best ones. The program runs with a Python that has torch, pytest and Triton
+(3.9.0 here).
 
-PUBLISHED has the table of pull request triton #10556, in TFLOP/s: a static persistent grid, and tiles that clusters take
-over by cluster launch control. Neither the GPU nor its clock is named there, nor the sizes; 8192 x 8192 is what the
-file's benchmarks have. Nothing was fitted to the table.
+PUBLISHED has the table of pull request triton #10556, in TFLOP/s: a static persistent grid, and
+tiles that clusters take over by cluster launch control. Neither the GPU nor its clock is named
+there, nor the sizes; 8192 x 8192 is what the file's benchmarks have. Nothing was fitted to the
+table.
 """
 from __future__ import annotations
 
@@ -66,7 +70,7 @@ def points(ctas: int | None, most: int) -> list[Point]:
             if ctas in (None, blocks) and k <= most]
 
 
-# ---- In the simulator: one launch -----------------------------------------------------------------------------------
+# ---- In the simulator: one launch ----------------------------------------------------------------
 
 
 def launch(file: str, ctas: int, k: int, schedule: str) -> None:
@@ -89,7 +93,7 @@ def launch(file: str, ctas: int, k: int, schedule: str) -> None:
     example.mma_scaled_warp_specialized(a, b, a_scale, b_scale, 32, scheduler, **config)
 
 
-# ---- Outside --------------------------------------------------------------------------------------------------------
+# ---- Outside -------------------------------------------------------------------------------------
 
 
 def predict(options: argparse.Namespace, point: Point, schedule: str) -> float:

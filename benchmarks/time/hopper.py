@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Compares predicted times with those measured on an H200, of every kernel that was measured, in one table.
+"""Compares predicted times with those measured on an H200, of every kernel that was measured, in
+one table.
 
-  benchmarks/time/hopper.py pack BUILD FOLDER [--only WORD]     compiles the kernels for sm_90a into FOLDER, with fp4-run
-  FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD,...] [--mix cubin] [--most SECONDS] [--json FILE]
+  benchmarks/time/hopper.py pack BUILD FOLDER [--only WORD]     compiles the kernels for sm_90a into
+      FOLDER, with fp4-run
+  FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD,...] [--mix cubin] [--most SECONDS] [--json
+      FILE]
 
   FOLDER/hopper.py measure FOLDER [--only WORD,...] [--seconds N] [--json FILE]   on an H200
 
-The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with the plan that was measured,
-alone, with cold L2, at the clock that SMs had when it was measured. Points that a rate of
-fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors. The third measures the same libraries again,
-verified before, and prints a line for each: the median, its 20th and 80th percentiles, and the clock that kernels noted.
+The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with
+the plan that was measured, alone, with cold L2, at the clock that SMs had when it was measured.
+Points that a rate of fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the
+errors. The third measures the same libraries again, verified before, and prints a line for each:
+the median, its 20th and 80th percentiles, and the clock that kernels noted.
 """
 from __future__ import annotations
 
@@ -109,14 +113,16 @@ def products(folder: pathlib.Path) -> list[Point]:
 
 
 def forms(folder: pathlib.Path) -> list[Point]:
-    """Kernels of the programs of forms.sh, experts.sh and tails.sh, and of other sizes of the same libraries."""
+    """Kernels of the programs of forms.sh, experts.sh and tails.sh, and of other sizes of the same
+    libraries."""
     return [Point(row["kind"], ", ".join(filter(None, (row["library"], row["kernel"], row["sizes"]))), f"{row['library']}.so",
                   row["function"], float(row["microseconds"]), row["kernel"], [int(size) for size in row["sizes"].split() if size.isdigit()],
                   [size for size in row["sizes"].split() if "=" in size], clock_of(row)) for row in rows_of(folder / "forms_h200.csv")]
 
 
 def selected(folder: pathlib.Path, words: str) -> list[Point]:
-    """The points whose kind and name contain one of `words`, each once, in the order of the words."""
+    """The points whose kind and name contain one of `words`, each once, in the order of the
+    words."""
     every = streaming(folder) + products(folder) + mappings(folder) + forms(folder)
     return list({f"{p.kind} {p.name}": p for word in words.split(",") for p in every if word in f"{p.kind} {p.name}"}.values())
 
@@ -203,7 +209,8 @@ def pack(options: argparse.Namespace) -> None:
 
 
 def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
-    """The timing of the longest kernel, in us. fp4-run compares with the reference before it measures."""
+    """The timing of the longest kernel, in us. fp4-run compares with the reference before it
+    measures."""
     done = subprocess.run([str(folder / "fp4-run"), str(folder / point.library), "--device", "cuda", "--function", point.function, "--json",
                            "--benchmark", *point.dynamic()], capture_output=True, text=True)
     if done.returncode:
@@ -217,8 +224,8 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Measures points in the order of the words of --only, until the time is over. A point that fails
-    is named and left out."""
+    """Measures points in the order of the words of --only, until the time is over. A point that
+    fails is named and left out."""
     begin, rows = time.monotonic(), []
     for point in selected(options.folder, options.only):
         if time.monotonic() - begin > options.seconds:

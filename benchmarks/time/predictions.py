@@ -1,4 +1,5 @@
-"""Functions for all comparisons with measured times: the prediction of a program's last launch, and a summary of errors."""
+"""Functions for all comparisons with measured times: the prediction of a program's last launch, and
+a summary of errors."""
 from __future__ import annotations
 
 import json
@@ -12,8 +13,9 @@ SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
 def last_launch(command: Sequence[Any], environment: Mapping[str, str] | None = None, begin: str = REPORT) -> dict[str, Any]:
-    """The prediction of the last kernel that the command launches: fp4-sim, or another that prints a report. `begin`: of the
-    report, behind what the program prints; empty where it prints nothing. RuntimeError: the command failed, or a rate is missing."""
+    """The prediction of the last kernel that the command launches: fp4-sim, or another that prints
+    a report. `begin`: of the report, behind what the program prints; empty where it prints nothing.
+    RuntimeError: the command failed, or a rate is missing."""
     found = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
     at = found.stdout.rfind(begin) if begin else 0
     if found.returncode or at < 0:
@@ -25,7 +27,8 @@ def last_launch(command: Sequence[Any], environment: Mapping[str, str] | None = 
 
 
 def summarize(name: str, times: Sequence[tuple[float, float]]) -> None:
-    """Says how far predictions are from measurements: pairs of the measured and the predicted one."""
+    """Says how far predictions are from measurements: pairs of the measured and the predicted
+    one."""
     errors = [predicted / measured - 1 for measured, predicted in times]
     if errors:
         print(f"{name}: {len(errors)} points, mean absolute error {100 * sum(map(abs, errors)) / len(errors):.1f} %, mean "

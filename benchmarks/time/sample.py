@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Compares predictions of samples with those of whole simulations of the same launches, on any machine.
+"""Compares predictions of samples with those of whole simulations of the same launches, on any
+machine.
 
-  benchmarks/time/sample.py FP4_RUNNER [--cuda FP4_SIM] [--case WORD] [--sample-after N] [--most PERCENT] [--json FILE]
+  benchmarks/time/sample.py FP4_RUNNER [--cuda FP4_SIM] [--case WORD] [--sample-after N] [--most
+      PERCENT] [--json FILE]
 
-Each kernel is predicted twice: on all SMs to the end (--sample-after 0), and with a sample that goes on
-alone after N warp instructions. The table has both times, their difference, and how long each simulation took. With
---cuda the kernels of blocks.cu are compared too, for which nvcc is needed. The exit code is 1 if a difference is larger
-than --most percent; a sample that is refused has no difference.
+Each kernel is predicted twice: on all SMs to the end (--sample-after 0), and with a sample that
+goes on alone after N warp instructions. The table has both times, their difference, and how long
+each simulation took. With --cuda the kernels of blocks.cu are compared too, for which nvcc is
+needed. The exit code is 1 if a difference is larger than --most percent; a sample that is refused
+has no difference.
 """
 from __future__ import annotations
 

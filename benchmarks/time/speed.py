@@ -3,10 +3,11 @@
 
   benchmarks/time/speed.py BUILD [--case WORD] [--repeat N] [--libraries FOLDER]
 
-Each kernel runs alone in fp4-run, without the checker and without verification, on inputs of zeros, which cost next to
-nothing to generate. The table has seconds in user and system mode of all threads, the least of N runs each, and their
-ratio. The libraries that FOLDER has are not compiled again, so that it and BUILD/bin/fp4-run are enough on another machine.
-Processor time is compared because the simulation without a clock uses several cores, and the timed one uses one.
+Each kernel runs alone in fp4-run, without the checker and without verification, on inputs of zeros,
+which cost next to nothing to generate. The table has seconds in user and system mode of all
+threads, the least of N runs each, and their ratio. The libraries that FOLDER has are not compiled
+again, so that it and BUILD/bin/fp4-run are enough on another machine. Processor time is compared
+because the simulation without a clock uses several cores, and the timed one uses one.
 """
 from __future__ import annotations
 

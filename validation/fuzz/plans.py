@@ -4,8 +4,8 @@
   validation/fuzz/plans.py [--build build] [--cases 500] [--first 0] [--seed 1] [--jobs 1]
   validation/fuzz/plans.py --reproduce NUMBER [--seed 1]    one case, with what fp4-runner prints
 
-A plan is either refused with a located error (exit code 3; code 2 where its text is no plan), or its
-kernel equals the reference under the strict hazard check (exit code 0). Everything else is a
+A plan is either refused with a located error (exit code 3; code 2 where its text is no plan), or
+its kernel equals the reference under the strict hazard check (exit code 0). Everything else is a
 failure: another exit code, a signal, a case that takes over a minute, an error without a place.
 Case i depends on the seed, i and the tables of validation/tables.py, from which targets, families,
 fields and words are. Prints every failure with the command that repeats it, then "N passed, N
@@ -162,7 +162,8 @@ def tile_gemm(rng, fields):
 
 
 def plan(rng):
-    """A plan of any family, mostly of GEMMs; a plan of another has most of the fields that it needs."""
+    """A plan of any family, mostly of GEMMs; a plan of another has most of the fields that it
+    needs."""
     families = tables.plan_fields()
     family = rng.choices(list(families), [9 if name == "tile_gemm" else 0.6 for name in families])[0]
     fields = families[family]

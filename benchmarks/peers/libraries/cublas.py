@@ -1,5 +1,5 @@
-"""cuBLAS and cuBLASLt, through PyTorch: bf16 GEMMs of operands that were dequantized beforehand, FP8 GEMMs
-with one scale for each operand, and with scales of blocks where PyTorch has them."""
+"""cuBLAS and cuBLASLt, through PyTorch: bf16 GEMMs of operands that were dequantized beforehand,
+FP8 GEMMs with one scale for each operand, and with scales of blocks where PyTorch has them."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,7 +14,8 @@ from problems import Operands, Problem, bf16_activations, bf16_weights, e4m3_wei
 from .library import Library, Missing, Prepared
 
 
-#: Without and with `use_fast_accum`: sums are promoted to f32 now and then, or are the tensor core's to the end.
+#: Without and with `use_fast_accum`: sums are promoted to f32 now and then, or are the tensor
+#: core's to the end.
 PER_TENSOR = ["fp8 per tensor", "fp8 per tensor, fast accumulation"]
 
 
@@ -39,7 +40,8 @@ class Cublas(Library):
 
 
 def without_scales(operands: Operands) -> Any:
-    """The GEMM of operands with unit scales, as the scale of a tensor would be applied to all of it."""
+    """The GEMM of operands with unit scales, as the scale of a tensor would be applied to all of
+    it."""
     ones = {name: torch.ones_like(getattr(operands, name)) for name in ("row_scales", "scales")
             if getattr(operands, name).dtype == torch.float32}
     return reference(dataclasses.replace(operands, **ones))
@@ -58,8 +60,8 @@ def _per_tensor(operands: Operands, result: Any, fast: bool = False) -> Callable
 
 
 def _blocks(operands: Operands, result: Any) -> Callable[[], None]:
-    """cuBLASLt wants scales of 1 x 128 with consecutive rows, and those of 128 x 128 with consecutive blocks of K,
-    four of which are aligned."""
+    """cuBLASLt wants scales of 1 x 128 with consecutive rows, and those of 128 x 128 with
+    consecutive blocks of K, four of which are aligned."""
     from torch.nn.functional import ScalingType
 
     rows, columns = operands.scales.shape

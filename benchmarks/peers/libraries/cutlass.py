@@ -1,5 +1,6 @@
-"""The FP8 kernels of CUTLASS' examples 54, 67 and 68: one scale per tensor, f32 scales of 1 x 128 and 128 x 128, and
-groups of the latter (cutlass_kernels.cu). `prepare` takes a folder with cutlass/ and needs nvcc."""
+"""The FP8 kernels of CUTLASS' examples 54, 67 and 68: one scale per tensor, f32 scales of 1 x 128
+and 128 x 128, and groups of the latter (cutlass_kernels.cu). `prepare` takes a folder with cutlass/
+and needs nvcc."""
 from __future__ import annotations
 
 import ctypes

@@ -1,9 +1,10 @@
-"""DeepGEMM's FP8 kernel with scales of 1 x 128 and 128 x 128 (sm90_fp8_gemm_1d2d), dense and grouped.
+"""DeepGEMM's FP8 kernel with scales of 1 x 128 and 128 x 128 (sm90_fp8_gemm_1d2d), dense and
+grouped.
 
-`prepare` takes a folder with DeepGEMM/ and cutlass/, needs nvcc and a C++ compiler, and makes cubins with the
-options of DeepGEMM's own compiler at run time. Tiles, stages and clusters are those that DeepGEMM's heuristics
-choose (deepgemm_configs.cpp). Launches go through the driver. Scales of activations are transposed beforehand,
-as its kernel wants them."""
+`prepare` takes a folder with DeepGEMM/ and cutlass/, needs nvcc and a C++ compiler, and makes
+cubins with the options of DeepGEMM's own compiler at run time. Tiles, stages and clusters are those
+that DeepGEMM's heuristics choose (deepgemm_configs.cpp). Launches go through the driver. Scales of
+activations are transposed beforehand, as its kernel wants them."""
 from __future__ import annotations
 
 import concurrent.futures

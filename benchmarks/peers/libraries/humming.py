@@ -1,7 +1,8 @@
 """Humming (vllm-project/humming): GEMMs of quantized weights, compiled at run time with NVRTC.
 
-`prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is compiled
-then. Tiles are those of its own heuristics. The layers quantize no activations here: e4m3 ones come with scales."""
+`prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is
+compiled then. Tiles are those of its own heuristics. The layers quantize no activations here: e4m3
+ones come with scales."""
 from __future__ import annotations
 
 import concurrent.futures

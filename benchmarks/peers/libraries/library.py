@@ -18,7 +18,8 @@ class Missing(Exception):
 
 
 def check_module(site: pathlib.Path, module: str, made: str) -> None:
-    """Imports `module` from the packages in `site`, where `prepare` put them: `made` says how. Raises Missing."""
+    """Imports `module` from the packages in `site`, where `prepare` put them: `made` says how.
+    Raises Missing."""
     package = module.split(".")[0]
     if not (site / package).is_dir():
         raise Missing(f"the package {package}, which prepare {made}")
@@ -32,8 +33,8 @@ def check_module(site: pathlib.Path, module: str, made: str) -> None:
 class Library(abc.ABC):
     """A library, or a compiler, that multiplies.
 
-    `prepare` runs where there are compilers, and no GPU is needed; `cases` and `run` run where there is a GPU and
-    may compile there what can be compiled only there. Nothing is fetched.
+    `prepare` runs where there are compilers, and no GPU is needed; `cases` and `run` run where
+    there is a GPU and may compile there what can be compiled only there. Nothing is fetched.
     """
 
     name: str
@@ -41,7 +42,8 @@ class Library(abc.ABC):
     source = ""
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
-        """Writes into `folder`, which is of this library alone, what `run` needs. Raises Missing."""
+        """Writes into `folder`, which is of this library alone, what `run` needs. Raises
+        Missing."""
 
     def check(self, folder: pathlib.Path) -> None:
         """Raises Missing where `run` could not run."""
@@ -51,18 +53,20 @@ class Library(abc.ABC):
 
     @abc.abstractmethod
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
-        """The labels of what the library has for a problem, the preferred one first; empty if it has nothing."""
+        """The labels of what the library has for a problem, the preferred one first; empty if it
+        has nothing."""
 
     @abc.abstractmethod
     def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> "Prepared":
-        """Returns launches of the GEMM of each set on torch's current stream, with operands already in the
-        layouts that the library wants."""
+        """Returns launches of the GEMM of each set on torch's current stream, with operands already
+        in the layouts that the library wants."""
 
 
 class Prepared:
-    """Launches, one for each set, and the results that they write. `expected` gives the f32 result of a set
-    where it is not problems.reference, because the library multiplies without some of the scales. `rounding` is the
-    error that results have because they are rounded to fewer bits than those of bf16."""
+    """Launches, one for each set, and the results that they write. `expected` gives the f32 result
+    of a set where it is not problems.reference, because the library multiplies without some of the
+    scales. `rounding` is the error that results have because they are rounded to fewer bits than
+    those of bf16."""
 
     def __init__(self, launches: Sequence[Launch], results: Sequence[Any],
                  expected: Callable[[Operands], Any] = reference, rounding: float = 0.0) -> None:

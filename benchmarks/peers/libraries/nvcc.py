@@ -1,7 +1,8 @@
-"""Libraries of CUDA sources: a file of ours that includes a checkout's headers and exports what nvcc makes of them.
+"""Libraries of CUDA sources: a file of ours that includes a checkout's headers and exports what
+nvcc makes of them.
 
-Each exports peer_create, which returns an object or null; peer_run, which launches it on a stream; and peer_error,
-which says why either failed."""
+Each exports peer_create, which returns an object or null; peer_run, which launches it on a stream;
+and peer_error, which says why either failed."""
 from __future__ import annotations
 
 import ctypes

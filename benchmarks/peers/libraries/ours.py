@@ -19,9 +19,11 @@ from .library import Library, Missing, Prepared
 #: Columns and bytes of a tile of prepacked weights.
 TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 8704), "nvfp4_nvfp4": (64, 4608),
         "mxfp4_mxfp4": (64, 4352)}
-#: The label of packed activations beside prepacked weights begins so; else weights are as the activations.
+#: The label of packed activations beside prepacked weights begins so; else weights are as the
+#: activations.
 PREPACKED = "prepacked, "
-#: The label of GEMMs whose sums stay in the tensor core begins so, as those of Humming and of `use_fast_accum` do.
+#: The label of GEMMs whose sums stay in the tensor core begins so, as those of Humming and of
+#: `use_fast_accum` do.
 FAST = "fast_accumulation, "
 
 
@@ -30,8 +32,8 @@ class Ours(Library):
     source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
 
     def __init__(self, plans: Sequence[tuple[str, str, str]] = ()) -> None:
-        """`plans` are cases beside the usual ones: a part of the names of problems, split-K or stream-K as
-        `split_of` takes it, and a plan."""
+        """`plans` are cases beside the usual ones: a part of the names of problems, split-K or
+        stream-K as `split_of` takes it, and a plan."""
         self.plans = plans
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
@@ -59,8 +61,8 @@ class Ours(Library):
         _copy_package(source, folder)
 
     def _plans_of(self, problem: Problem, form: str) -> list[tuple[str, str]]:
-        """The plans of the command line. With e4m3 and MXFP4, only GEMMs with fast accumulation have workers that
-        share tiles, and only the other GEMMs have pre-dequantized weights."""
+        """The plans of the command line. With e4m3 and MXFP4, only GEMMs with fast accumulation
+        have workers that share tiles, and only the other GEMMs have pre-dequantized weights."""
         def exists(ranges: str, plan: str) -> bool:
             return problem.kind != "e4m3_mxfp4" or ("x" not in ranges if form != FAST else "swap" not in plan)
 
@@ -104,8 +106,8 @@ def forms_of(problem: Problem) -> tuple[str, ...]:
 
 
 def ranges_of(problem: Problem) -> list[int]:
-    """Returns the split-K factors with which the tiles of a GEMM fill the 132 SMs of an H200 once. For small
-    M beside quantized weights, two CTAs share an SM."""
+    """Returns the split-K factors with which the tiles of a GEMM fill the 132 SMs of an H200 once.
+    For small M beside quantized weights, two CTAs share an SM."""
     if problem.groups > 1 or problem.m > 256 or problem.k < 1024:
         return [1]
     if problem.kind == "fp8":
@@ -116,7 +118,8 @@ def ranges_of(problem: Problem) -> list[int]:
 
 
 def split_of(ranges: str) -> str:
-    """The attribute that cuts K into so many ranges, or gives workers shares of tiles: "132x128x128"."""
+    """The attribute that cuts K into so many ranges, or gives workers shares of tiles:
+    "132x128x128"."""
     if "x" in ranges:
         return f", stream_k = array<i64: {ranges.replace('x', ', ')}>"
     return f", split_k = {ranges} : i64" if ranges != "1" else ""

@@ -1,9 +1,10 @@
-"""ThunderKittens' GEMMs for Hopper (kernels/gemm of its checkout, thunderkittens_kernels.cu): bf16, FP8 with results
-in e4m3, and FP8 with a scale for each row of both operands and results in f32. The library has no kernel of FP8 with
-results in bf16. `prepare` takes a checkout and needs nvcc.
+"""ThunderKittens' GEMMs for Hopper (kernels/gemm of its checkout, thunderkittens_kernels.cu): bf16,
+FP8 with results in e4m3, and FP8 with a scale for each row of both operands and results in f32. The
+library has no kernel of FP8 with results in bf16. `prepare` takes a checkout and needs nvcc.
 
-Tiles are 128 x 256 or 128 x 128 and have no borders, so rows are multiples of 128. Results in e4m3 are those of
-operands that are divided by powers of two, because the results of the others do not fit."""
+Tiles are 128 x 256 or 128 x 128 and have no borders, so rows are multiples of 128. Results in e4m3
+are those of operands that are divided by powers of two, because the results of the others do not
+fit."""
 from __future__ import annotations
 
 import ctypes

@@ -1,8 +1,9 @@
-"""triton_kernels, the GEMMs of Triton's repository: bf16 activations and MXFP4 weights in its layouts for Hopper.
+"""triton_kernels, the GEMMs of Triton's repository: bf16 activations and MXFP4 weights in its
+layouts for Hopper.
 
-`prepare` takes python/triton_kernels of the release of Triton that a run has; this file calls it as 3.6 has it. Triton
-compiles it where there is a GPU. Tiles are those of its own heuristics, and scales are for eight warps: in 3.6 the
-kernel takes no others."""
+`prepare` takes python/triton_kernels of the release of Triton that a run has; this file calls it as
+3.6 has it. Triton compiles it where there is a GPU. Tiles are those of its own heuristics, and
+scales are for eight warps: in 3.6 the kernel takes no others."""
 from __future__ import annotations
 
 import contextlib

@@ -1,7 +1,8 @@
-"""Launches kernels of other libraries for foreign.py: on a GPU, and in the simulator by the same calls.
+"""Launches kernels of other libraries for foreign.py: on a GPU, and in the simulator by the same
+calls.
 
-A launcher takes the device, the folder that `prepare` wrote and a case, and gives functions that launch the kernel on a
-stream, each on operands of its own.
+A launcher takes the device, the folder that `prepare` wrote and a case, and gives functions that
+launch the kernel on a stream, each on operands of its own.
 """
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Case:
 
 
 class Operands:
-    """Device memory: of a GPU with small values, in the simulator with zeros, because times do not depend on them."""
+    """Device memory: of a GPU with small values, in the simulator with zeros, because times do not
+    depend on them."""
 
     def __init__(self, device: Device, values: bool) -> None:
         self.device, self.values, self.bytes = device, values, 0
@@ -49,7 +51,7 @@ class Operands:
         return pointer
 
 
-# ---- Triton ---------------------------------------------------------------------------------------------------------
+# ---- Triton --------------------------------------------------------------------------------------
 
 
 def _triton_arguments(case: Case, constants: dict[str, int], tensor: Callable[[int], int]) -> tuple[int, int, list[Any]]:
@@ -85,7 +87,7 @@ def triton(device: Device, folder: pathlib.Path, case: Case, operands: Operands)
     return create
 
 
-# ---- CUTLASS --------------------------------------------------------------------------------------------------------
+# ---- CUTLASS -------------------------------------------------------------------------------------
 
 #: The kernel that peer_create of each library makes, by name (cutlass_launch.h).
 KINDS = {"cutlass": {"48_tf32": 48, "49_specialized": 490, "49_pingpong": 491, "49_cooperative": 492, "49_stream_k": 493},
@@ -127,7 +129,7 @@ def cutlass(device: Device, folder: pathlib.Path, case: Case, operands: Operands
     return create
 
 
-# ---- DeepGEMM -------------------------------------------------------------------------------------------------------
+# ---- DeepGEMM ------------------------------------------------------------------------------------
 
 BYTES, BF16, F32 = 0, 9, 7  # of the driver's tensor maps
 SWIZZLES = {0: 0, 16: 0, 32: 1, 64: 2, 128: 3}

@@ -1,7 +1,8 @@
-"""Kernels in Triton for foreign.py: what its tutorials have, in our words: sums, softmax, layer norm, GEMMs, attention.
+"""Kernels in Triton for foreign.py: what its tutorials have, in our words: sums, softmax, layer
+norm, GEMMs, attention.
 
-`compile_all(folder)` writes the PTX that Triton makes of each for sm_90a and what a launch needs (triton.json). The function
-needs Triton (3.9.0 here), and neither a GPU nor PyTorch.
+`compile_all(folder)` writes the PTX that Triton makes of each for sm_90a and what a launch needs
+(triton.json). The function needs Triton (3.9.0 here), and neither a GPU nor PyTorch.
 """
 from __future__ import annotations
 
