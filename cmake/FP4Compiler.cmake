@@ -32,12 +32,18 @@ separate_arguments(_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 list(FILTER _llvm_definitions EXCLUDE REGEX "_GLIBCXX_USE_CXX11_ABI") # HandleLLVMOptions adds it
 add_definitions(${_llvm_definitions})
 
-# One precompiled header for every MLIR translation unit: header parsing dominates compile time.
-file(WRITE ${CMAKE_BINARY_DIR}/fp4_pch.cpp "")
-add_library(fp4_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_pch.cpp)
+# One precompiled header for every MLIR translation unit: header parsing dominates compile time. With
+# FP4_UNITY our dialects are in it too. Without, a change of a dialect compiles only the sources that
+# include it.
+file(WRITE ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp "")
+add_library(fp4_compiler_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp)
 # The same code generation flags that add_mlir_dialect_library gives its targets, or clang refuses it.
-llvm_update_compile_flags(fp4_pch)
-target_precompile_headers(fp4_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_pch.h)
+llvm_update_compile_flags(fp4_compiler_pch)
+target_precompile_headers(fp4_compiler_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_pch.h)
+if(FP4_UNITY)
+  target_precompile_headers(fp4_compiler_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_dialect_pch.h)
+  add_dependencies(fp4_compiler_pch FP4DialectIncGen FP4PipeIncGen)
+endif()
 
 # fp4_add_mlir_library(NAME SOURCES... [DEPENDS tablegen targets] [MLIR MLIRxxx...] [LINK libs...])
 # One target per directory (add_mlir_dialect_library's rule). MLIR libraries go through
@@ -49,7 +55,7 @@ function(fp4_add_mlir_library name)
   foreach(_t ${name} obj.${name})
     if(TARGET ${_t})
       target_compile_options(${_t} PRIVATE ${FP4_CXX_FLAGS} -Wno-sign-compare)
-      target_precompile_headers(${_t} REUSE_FROM fp4_pch)
+      target_precompile_headers(${_t} REUSE_FROM fp4_compiler_pch)
       fp4_unity(${_t})
     endif()
   endforeach()

@@ -54,13 +54,30 @@ function(fp4_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# fp4_add_library(NAME SOURCES a.cpp ... [DEPS lib ...]): a static library of the LLVM-free floors.
+# One precompiled header for the sources of all libraries of the LLVM-free floors, with FP4_UNITY.
+function(fp4_precompile_runtime_headers)
+  if(FP4_UNITY)
+    file(WRITE ${CMAKE_BINARY_DIR}/fp4_runtime_pch.cpp "")
+    add_library(fp4_runtime_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_runtime_pch.cpp)
+    target_compile_options(fp4_runtime_pch PRIVATE ${FP4_CXX_FLAGS} ${FP4_IEEE_FLAGS})
+    target_precompile_headers(fp4_runtime_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_runtime_pch.h)
+  endif()
+endfunction()
+
+# Every formula is one order of IEEE operations on every host: no fused multiply-add may appear in it.
+set(FP4_IEEE_FLAGS -ffp-contract=off)
+
+# fp4_add_library(NAME SOURCES a.cpp ... [DEPS lib ...] [OWN_PCH]): a static library of the LLVM-free
+# floors. OWN_PCH: its flags or its precompiled header are others.
 function(fp4_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_PCH" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   add_library(FP4::${name} ALIAS ${name})
   fp4_unity(${name})
-  target_compile_options(${name} PRIVATE ${FP4_CXX_FLAGS})
+  target_compile_options(${name} PRIVATE ${FP4_CXX_FLAGS} ${FP4_IEEE_FLAGS})
+  if(TARGET fp4_runtime_pch AND NOT ARG_OWN_PCH)
+    target_precompile_headers(${name} REUSE_FROM fp4_runtime_pch)
+  endif()
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
