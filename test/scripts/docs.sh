@@ -7,6 +7,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/lint/check_docs.py"
 python3 "$root/lint/check_sizes.py"
 python3 "$root/lint/check_prose.py"
+python3 "$root/lint/check_words.py"
 python3 "$root/docgen/time_table.py" --check
 python3 "$root/docgen/result_tables.py" --check
 python3 "$root/docgen/reference_hazards.py" --check
@@ -204,4 +205,23 @@ failed" ] || { echo "found: $found"; exit 1; }
 counts=$(python3 "$root/lint/check_prose.py" --root "$tree" --count lib/Add/add.sh docs || true)
 [ "$counts" == $'     6  docs\n     2  lib/Add\n     8  in all' ] || { echo "found: $counts"; exit 1; }
 python3 "$root/lint/check_prose.py" --root "$tree" notebook lib/Add/Sum.h
+
+# A page with a word too many, beside one that is just short enough, and tables that programs write.
+mkdir "$tree/words" && git -C "$tree/words" init -q && mkdir -p "$tree/words/docs/reference"
+many() { printf 'word %.0s' $(seq "$1"); }
+many 3001 >"$tree/words/docs/Long.md"
+many 3000 >"$tree/words/docs/Short.md"
+{ many 3000; printf '\n<!-- table: t -->\n'; many 9; printf '\n<!-- end of table -->\n'; } >"$tree/words/docs/Table.md"
+{ echo '<!-- Made by docgen/a.py from b. Do not edit. -->'; many 4000; } >"$tree/words/docs/reference/made.md"
+many 3001 >"$tree/words/docs/reference/simulator.md"
+git -C "$tree/words" add -A
+found=$(python3 "$root/lint/check_words.py" --root "$tree/words" || true)
+[ "$(grep -v note: <<<"$found")" == 'error: docs/Long.md has 3001 hand-written words, and must have at most 3000
+12002 hand-written and 4028 generated words in 5 documents' ] || { echo "found: $found"; exit 1; }
+for page in $(seq 11); do many 2900 >"$tree/words/docs/Page$page.md"; done
+rm "$tree/words/docs/Long.md"
+git -C "$tree/words" add -A
+found=$(python3 "$root/lint/check_words.py" --root "$tree/words" || true)
+[ "${found%%$'\n'*}" == 'error: the documents have 40901 hand-written words, and must have at most 40000' ] || { echo "found: $found"; exit 1; }
+rm -rf "$tree/words"
 echo "documents, comments and sizes are right, and wrong ones are found"
