@@ -6,7 +6,8 @@ Three kinds of test, each test case counted once:
   lit      the lit suite in BUILD/test (IR, diagnostics, PTX, tools)
   script   executables in test/scripts: each is one test, run with BUILD as its argument, and the
            cases of the JUnit file that it may write into BUILD/test-reports are tests too
-Exit code 0 when at least one test ran and none failed.
+`--filter lint` runs the checks of the sources alone, for which no build is needed. Exit code 0 when
+at least one test ran and none failed.
 """
 import argparse
 import concurrent.futures
@@ -132,7 +133,7 @@ def main():
     os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     os.environ.setdefault("ASAN_OPTIONS", "detect_container_overflow=0:allow_user_poisoning=0")
     reports = build / "test-reports"
-    reports.mkdir(exist_ok=True)
+    reports.mkdir(parents=True, exist_ok=True)
 
     tally = Tally()
     tasks = find_tasks(build, reports, args.filter)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Documents, comments, diagrams and generated pages describe this tree, functions and files are short,
-# and a page, a diagram or a file that breaks this is found. result_tables.sh has the wrong results
-# and tables beside the right ones.
+# Diagrams and pages that a build generates describe this tree, and a page, a diagram, a comment or a file
+# that breaks a rule is found. lint.sh checks what needs no build, and result_tables.sh has the wrong
+# results and tables beside the right ones.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 python3 "$root/lint/check_docs.py"

@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
-# Formulas that one place may spell have no second spelling, and every error of the compiler has a
-# remedy; violations are found.
+# Second spellings of a formula, and errors of the compiler without a remedy, are found. lint.sh checks
+# the tree itself.
 set -euo pipefail
-python3 lint/check_laws.py
-python3 lint/check_remedies.py
-
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp -r lib include tools "$scratch"

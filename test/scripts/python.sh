@@ -68,7 +68,7 @@ check() {
 mkdir -p "$(dirname "$report")"
 check pytest python -m pytest -q -p no:cacheprovider --junitxml="$report" python/tests
 check mypy mypy --strict --cache-dir "$build/mypy" python/fp4
-check ruff ruff check --no-cache
+check ruff test/scripts/lint.sh "$build" ruff ruff-programs
 for example in quickstart builder checkpoint linear; do # the tests run the tutorial
   check "$example" python "examples/python/$example.py"
 done

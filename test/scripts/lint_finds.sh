@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# lint.sh in a copy of the tree: it passes, names the check that fails, reports it to run_tests.py, and
+# says that ruff is missing where it is. A script stands for ruff.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+cd "$root"
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+  [ ! -f "$file" ] || printf '%s\0' "$file"
+done | xargs -0 cp --parents -t "$tree"
+cd "$tree"
+git init -q
+git add -A
+mkdir -p build/test-reports build/python-env/bin
+plain=$(IFS=:; for folder in $PATH; do [ -x "$folder/ruff" ] || printf '%s:' "$folder"; done)
+fail() { echo "error: $*"; exit 1; }
+lint() { # exit code, lines that it must print, arguments
+  local code=$1 status=0 said
+  said=$(PATH=$plain test/scripts/lint.sh "${@:3}" 2>&1) || status=$?
+  [ "$status" == "$code" ] || fail "lint.sh must end with $code, but ended with $status: $said"
+  while IFS= read -r line; do
+    grep -qF -- "$line" <<<"$said" || fail "lint.sh must print '$line', but printed: $said"
+  done <<<"$2"
+}
+without='ruff is not installed, so Python was not checked with it: pip install '
+lint 0 $'prose passed\nremedies passed\n'"$without" build
+grep -q '<testcase classname="lint" name="ruff"><skipped/>' build/test-reports/lint.sh.xml
+lint 1 "$without" build ruff
+
+# The twin with a file that is too long, and a ruff that finds something where it reads the programs.
+printf '#!/bin/sh\necho "$@"\n[ "$3" != --config ] || { echo "wrong & <late>"; exit 1; }\n' >build/python-env/bin/ruff
+chmod +x build/python-env/bin/ruff
+printf 'x\n%.0s' {1..601} >lib/Support/Long.def
+lint 1 $'error: lib/Support/Long.def:1: the file has 601 lines\nsizes failed\nlaws passed\nruff passed\nruff-programs failed' build
+grep -q 'name="sizes"><failure>error: lib/Support/Long.def' build/test-reports/lint.sh.xml
+grep -q 'wrong &amp; &lt;late&gt;' build/test-reports/lint.sh.xml
+python3 - <<'PY'
+import pathlib, sys
+sys.path.insert(0, "utils")
+import run_tests
+passed, skipped, failures = run_tests.read_junit(pathlib.Path("build/test-reports/lint.sh.xml"))
+assert passed > 5 and not skipped and [text.split("\n")[0] for text in failures] == ["lint.sizes", "lint.ruff-programs"], failures
+PY
+rm lib/Support/Long.def
+lint 0 $'sizes passed\nruff passed' build sizes ruff
+echo "lint.sh finds and reports what its checks find"
