@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Checks that README.md and the pages of docs keep to their number of words, as `wc -w` counts them.
+"""Checks that README.md and the pages of docs keep to their number of words (`wc -w`).
 
-  hand-written   what people write: README.md and docs without the parts below
+  hand-written   README.md and docs without the parts below
   generated      pages that docgen makes, and tables that its programs write into other pages
-  page           the hand-written words of one page; PAGES has those that may have more, with the reason
+  page           the hand-written words of one page; PAGES excuses some pages, with the reason
 
-Prints a line per finding and exits with 1 if there is one; --count prints the words of each kind and page.
---root checks another checkout.
+Prints a line per finding and exits with 1 if there is one; --count prints the words of each page.
 """
-import argparse
-import pathlib
 import re
 import subprocess
 import sys
+
+from report import finish, parser_of
 
 BUDGETS = {"hand-written": 40_000, "generated": 66_000}
 PAGE = 3_000
@@ -46,20 +45,16 @@ def findings(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser = parser_of(__doc__)
     parser.add_argument("--count", action="store_true", help="print the words of each page")
     options = parser.parse_args()
     found = pages(options.root)
-    wrong = list(findings(found))
     if options.count:
         for name, words in sorted(found.items(), key=lambda page: sum(page[1])):
             print(f"{words[0]:6} {words[1]:6}  {name}")
-    for line in wrong:
-        print(f"{line}\n  note: {REMEDY}")
     hand, made = map(sum, zip(*found.values()))
-    print(f"{hand} hand-written and {made} generated words in {len(found)} documents")
-    return 1 if wrong else 0
+    return finish([f"{line}\n  note: {REMEDY}" for line in findings(found)],
+                  f"{hand} hand-written and {made} generated words in {len(found)} documents")
 
 
 if __name__ == "__main__":

@@ -4,14 +4,6 @@
 # results and tables beside the right ones.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-python3 "$root/lint/check_docs.py"
-python3 "$root/lint/check_sizes.py"
-python3 "$root/lint/check_prose.py"
-python3 "$root/lint/check_words.py"
-python3 "$root/docgen/time_table.py" --check
-python3 "$root/docgen/result_tables.py" --check
-python3 "$root/docgen/reference_hazards.py" --check
-python3 "$root/docgen/reference_recipes.py" --check
 python3 "$root/docgen/draw_diagrams.py" --check --build "$1"
 python3 "$root/docgen/write_reference.py" --check --build "$1"
 
@@ -216,8 +208,7 @@ many 3000 >"$tree/words/docs/Short.md"
 many 3001 >"$tree/words/docs/reference/simulator.md"
 git -C "$tree/words" add -A
 found=$(python3 "$root/lint/check_words.py" --root "$tree/words" || true)
-[ "$(grep -v note: <<<"$found")" == 'error: docs/Long.md has 3001 hand-written words, and must have at most 3000
-12002 hand-written and 4028 generated words in 5 documents' ] || { echo "found: $found"; exit 1; }
+[ "$(grep -v note: <<<"$found")" == 'error: docs/Long.md has 3001 hand-written words, and must have at most 3000' ] || { echo "found: $found"; exit 1; }
 for page in $(seq 11); do many 2900 >"$tree/words/docs/Page$page.md"; done
 rm "$tree/words/docs/Long.md"
 git -C "$tree/words" add -A
