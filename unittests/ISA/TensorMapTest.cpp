@@ -1,6 +1,7 @@
 // Tensor maps. Sources: cuda.h (enum values and the rules at cuTensorMapEncodeTiled), PTX ISA
 // "Tensors": one violation per case next to the valid map; and data/tensormaps_h200.txt, what an
-// H200 and its driver did. CtsTensorMap.cpp compares thousands more with the driver that is there.
+// H200 and its driver did. TensorMapCases.cpp of lib/Conformance compares thousands more with the
+// driver that is there.
 #include "fp4/ISA/TensorMap.h"
 #include "TensorMapCall.h"
 #include <cstring>

@@ -1,5 +1,5 @@
 // wgmma: what decoding refuses, and registers that are used while they are claimed. Results are the
-// business of the conformance suite (tools/fp4-cts/CtsWgmma.cpp).
+// business of the conformance suite (lib/Conformance/WgmmaCases.cpp).
 #include "KernelHarness.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/Sim/HazardChecker.h"

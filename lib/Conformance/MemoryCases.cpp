@@ -1,6 +1,6 @@
-//===- CtsMemory.cpp - Allocations, copies and fills ----------------------===//
+//===- MemoryCases.cpp - Allocations, copies and fills --------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 namespace fp4::cts {
 namespace {

@@ -1,6 +1,6 @@
-//===- CtsCounters.cpp - Memory that every kernel leaves zero ----------------===//
+//===- CounterCases.cpp - Memory that every kernel leaves zero ------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 #include "fp4/Runtime/Session.h"
 

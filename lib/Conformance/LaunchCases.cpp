@@ -1,6 +1,6 @@
-//===- CtsLaunch.cpp - Modules, parameters, blocks, barriers, atomics -----===//
+//===- LaunchCases.cpp - Modules, parameters, blocks, barriers, atomics ---===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 #include "fp4/ISA/Cluster.h"
 

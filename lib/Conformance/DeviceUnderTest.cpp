@@ -1,8 +1,7 @@
-//===- Cts.cpp - Support code and main of fp4-cts -------------------------===//
+//===- DeviceUnderTest.cpp - The device of the conformance suite ----------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -163,14 +162,3 @@ testing::AssertionResult runKernel(const std::string &ptx, const std::string &ke
 }
 
 } // namespace fp4::cts
-
-int main(int argc, char **argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (fp4::Status opened = fp4::cts::openDeviceUnderTest(); !opened) {
-    std::fputs(fp4::format(opened.error()).c_str(), stderr);
-    return fp4::exitCode(opened.error());
-  }
-  std::printf("device: %s, %s, %s\n", fp4::cts::device()->selector().c_str(),
-              fp4::cts::device()->name().c_str(), fp4::cts::device()->target().c_str());
-  return RUN_ALL_TESTS();
-}

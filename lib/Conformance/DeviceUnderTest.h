@@ -1,8 +1,9 @@
-//===- Cts.h - One conformance suite for all devices ----------------------===//
+//===- DeviceUnderTest.h - The device of the conformance suite ------------===//
 //
-// fp4-cts runs the same tests, with the same PTX text, on the device that FP4_DEVICE names ("sim",
-// the default, or "cuda:0"). If FP4_IMAGES names a folder, every test also writes there the bytes
-// it read back: the images of two devices must be equal, file by file (integration_test/cuda-sm90).
+// The cases run the same PTX text on the device that FP4_DEVICE names ("sim", the default, or
+// "cuda:0"). If FP4_IMAGES names a folder, every case also writes there the bytes that it read
+// back: the images of two devices must be equal, file by file (integration_test/cuda-sm90). Cases
+// are GoogleTests in files such as MmaCases.cpp; tools/fp4-cts runs all of them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- CtsIm2col.cpp - Tensor copies of columns of pixels -----------------===//
+//===- Im2colCases.cpp - Tensor copies of columns of pixels ---------------===//
 //
 // cp.async.bulk.tensor in im2col mode: the corner of a filter goes through a box of the tensor and
 // from image to image; one place of the filter sees the pixels that make a column. Shared memory is
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 #include "fp4/ISA/Swizzle.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-//===- CtsEmitted.cpp - A kernel the compiler emitted ---------------------===//
+//===- EmittedCases.cpp - A kernel the compiler emitted -------------------===//
 //
 // integration_test/cuda-sm90/copy_tiles.ptx is the output of test/Target/tma-sm90.mlir: a
 // warp-specialized, pipelined kernel (load warp, ring of two stages, 128 copying threads) from the
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 #include "fp4/ISA/TensorMap.h"
 
 #include <cstdlib>

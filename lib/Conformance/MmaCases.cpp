@@ -1,12 +1,12 @@
-//===- CtsMma.cpp - mma.sync and mma.sp in all types and shapes -----------===//
+//===- MmaCases.cpp - mma.sync and mma.sp in all types and shapes ---------===//
 //
 // Each warp of a launch multiplies matrices of its own out of registers and writes D. The place of
 // an element is computed here from the PTX ISA's formulas by row, column and k. The sets of data
-// are those of CtsElements.h.
+// are those of Elements.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CtsElements.h"
+#include "Elements.h"
 
 namespace fp4::cts {
 namespace {
@@ -19,7 +19,7 @@ struct Case {
   bool saturate = false;
   std::string bitwise = {}; ///< operation on single bits: and, xor
   int selector = -1; ///< selector of the lanes that hold the metadata of a sparse A; -1: A is dense
-  bool ordered = false;     ///< ::ordered_metadata
+  bool ordered = false; ///< ::ordered_metadata
   std::string layouts = "row.col";
 
   bool sparse() const { return selector >= 0; }

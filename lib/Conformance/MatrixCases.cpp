@@ -1,12 +1,12 @@
-//===- CtsMatrix.cpp - wmma, ldmatrix, stmatrix, movmatrix ----------------===//
+//===- MatrixCases.cpp - wmma, ldmatrix, stmatrix, movmatrix --------------===//
 //
 // wmma loads matrices from memory, multiplies and stores D: every type and shape, rows and columns
 // contiguous, with gaps between them. The moves of 8x8 matrices take their rows from all over a
-// tile of shared memory. Sets of data: CtsElements.h.
+// tile of shared memory. Sets of data: Elements.h.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CtsElements.h"
+#include "Elements.h"
 
 namespace fp4::cts {
 namespace {

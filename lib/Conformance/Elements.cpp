@@ -1,6 +1,6 @@
-//===- CtsElements.cpp - Elements of the matrices that fp4-cts multiplies -===//
+//===- Elements.cpp - Elements of the matrices that the cases multiply ----===//
 
-#include "CtsElements.h"
+#include "Elements.h"
 
 #include <algorithm>
 #include <bit>

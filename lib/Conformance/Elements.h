@@ -1,4 +1,4 @@
-//===- CtsElements.h - Elements of the matrices that fp4-cts multiplies ---===//
+//===- Elements.h - Elements of the matrices that the cases multiply ------===//
 //
 // The matrix tests have three sets of data. Exact: small integers, whose sums a test can check.
 // Moderate: random signs, fractions and a few exponents, which show how an accumulator rounds.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 #include <array>
 #include <string_view>

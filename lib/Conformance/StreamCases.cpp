@@ -1,6 +1,6 @@
-//===- CtsStream.cpp - Streams, sessions on them, threads, unloading ------===//
+//===- StreamCases.cpp - Streams, sessions on them, threads, unloading ----===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 #include "fp4/Runtime/Session.h"
 

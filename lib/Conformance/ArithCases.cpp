@@ -1,4 +1,4 @@
-//===- CtsArith.cpp - Instruction results, bit for bit --------------------===//
+//===- ArithCases.cpp - Instruction results, bit for bit ------------------===//
 //
 // Each row of the table is a few PTX instructions from four words to two. 4096 inputs (special
 // values, then random bits and random floats) give one image per row. No expected values stand
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 #include <bit>
 

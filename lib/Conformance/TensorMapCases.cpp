@@ -1,4 +1,4 @@
-//===- CtsTensorMap.cpp - The bits of tensor maps, and their edits --------===//
+//===- TensorMapCases.cpp - The bits of tensor maps, and their edits ------===//
 //
 // Thousands of random calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col: the driver that
 // is there must make the same 128 bytes and refuse the same calls as fp4. The driver is that of the
@@ -6,8 +6,8 @@
 // without either the test holds encode and decode against each other.
 //
 //===----------------------------------------------------------------------===//
-#include "../../unittests/ISA/TensorMapCall.h"
-#include "Cts.h"
+#include "DeviceUnderTest.h"
+#include "TensorMapCall.h"
 #include <dlfcn.h>
 #include <random>
 

@@ -1,4 +1,4 @@
-//===- CtsTma.cpp - Shared-memory images of TMA loads ---------------------===//
+//===- TmaCases.cpp - Shared-memory images of TMA loads -------------------===//
 //
 // Every load fills shared memory with 0xEE, copies one box in and dumps the whole region. The image
 // is compared with the layout authority's (hw::swizzleAddress), and saved, so
@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 #include "fp4/ISA/TensorMap.h"
 
 #include <cstdlib>

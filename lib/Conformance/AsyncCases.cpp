@@ -1,6 +1,6 @@
-//===- CtsAsync.cpp - mbarriers and bulk copies ---------------------------===//
+//===- AsyncCases.cpp - mbarriers and bulk copies -------------------------===//
 
-#include "Cts.h"
+#include "DeviceUnderTest.h"
 
 namespace fp4::cts {
 namespace {

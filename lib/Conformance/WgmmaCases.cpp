@@ -1,4 +1,4 @@
-//===- CtsWgmma.cpp - wgmma.mma_async in all types and operand layouts ----===//
+//===- WgmmaCases.cpp - wgmma.mma_async in all types and operand layouts --===//
 //
 // A warpgroup accumulates two GEMMs of 64 x K by K x N into registers and writes them out. Operands
 // with small integers have exact sums, which are checked here; operands with random bits (moderate
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CtsElements.h"
+#include "Elements.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
 #include <bit>
