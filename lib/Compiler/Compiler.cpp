@@ -146,6 +146,8 @@ fp4::Status fp4::Compiler::Impl::checkPlans() const {
   for (const std::string &text : options.plans) {
     std::string message, note;
     ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+      if (!message.empty())
+        return;
       message = diagnostic.str();
       for (Diagnostic &more : diagnostic.getNotes())
         note = more.str();

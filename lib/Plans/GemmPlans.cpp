@@ -264,7 +264,7 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfGemm(MLIRContext *context, const Ma
   std::optional<int64_t> width = choosePanel(size, tile, target);
   if (!width)
     return neighboursAlongM(context);
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, *width);
+  return inPanels(context, *width);
 }
 
 KernelPlan fp4::partialOfStream(BlockScaledMatmulOp product, const KernelPlan &partial) {

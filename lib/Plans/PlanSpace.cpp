@@ -7,6 +7,7 @@
 
 #include "Families.h"
 
+#include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/Plans/PlanSpace.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -132,13 +133,11 @@ void Neighbours::addReductions() {
 void Neighbours::addSchedules() {
   constexpr int64_t widest = 32;
   MLIRContext *context = op->getContext();
-  for (uint32_t raster = 0; raster <= pipe::getMaxEnumValForRaster(); ++raster) {
-    bool hasWidth = pipe::Raster(raster) == pipe::Raster::Panels; // C146
-    for (int64_t width : hasWidth ? powers(widest) : SmallVector<int64_t>{0})
+  for (pipe::Raster raster : pipe::allRasters())
+    for (int64_t width : pipe::hasWidth(raster) ? powers(widest) : SmallVector<int64_t>{0})
       add("schedule", [&](KernelPlan &other) {
-        other.schedule = pipe::StaticPersistentAttr::get(context, pipe::Raster(raster), width);
+        other.schedule = pipe::StaticPersistentAttr::get(context, raster, width);
       });
-  }
   constexpr int64_t responses = 3; // the default of the attribute
   add("schedule", [&](KernelPlan &other) {
     other.schedule =

@@ -45,8 +45,7 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, i
                                                   const hw::TargetModel &target) {
   constexpr int64_t panelOfAnySize = 4;
   if (hasDynamicSizes(product))
-    return pipe::StaticPersistentAttr::get(product.getContext(), pipe::Raster::Panels,
-                                           panelOfAnySize);
+    return inPanels(product.getContext(), panelOfAnySize);
   TileGrid grid = {int64_t(llvm::divideCeil(size.m, kRows)),
                    int64_t(llvm::divideCeil(size.n, columns)), 2.0 * double(kRows),
                    bytesOfCodes(product.getFormatOfRhs()) * double(columns * size.products)};

@@ -314,8 +314,7 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product,
   MLIRContext *context = product.getContext();
   auto tilesN = int64_t(llvm::divideCeil(size.n, tile[1]));
   if (isTallBeside && size.groups.empty())
-    return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels,
-                                           std::min(kStoredPanel, tilesN));
+    return inPanels(context, std::min(kStoredPanel, tilesN));
   if (!size.groups.empty() || size.splits > 1 || hasDynamicSizes(product))
     return rasterOfTiles(context, tile, size, target);
   TileGrid grid = {tilesAlongM(size, tile[0]), tilesN, double(tile[0]), double(tile[1])};

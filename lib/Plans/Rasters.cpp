@@ -11,6 +11,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Schedules.h"
+
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,6 +21,14 @@
 
 using namespace mlir;
 using namespace fp4;
+
+pipe::WorkScheduleAttrInterface fp4::neighboursAlongM(MLIRContext *context) {
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongM, /*width=*/0);
+}
+
+pipe::WorkScheduleAttrInterface fp4::inPanels(MLIRContext *context, int64_t width) {
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width);
+}
 
 pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
                                                    const std::array<int64_t, 3> &tile,
@@ -32,32 +42,32 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
   if (size.splits > 1 || columns < 2 || double(rowsOfA) < 2 * rowsOfPanels)
     return neighboursAlongM(context);
   auto half = int64_t(llvm::bit_floor(uint64_t(std::max(width / 2, 1.0))));
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, std::min(half, columns));
+  return inPanels(context, std::min(half, columns));
 }
 
-namespace {
-/// An order of tiles: along m, along n, or in panels of `width` columns, which are taken along n.
-struct Order {
-  pipe::Raster raster;
-  int64_t width = 0;
-
-  /// Row and column of tile `t`.
-  std::pair<int64_t, int64_t> placeOf(int64_t t, const TileGrid &grid) const {
-    if (raster == pipe::Raster::AlongM)
-      return {t % grid.rows, t / grid.rows};
-    int64_t panel = raster == pipe::Raster::AlongN ? grid.columns : width;
-    int64_t first = t / (grid.rows * panel) * panel, within = t % (grid.rows * panel);
-    int64_t columns = std::min(panel, grid.columns - first);
-    return {within / columns, first + within % columns};
+/// Widths of a raster that the planner tries, 0 where the raster has none; empty: the planner does
+/// not take the raster. Wider panels were not measured.
+static ArrayRef<int64_t> widthsToTry(pipe::Raster raster) {
+  static constexpr int64_t without[] = {0}, panels[] = {2, 4, 8, 16};
+  switch (raster) {
+  case pipe::Raster::AlongM:
+  case pipe::Raster::AlongN:
+    return without;
+  case pipe::Raster::Panels:
+    return panels;
   }
-};
-} // namespace
+  llvm_unreachable("all rasters are handled");
+}
 
-/// Orders of tiles, the preferred first: the place of a tile takes two instructions in the first
-/// two. Wider panels were not measured.
-static constexpr Order kOrders[] = {
-    {pipe::Raster::AlongM},    {pipe::Raster::AlongN},    {pipe::Raster::Panels, 2},
-    {pipe::Raster::Panels, 4}, {pipe::Raster::Panels, 8}, {pipe::Raster::Panels, 16}};
+/// Orders of tiles that the planner tries, the preferred first: the place of a tile takes two
+/// instructions in the first two.
+static SmallVector<pipe::TileOrder> ordersToTry() {
+  SmallVector<pipe::TileOrder> orders;
+  for (pipe::Raster raster : pipe::allRasters())
+    for (int64_t width : widthsToTry(raster))
+      orders.push_back({raster, width});
+  return orders;
+}
 
 double fp4::bytesOfCodes(Format format) {
   return (hasPackedData(format) ? 0.5 : 1.0) + 1.0 / double(blockSize(format));
@@ -65,7 +75,7 @@ double fp4::bytesOfCodes(Format format) {
 
 /// Bytes of an element of K that the waves of `workers` tiles load, each row and column of tiles
 /// once in a wave.
-static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t workers) {
+static double bytesOfWaves(pipe::TileOrder order, const TileGrid &grid, int64_t workers) {
   constexpr int64_t mostWaves = 64; // enough to tell orders apart
   int64_t tiles = std::min(grid.rows * grid.columns, mostWaves * workers);
   double bytes = 0;
@@ -74,7 +84,7 @@ static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t wor
     rows.reset();
     columns.reset();
     for (int64_t t = first; t < std::min(first + workers, tiles); ++t) {
-      auto [row, column] = order.placeOf(t, grid);
+      auto [row, column] = order.placeOf(t, grid.rows, grid.columns);
       rows.set(unsigned(row));
       columns.set(unsigned(column));
     }
@@ -97,10 +107,11 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfOperands(MLIRContext *context, cons
   constexpr double nearlyAsFew = 1.02;
   if (grid.rows < 2 || grid.columns < 2 || staysInCache(grid, k, target))
     return neighboursAlongM(context);
+  SmallVector<pipe::TileOrder> orders = ordersToTry();
   SmallVector<double> bytes = llvm::map_to_vector(
-      kOrders, [&](const Order &order) { return bytesOfWaves(order, grid, target.sms); });
+      orders, [&](pipe::TileOrder order) { return bytesOfWaves(order, grid, target.sms); });
   double few = nearlyAsFew * *llvm::min_element(bytes);
   auto isFew = [&](double ofOrder) { return ofOrder <= few; };
-  const Order &order = kOrders[llvm::find_if(bytes, isFew) - bytes.begin()];
+  pipe::TileOrder order = orders[llvm::find_if(bytes, isFew) - bytes.begin()];
   return pipe::StaticPersistentAttr::get(context, order.raster, order.width);
 }

@@ -118,7 +118,3 @@ RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const Regi
         RoleAttr::get(context, "spare", next, math + 4, {Engine::Convert}, shares.others));
   return RolePlanAttr::get(context, roles);
 }
-
-WorkScheduleAttrInterface fp4::neighboursAlongM(MLIRContext *context) {
-  return StaticPersistentAttr::get(context, Raster::AlongM, /*width=*/0);
-}

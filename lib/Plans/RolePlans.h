@@ -59,5 +59,7 @@ pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups,
 
 /// The schedule in which neighbouring CTAs work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);
+/// The schedule in panels of `width` columns of tiles.
+pipe::WorkScheduleAttrInterface inPanels(mlir::MLIRContext *context, int64_t width);
 
 } // namespace fp4

@@ -473,7 +473,7 @@ func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x6
 #twin = #pipe.static_persistent<panels<8>>
 // (C146)
 // expected-error @+2 {{raster along_m must have no width, but got 8}}
-// expected-note @+1 {{only panels have one: leave it out}}
+// expected-note @+1 {{leave the width out: the rasters are along_m, along_n, panels<WIDTH>}}
 #bad = #pipe.static_persistent<along_m<8>>
 
 // -----
@@ -490,6 +490,20 @@ func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x6
 // expected-error @+2 {{panels must be 1 to 2147483647 tiles wide, but got 4294967296}}
 // expected-note @+1 {{write the width of a panel in tiles, such as panels<8>}}
 #bad = #pipe.static_persistent<panels<4294967296>>
+
+// -----
+
+#twin = #pipe.static_persistent<along_n>
+// expected-error @+2 {{unknown raster 'along_q'}}
+// expected-note @+1 {{known: along_m, along_n, panels<WIDTH>}}
+#bad = #pipe.static_persistent<along_q>
+
+// -----
+
+#twin = #pipe.cluster_launch<panels<8>>
+// expected-error @+2 {{unknown raster ''}}
+// expected-note @+1 {{known: along_m, along_n, panels<WIDTH>}}
+#bad = #pipe.cluster_launch<8>
 
 // -----
 

@@ -4,7 +4,7 @@
 #twin = #pipe.cluster_launch<panels<8> depth 8>
 // (C300)
 // expected-error @+2 {{raster along_n must have no width, but got 8}}
-// expected-note @+1 {{only panels have one: leave it out}}
+// expected-note @+1 {{leave the width out: the rasters are along_m, along_n, panels<WIDTH>}}
 #bad = #pipe.cluster_launch<along_n<8>>
 
 // -----

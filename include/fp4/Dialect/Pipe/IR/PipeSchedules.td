@@ -63,7 +63,7 @@ def Pipe_StaticPersistentAttr
   }];
   let parameters = (ins EnumParameter<Pipe_Raster>:$raster,
                         DefaultValuedParameter<"int64_t", "0">:$width);
-  let assemblyFormat = "`<` $raster (`<` $width^ `>`)? `>`";
+  let assemblyFormat = "`<` custom<TileOrder>($raster, $width) `>`";
   let genVerifyDecl = 1;
 }
 
@@ -90,7 +90,7 @@ def Pipe_ClusterLaunchAttr
   let parameters = (ins EnumParameter<Pipe_Raster>:$raster,
                         DefaultValuedParameter<"int64_t", "0">:$width,
                         DefaultValuedParameter<"int64_t", "3">:$depth);
-  let assemblyFormat = "`<` $raster (`<` $width^ `>`)? (`depth` $depth^)? `>`";
+  let assemblyFormat = "`<` custom<TileOrder>($raster, $width) (`depth` $depth^)? `>`";
   let genVerifyDecl = 1;
 }
 

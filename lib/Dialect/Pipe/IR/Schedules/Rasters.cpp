@@ -9,6 +9,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <optional>
 
@@ -16,16 +17,76 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+bool fp4::pipe::hasWidth(Raster raster) {
+  switch (raster) {
+  case Raster::AlongM:
+  case Raster::AlongN:
+    return false;
+  case Raster::Panels:
+    return true;
+  }
+  llvm_unreachable("all rasters are handled");
+}
+
+std::string fp4::pipe::rasterNames() {
+  auto spell = [](Raster raster) {
+    return stringifyRaster(raster).str() + (hasWidth(raster) ? "<WIDTH>" : "");
+  };
+  return llvm::join(llvm::map_range(allRasters(), spell), ", ");
+}
+
+/// Row and column of tile `t` in panels of `width` columns, the last of which may be narrower.
+static std::pair<int64_t, int64_t> placeInPanels(int64_t t, int64_t rows, int64_t columns,
+                                                 int64_t width) {
+  int64_t first = t / (rows * width) * width, within = t % (rows * width);
+  int64_t actual = std::min(width, columns - first);
+  return {within / actual, first + within % actual};
+}
+
+std::pair<int64_t, int64_t> TileOrder::placeOf(int64_t t, int64_t rows, int64_t columns) const {
+  switch (raster) {
+  case Raster::AlongM:
+    return {t % rows, t / rows};
+  case Raster::AlongN:
+    return {t / columns, t % columns};
+  case Raster::Panels:
+    return placeInPanels(t, rows, columns, width);
+  }
+  llvm_unreachable("all rasters are handled");
+}
+
+ParseResult fp4::pipe::parseTileOrder(AsmParser &parser, Raster &raster, int64_t &width) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  (void)parser.parseOptionalKeyword(&name);
+  std::optional<Raster> known = symbolizeRaster(name);
+  if (!known)
+    return withNote(parser.emitError(loc) << "unknown raster '" << name << "'",
+                    "known: " + rasterNames());
+  raster = *known;
+  width = 0;
+  if (failed(parser.parseOptionalLess()))
+    return success();
+  return failure(parser.parseInteger(width) || parser.parseGreater());
+}
+
+void fp4::pipe::printTileOrder(AsmPrinter &printer, Raster raster, int64_t width) {
+  printer << stringifyRaster(raster);
+  if (width)
+    printer << '<' << width << '>';
+}
+
 LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitError,
                                      TileOrder order) {
-  if (order.raster == Raster::Panels && (order.width < 1 || order.width > INT32_MAX))
-    return withNote(emitError() << "panels must be 1 to " << INT32_MAX << " tiles wide, but got "
+  StringRef name = stringifyRaster(order.raster);
+  if (hasWidth(order.raster) && (order.width < 1 || order.width > INT32_MAX))
+    return withNote(emitError() << name << " must be 1 to " << INT32_MAX << " tiles wide, but got "
                                 << order.width,
-                    "write the width of a panel in tiles, such as panels<8>");
-  if (order.raster != Raster::Panels && order.width)
-    return withNote(emitError() << "raster " << stringifyRaster(order.raster)
-                                << " must have no width, but got " << order.width,
-                    "only panels have one: leave it out");
+                    "write the width of a panel in tiles, such as " + name + "<8>");
+  if (!hasWidth(order.raster) && order.width)
+    return withNote(emitError() << "raster " << name << " must have no width, but got "
+                                << order.width,
+                    "leave the width out: the rasters are " + rasterNames());
   return success();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Schedules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -36,17 +37,15 @@ struct I32Builder {
   Value index(Value x) { return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), x); }
 };
 
-/// The order of tiles: a raster and the width of its panels, 0 without.
-struct TileOrder {
-  Raster raster;
-  int64_t width;
-};
-
 struct TilePlace {
   mlir::Value m, n;
 };
 
-/// Panels, and they alone, have a width.
+/// Parses and prints an order of tiles: a raster, and its width in angle brackets.
+mlir::ParseResult parseTileOrder(mlir::AsmParser &parser, Raster &raster, int64_t &width);
+void printTileOrder(mlir::AsmPrinter &printer, Raster raster, int64_t width);
+
+/// Checks that an order has a width where its raster has one.
 mlir::LogicalResult verifyOrder(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
                                 TileOrder order);
 
