@@ -3,7 +3,7 @@
 // 1. Split operations that are two kernels into two operations.
 // 2. Complete the plan of each operation: from the program, then from the option `plans`, then from
 //    the proposal of its family (GemmPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
-// 3. Warn of plans of the option that are for no kernel.
+// 3. Warn of plans of the option that are for no kernel, or lose to a plan of the program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace fp4 {
 #define GEN_PASS_DEF_PLANKERNELS
@@ -111,6 +112,7 @@ private:
       if (other.plan.maxRows ? !hasRowPlans : other.plan.family != partial.family)
         continue;
       other.isUsed = true;
+      warnOfLost(op, other);
       if (other.plan.maxRows)
         ofSmallM.push_back(other.plan);
       else
@@ -131,6 +133,29 @@ private:
     if (hasSizePlans || (hasDynamicSizes(product) && isOpen))
       return planSizes(product, target);
     return planRows(product, ofSmallM, partial, target);
+  }
+
+  /// Warns where a plan of the program keeps a plan of the option from having an effect.
+  static void warnOfLost(Operation *op, const Given &given) {
+    auto warn = [&](PlanAttr own, StringRef attribute) {
+      SmallVector<StringRef> fields = own.getPlan().fieldsUnlike(given.plan);
+      if (fields.empty())
+        return;
+      std::string names = llvm::join(fields, ", ");
+      InFlightDiagnostic diag = emitWarning(op->getLoc())
+                                << attribute << " of the program wins over the plan '" << given.text
+                                << "' of the options in: " << names;
+      diag.attachNote() << "leave " << names << " out of " << attribute
+                        << ", and the options decide";
+    };
+    if (!given.plan.maxRows) {
+      if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
+        warn(own, Fp4Dialect::kPlanAttr);
+    } else if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kRowPlansAttr)) {
+      for (auto own : list.getAsRange<PlanAttr>())
+        if (own.getPlan().maxRows == given.plan.maxRows)
+          warn(own, Fp4Dialect::kRowPlansAttr);
+    }
   }
 
   static std::string spell(Attribute plan) {

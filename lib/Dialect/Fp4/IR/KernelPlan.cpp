@@ -124,6 +124,15 @@ KernelPlan KernelPlan::orElse(const KernelPlan &other) const {
   return merged;
 }
 
+SmallVector<StringRef> KernelPlan::fieldsUnlike(const KernelPlan &other) const {
+  SmallVector<StringRef> names;
+  for (const Field &field : kFields)
+    if (field.isOf(family) && isSaid(field, *this) && isSaid(field, other) &&
+        std::visit([&](auto member) { return this->*member != other.*member; }, field.member))
+      names.push_back(field.name);
+  return names;
+}
+
 StringRef KernelPlan::missingField() const {
   for (const Field &field : kFields)
     if (field.isOf(family) && !field.isOptional && !isSaid(field, *this))

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Attributes.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <array>
 #include <cstdint>
@@ -54,6 +55,9 @@ struct KernelPlan {
 
   /// Returns this plan, with its open fields taken from `other`.
   KernelPlan orElse(const KernelPlan &other) const;
+  /// Names of the fields that have a value in both plans, and not the same one: orElse ignores
+  /// those of `other`.
+  llvm::SmallVector<llvm::StringRef> fieldsUnlike(const KernelPlan &other) const;
   /// A field that a complete plan of this family has and this plan lacks; empty if there is none.
   llvm::StringRef missingField() const;
 };
