@@ -80,14 +80,14 @@ foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conver
              lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Conversion/Ingress
              lib/Conversion/TosaToFp4 lib/Conversion/LinalgToFp4 lib/Conversion/StablehloToFp4
              lib/Target lib/Pipelines
-             lib/Compiler lib/CAPI/Compiler lib/CAPI/Dialects lib/Plugin tools/fp4-opt
+             lib/Compiler lib/Tuning lib/CAPI/Compiler lib/CAPI/Dialects lib/Plugin tools/fp4-opt
              tools/fp4-lsp-server tools/fp4-reduce tools/fp4-runner)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
     add_subdirectory(${_dir})
   endif()
 endforeach()
 if(FP4_ENABLE_TESTS)
-  foreach(_dir unittests/Compiler unittests/CAPI validation/fuzz/mlir test)
+  foreach(_dir unittests/Compiler unittests/Tuning unittests/CAPI validation/fuzz/mlir test)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${_dir}/CMakeLists.txt)
       add_subdirectory(${_dir})
     endif()

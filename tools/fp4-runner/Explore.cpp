@@ -10,6 +10,7 @@
 
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
+#include "fp4/Tuning/LoadedProgram.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -113,7 +114,7 @@ void addTimeline(const std::string &path, json::Object &data) {
 /// Simulates the program and adds facts about the run. Returns its exit code.
 Expected<int> simulate(Compiler &compiler, const Options &options, json::Object &data) {
   FP4_ASSIGN(bool assembler, hasAssembler(compiler, ""));
-  FP4_ASSIGN(auto program, loadProgram(compiler, assembler ? Phase::Cubin : Phase::Ptx));
+  FP4_ASSIGN(auto program, tuning::loadProgram(compiler, assembler ? Phase::Cubin : Phase::Ptx));
   FP4_ASSIGN(auto trace, TemporaryFile::create("json"));
   harness::RunOptions run = options.run;
   run.timeline = trace->path();

@@ -38,18 +38,6 @@ Expected<bool> hasAssembler(const Compiler &compiler, const char *without);
 /// Writes the output of --emit.
 Status emitProgram(Compiler &compiler, const Options &options);
 
-/// A compiled program in this process.
-struct LoadedProgram {
-  std::unique_ptr<JitProgram> code;
-  harness::Runner runner;
-};
-
-/// Compiles to `phase`, Ptx or Cubin, and loads the host code.
-Expected<LoadedProgram> loadProgram(Compiler &compiler, Phase phase);
-
-/// Loads options.input with the sizes that the command line gives to its dimensions.
-Status loadInput(Compiler &compiler, const Options &options);
-
 /// Compiles, executes and checks; returns the exit code.
 int runProgram(Compiler &compiler, const Options &options);
 

@@ -7,6 +7,9 @@
 #include "Explore.h"
 #include "Tune.h"
 
+#include "fp4/Tuning/LoadedProgram.h"
+#include "fp4/Tuning/PlanFile.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -55,14 +58,14 @@ int main(int argc, char **argv) {
     auto text = harness::runQuantizeCommand(options.quantize);
     return text ? harness::print(*text, "report") : finish(tl::unexpected<Error>(text.error()));
   }
-  if (int code = finish(runner::readPlanFiles(options.compiler.plans)))
+  if (int code = finish(tuning::readPlanFiles(options.compiler.plans)))
     return code;
   if (options.tune)
     return runner::tuneProgram(options);
   if (int code = finish(runner::predictOther(options)))
     return code;
   Compiler compiler(options.compiler);
-  int code = finish(runner::loadInput(compiler, options));
+  int code = finish(tuning::loadInput(compiler, options.input, options.run));
   if (code == 0 && !options.explore.empty())
     code = runner::exploreProgram(compiler, options);
   else if (code == 0)

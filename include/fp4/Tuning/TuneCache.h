@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace fp4::runner {
+namespace fp4::tuning {
 
 struct TunedPlans {
   std::vector<std::string> plans; ///< plans of each kernel
@@ -40,4 +40,4 @@ private:
   std::string key, file;
 };
 
-} // namespace fp4::runner
+} // namespace fp4::tuning

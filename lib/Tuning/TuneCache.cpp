@@ -1,6 +1,6 @@
 //===- TuneCache.cpp - Plans that a search has found before ---------------===//
 
-#include "TuneCache.h"
+#include "fp4/Tuning/TuneCache.h"
 
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
@@ -13,7 +13,7 @@
 
 #include <cstdlib>
 
-namespace fp4::runner {
+namespace fp4::tuning {
 namespace {
 
 namespace json = llvm::json;
@@ -144,4 +144,4 @@ Status TuneCache::write(const TunedPlans &tuned) const {
   return writeFile(file, spell(json::Value(std::move(object))) + "\n");
 }
 
-} // namespace fp4::runner
+} // namespace fp4::tuning
