@@ -24,6 +24,8 @@
 #include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
 
 namespace fp4::pipe {
+enum class Raster : uint32_t; // Schedules.h
+
 /// Use of a stage by an op on a channel. The producer acquires the stage, announces the bytes of
 /// its loads, fills and commits it. The consumer waits for the stage and releases it, before that
 /// perhaps a part of it, and may await that its own release is complete.

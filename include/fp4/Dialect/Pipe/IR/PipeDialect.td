@@ -6,6 +6,7 @@
 #ifndef FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD
 #define FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD
 
+include "fp4/Dialect/Pipe/IR/PipeEnum.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -73,12 +74,6 @@ def Pipe_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 // Enumerations
 //===----------------------------------------------------------------------===//
-
-class Pipe_Enum<string name, string summary, list<I32EnumAttrCase> cases>
-    : I32EnumAttr<name, summary, cases> {
-  let cppNamespace = "::fp4::pipe";
-  let genSpecializedAttr = 0;
-}
 
 def Pipe_Layout : Pipe_Enum<"Layout", "placement of a tile's bytes", [
   I32EnumAttrCase<"Linear", 0, "linear">,

@@ -8,6 +8,7 @@
 #define FP4_DIALECT_PIPE_IR_PIPESCHEDULES_TD
 
 include "fp4/Dialect/Pipe/IR/PipeDialect.td"
+include "fp4/Dialect/Pipe/IR/PipeRasters.td"
 
 def Pipe_WorkScheduleAttrInterface : AttrInterface<"WorkScheduleAttrInterface"> {
   let cppNamespace = "::fp4::pipe";
@@ -34,11 +35,6 @@ def Pipe_WorkScheduleAttr
   let returnType = "::fp4::pipe::WorkScheduleAttrInterface";
   let convertFromStorage = "$_self";
 }
-
-def Pipe_Raster : Pipe_Enum<"Raster", "order of the tiles of a grid", [
-  I32EnumAttrCase<"AlongM", 0, "along_m">,
-  I32EnumAttrCase<"AlongN", 1, "along_n">,
-  I32EnumAttrCase<"Panels", 2, "panels">]>;
 
 def Pipe_StaticPersistentAttr
     : AttrDef<Pipe_Dialect, "StaticPersistent",

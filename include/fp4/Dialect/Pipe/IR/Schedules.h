@@ -1,11 +1,13 @@
 //===- Schedules.h - Orders of the tiles of a grid ------------------------===//
-// Facts about each raster that the planner, the schedules and their parser share. Each fact is a switch in lib/Dialect/Pipe/IR/Schedules/Rasters.cpp, so that
-// the compiler names the places which a new raster needs.
+// The enumerators of rasters, and the facts about each of them that the planner, the schedules and
+// their parser share. Each fact is a switch in lib/Dialect/Pipe/IR/Schedules/Rasters.cpp, so that
+// the compiler names the places which a new raster needs. Pipe.h declares the enumeration only.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeRasters.h.inc"
 
 #include "llvm/ADT/Sequence.h"
 

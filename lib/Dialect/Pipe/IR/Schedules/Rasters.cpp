@@ -17,6 +17,8 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+#include "fp4/Dialect/Pipe/IR/PipeRasters.cpp.inc"
+
 bool fp4::pipe::hasWidth(Raster raster) {
   switch (raster) {
   case Raster::AlongM:
