@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentEpilogue.h"
+#include "MatmulKernel.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -25,10 +26,9 @@ static constexpr int64_t kRows = 128;
 namespace {
 class ConvertedGemmBuilder : FragmentEpilogue {
 public:
-  ConvertedGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                       Location loc)
-      : FragmentEpilogue(func, shape, plan, loc) {
-    if (sumsOfThread() >= kManySums && !shape.inputs.empty())
+  ConvertedGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
+      : FragmentEpilogue(func, gemm, plan, loc) {
+    if (sumsOfThread() >= kManySums && !gemm.results.inputs.empty())
       bodyWidth = kBodyWidth;
   }
   void build() {
@@ -38,7 +38,7 @@ public:
 private:
   using Tile = PlacedTile;
   int64_t sumsOfThread() const {
-    return shape.tileM * shape.tileN * (shape.dual ? 2 : 1) / threads;
+    return gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1) / threads;
   }
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
@@ -49,9 +49,9 @@ private:
 void ConvertedGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = placeTile(m, n);
   SmallVector<Value> accs, second;
-  for (int64_t first = 0; first < shape.tileM; first += kRows) {
+  for (int64_t first = 0; first < gemm.tiling.tileM; first += kRows) {
     accs.push_back(newFragment());
-    second.push_back(shape.dual ? newFragment() : Value());
+    second.push_back(gemm.problem.dual ? newFragment() : Value());
   }
   loop(constant(0), countTilesK(), constant(1),
        [&](Value k) { buildKTile(accs, second, tile, k); });
@@ -65,7 +65,7 @@ void ConvertedGemmBuilder::buildTile(Value m, Value n) {
 /// The scale tile of A that has the last row.
 Value ConvertedGemmBuilder::lastRowBlock() {
   if (!rows)
-    return constant((shape.scaleRowsA() - 1) / kScaleBlockRows);
+    return constant((gemm.scaleRowsA() - 1) / kScaleBlockRows);
   return rowBlockOf(arith::SubIOp::create(b, loc, rows, constant(1)));
 }
 
@@ -73,7 +73,7 @@ Value ConvertedGemmBuilder::lastRowBlock() {
 /// The second B of a dual GEMM is converted while the first one is multiplied.
 void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
                                       const Tile &tile, Value k) {
-  Value element = mul(k, shape.tileK);
+  Value element = mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   SmallVector<Value> firstRows = {tile.row}, aTiles, aScales, bTiles, bScales;
   for (size_t i = 1; i < accs.size(); ++i)
@@ -89,10 +89,11 @@ void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> seco
   }
   auto loadB = [&](Value map, Value scales) {
     bTiles.push_back(load(map, tile.rowB, element));
-    bScales.push_back(loadScales(scales, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN));
+    bScales.push_back(
+        loadScales(scales, rowBlockOf(tile.scaleRowB), kBlock, blocks, gemm.tiling.tileN));
   };
   loadB(bb, scalesB);
-  if (shape.dual)
+  if (gemm.problem.dual)
     loadB(b2, scalesB2);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
   for (auto [number, bTile] : llvm::enumerate(bTiles)) {
@@ -102,9 +103,9 @@ void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> seco
   }
 }
 
-gpu::GPUFuncOp fp4::buildConvertedGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildConvertedGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                              const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  ConvertedGemmBuilder(func, shape, plan, loc).build();
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
+  ConvertedGemmBuilder(func, gemm, plan, loc).build();
   return func;
 }

@@ -2,10 +2,10 @@
 
 #include "DynamicSizes.h"
 
-#include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -88,10 +88,10 @@ private:
 
 /// Elements of which K is a multiple: whole blocks, and rows of 16 bytes. TMA spreads runs of
 /// elements of 6 bits, and of 4 beside 6 or 8.
-static int64_t unitOfDepth(BlockScaledMatmulOp op, const MatmulShape &shape) {
+static int64_t unitOfDepth(BlockScaledMatmulOp op, const Gemm &gemm) {
   bool packed = isPacked(op.getLhs()) || isPacked(op.getRhs());
   auto hasSix = [](Value data) { return isSixBitElementType(getElementTypeOrSelf(data)); };
-  bool isSpread = shape.spreadsCodes && (hasSix(op.getLhs()) || hasSix(op.getRhs()));
+  bool isSpread = gemm.spreadsCodes() && (hasSix(op.getLhs()) || hasSix(op.getRhs()));
   if (op.isMXF8F6F4() && (packed || isSpread))
     return pipe::kPaddedRun;
   int64_t ofRows = pipe::kRowUnitBytes * (packed ? 2 : 1);
@@ -99,9 +99,8 @@ static int64_t unitOfDepth(BlockScaledMatmulOp op, const MatmulShape &shape) {
 }
 
 static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
-                       BlockScaledMatmulOp::Adaptor adaptor, Value depth,
-                       const MatmulShape &shape) {
-  int64_t unit = unitOfDepth(op, shape);
+                       BlockScaledMatmulOp::Adaptor adaptor, Value depth, const Gemm &gemm) {
+  int64_t unit = unitOfDepth(op, gemm);
   checks.multiple("columns", "lhs", depth, unit,
                   "pad the contraction axis of both operands with zeros to a multiple of " +
                       Twine(unit),
@@ -166,10 +165,10 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
 }
 
 void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, BlockScaledMatmulOp::Adaptor adaptor,
-                         const GemmSizes &sizes, const MatmulShape &shape) {
+                         const GemmSizes &sizes, const Gemm &gemm) {
   SizeChecks checks(b, op);
   if (sizes.depth)
-    checkDepth(checks, b, op, adaptor, sizes.depth, shape);
+    checkDepth(checks, b, op, adaptor, sizes.depth, gemm);
   if (sizes.columns)
     checkColumns(checks, op, adaptor, sizes.columns);
 }

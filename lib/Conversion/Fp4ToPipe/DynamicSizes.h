@@ -1,7 +1,7 @@
 //===- DynamicSizes.h - Dynamic sizes of a matmul -------------------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
@@ -19,8 +19,7 @@ GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lh
 /// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
 /// of the operands.
 void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
-                    BlockScaledMatmulOp::Adaptor adaptor, const GemmSizes &sizes,
-                    const MatmulShape &shape);
+                    BlockScaledMatmulOp::Adaptor adaptor, const GemmSizes &sizes, const Gemm &gemm);
 
 /// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
 /// where it holds for all.

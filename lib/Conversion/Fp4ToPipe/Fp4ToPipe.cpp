@@ -19,15 +19,14 @@
 #include "PreDequantize.h"
 #include "PreDequantizedWeights.h"
 #include "StreamTable.h"
-#include "WarpGemmKernel.h"
 
-#include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/Plans/KernelPlans.h"
-#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,185 +59,15 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
   return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
 }
 
-static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
-  if (!op.getAlpha())
-    return MatmulShape::Alpha::None;
-  auto type = cast<RankedTensorType>(op.getAlpha().getType());
-  if (type.getRank() == 0)
-    return MatmulShape::Alpha::One;
-  if (type.getRank() == 1)
-    return MatmulShape::Alpha::Groups;
-  return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
-}
-
-/// The number of the result whose rows the caller places, where the kernel can write them.
-static std::optional<unsigned> placeOfResult(BlockScaledMatmulOp op) {
-  bool isPlain = op.hasOnlyElements() && !op.isGrouped();
-  return isPlain ? stridedResultOf(op.getResult()) : std::nullopt;
-}
-
-/// Sets the additional operands and results of `op` beside one GEMM and its elements.
-static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
-  shape.dual = op.isDual();
-  shape.withAmax = op.getWithAmax();
-  shape.storesElements = static_cast<bool>(op.getResult());
-  shape.stridedResult = placeOfResult(op).has_value();
-  if (!op.getQuantizeRecipe())
-    return;
-  auto isTiled = [&](unsigned scales) {
-    return scaleLayout(cast<RankedTensorType>(op.getQuantized()[scales].getType())).has_value();
-  };
-  ResultQuantizer quantizer{*op.getQuantizeRecipe(), static_cast<bool>(op.getQuantizeAmax())};
-  quantizer.rows = op.quantizesRows();
-  quantizer.columns = op.quantizesColumns();
-  quantizer.tiledRows = quantizer.rows && isTiled(1);
-  quantizer.tiledColumns = quantizer.columns && isTiled(quantizer.rows ? 3 : 1);
-  shape.quantizer = quantizer;
-}
-
-/// Swaps the operands if rows of the rhs are TMEM lanes. Weights beside floats always are, and the
-/// tile of their plan is that of the result.
-static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
-                         const hw::TargetModel &target) {
-  if (shape.floatA && target.hasTcgen05) {
-    std::swap(shape.floatA, shape.floatB);
-    std::swap(shape.prepackedA, shape.prepackedB);
-    std::swap(shape.tileM, shape.tileN);
-  }
-  shape.swap = (plan.swap && target.hasTcgen05) || shape.floatB;
-  if (!shape.swap)
-    return;
-  std::swap(shape.m, shape.n);
-  std::swap(shape.dataTypeA, shape.dataTypeB);
-}
-
-/// Returns true when loads leave out missing rows. If only the last of several boxes had a residue,
-/// CTAs would wait for zeros before a whole box. With tcgen05 that costs more than missing rows.
-static bool loadsResidues(const MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
-                          const hw::TargetModel &target) {
-  if (!target.hasTcgen05)
-    return target.hasSlowPartialBoxes;
-  int64_t most = mostRowsOf(op, plan), box = shape.swap ? shape.blockN() : shape.blockM();
-  return target.hasSlowPartialBoxes && !shape.pair && !ShapedType::isDynamic(most) && most <= box;
-}
-
-/// Sets the number of warpgroups that read sums in tensor memory.
-static void setWarpgroups(MatmulShape &shape, const KernelPlan &plan,
-                          const hw::TargetModel &target) {
-  if (shape.hasF32Scales() && target.hasTcgen05)
-    shape.laneGroups =
-        cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
-  else if (target.hasTcgen05)
-    shape.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
-}
-
-/// The tile and what else the plan decides.
-static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
-                    const hw::TargetModel &target) {
-  shape.tileM = plan.tile[0];
-  shape.tileN = plan.tile[1];
-  shape.tileK = plan.tile[2];
-  shape.depthUnit = knownUnitOfDepth(op, plan);
-  if (shape.hasF32Scales()) { // the tensor core sums one scale block
-    shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
-    shape.tileK = pipe::kPromotedBlock;
-  }
-  setWarpgroups(shape, plan, target);
-  shape.hasSpareThreads =
-      bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
-  shape.pair = plan.pair;
-  shape.storesTiles = plan.store == ResultStore::Tma;
-  swapOperands(shape, plan, target);
-  shape.loadsResidues = loadsResidues(shape, op, plan, target);
-  // Sums in registers are stored as they are, so nothing but the tile is swapped.
-  shape.transposed = shape.floatA || (plan.swap && !shape.swap);
-  shape.ranges = plan.kSlices.value_or(1);
-  bool joins = plan.reduction == ReductionPlace::Cluster;
-  shape.reducesInCluster = joins || (shape.hasFragments() && plan.cluster[0] > 1);
-  if (plan.cluster[0] && !shape.hasFragments()) {
-    shape.clusterM = plan.cluster[0] / (joins ? shape.splits : 1);
-    shape.clusterN = plan.cluster[1];
-    shape.fallsBack = plan.fallback[0] > 0;
-  }
-  if (plan.swap && shape.transposed)
-    std::swap(shape.tileM, shape.tileN);
-  shape.accumulatesFast = op.accumulatesFast();
-  shape.preDequantizedWeights = plan.swap && shape.prepackedB;
-  if (shape.preDequantizedWeights) {
-    shape.prepackedB = false;
-    shape.dataTypeB = Float8E4M3FNType::get(shape.scaleType.getContext());
-  }
-  if (!target.hasTcgen05 && target.hasWgmma && !shape.preDequantizedWeights && preDequantizes(plan))
-    setPreDequantized(shape);
-}
-
-/// CTAs of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
-static int64_t residentCtasPerSm(const MatmulShape &shape, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
-  int64_t blocks = plan.fallback[0] ? 1 : shape.clusterCtasM() * shape.clusterN;
-  return *plan.ctasPerSm * hw::smsOfClusters(target, blocks);
-}
-
-/// A CTA has several tiles, as far as is known. A kernel of one tile for each CTA would have fewer
-/// sets of scales for nothing.
-static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
-                       const hw::TargetModel &target) {
-  return shape.dynamicRows() || shape.dynamicWidth() ||
-         shape.works() * shape.clusterCtasM() * shape.clusterN >
-             residentCtasPerSm(shape, plan, target);
-}
-
-static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  MatmulShape shape;
-  shape.splits = splitsOf(op, plan);
-  shape.m = lhs.getDimSize(0);
-  shape.n = op.getColumns();
-  shape.k = lhs.getDimSize(1);
-  shape.block = blockSize(op.getFormat());
-  shape.dataTypeA = lhs.getElementType();
-  shape.dataTypeB = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
-  shape.scaleType = scaleType(op.getContext(), op.getFormat());
-  shape.unitScalesA = op.hasUnitScales() && !target.hasTcgen05;
-  shape.loadsUnitScales = op.hasUnitScales() && target.hasTcgen05;
-  if (op.hasFloatLhs() && !op.hasUnitScales())
-    shape.floatA = lhs.getElementType();
-  shape.prepackedB = op.hasPrepackedRhs();
-  if (shape.prepackedB && !shape.floatA)
-    setPreDequantized(shape);
-  shape.k96 = op.usesK96();
-  shape.spreadsCodes = target.hasTcgen05;
-  shape.warpsMultiply = target.hasMmaBlockScale;
-  shape.resultType = op.getElementType();
-  shape.alpha = alphaOf(op);
-  if (auto epilogue = op.getEpilogue())
-    shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
-  if (!op.getEpilogueBody().empty())
-    shape.body = &op.getEpilogueBody();
-  for (Value input : op.getEpilogueInputs())
-    shape.inputs.push_back(MatmulShape::bodyInput(cast<RankedTensorType>(input.getType())));
-  setResults(shape, op);
-  setPlan(shape, op, plan, target);
-  if (op.isGrouped())
-    setGroups(shape, op);
-  if (auto stream = op.getStreamK())
-    setStream(shape, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
-  shape.hasOneTile = !takesTurns(shape, plan, target);
-  shape.alternates = shape.holdsHalves() && plan.accumulators != 1 && !shape.hasOneTile;
-  return shape;
-}
-
 /// Returns the builder of the kernel of a matmul, by the places of conversions and of sums.
-static decltype(&buildMatmulKernel) builderOf(const MatmulShape &shape,
-                                              const hw::TargetModel &target) {
-  return shape.laneGroups          ? buildLaneGemmKernel
-         : shape.hasF32Scales()    ? buildPromotedGemmKernel
-         : shape.floatB            ? buildWeightLaneKernel
-         : shape.transposed        ? buildWeightGemmKernel
-         : target.hasTcgen05       ? buildMatmulKernel
-         : target.hasMmaBlockScale ? buildWarpGemmKernel
-                                   : buildConvertedGemmKernel;
+static decltype(&buildMatmulKernel) builderOf(const Gemm &gemm, const hw::TargetModel &target) {
+  return gemm.tiling.laneGroups        ? buildLaneGemmKernel
+         : gemm.problem.hasF32Scales() ? buildPromotedGemmKernel
+         : gemm.floatB()               ? buildWeightLaneKernel
+         : gemm.route.transposes()     ? buildWeightGemmKernel
+         : target.hasTcgen05           ? buildMatmulKernel
+         : target.hasMmaBlockScale     ? buildWarpGemmKernel
+                                       : buildConvertedGemmKernel;
 }
 
 namespace {
@@ -253,16 +82,16 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
                                        ofSizes = sizePlansOf(op, target);
     if (failed(plans) || failed(ofSizes))
       return failure();
-    MatmulShape shape = matmulShape(op, plans->back(), target);
+    Gemm gemm = gemmOf(op, plans->back(), target);
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
-    if (shape.dynamicRows() && !op.hasFloatLhs())
+    if (gemm.problem.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
-    checkGemmSizes(rewriter, op, adaptor, sizes, shape);
-    SmallVector<Value> results = allocateResults(rewriter, op, shape, rows, sizes.columns);
+    checkGemmSizes(rewriter, op, adaptor, sizes, gemm);
+    SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 
     SmallVector<Value> operands(adaptor.getOperands());
-    if (shape.spreadsCodes)
+    if (gemm.spreadsCodes())
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
     OpBuilder::InsertionGuard guard(rewriter);
@@ -303,13 +132,13 @@ private:
   Value predictedCost(OpBuilder &b, const Multiplication &product, const KernelPlan &plan) const {
     BlockScaledMatmulOp op = product.op;
     Location loc = op.getLoc();
-    MatmulShape shape = matmulShape(op, plan, target);
+    Gemm gemm = gemmOf(op, plan, target);
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    Value depth = product.sizes.depth ? product.sizes.depth : constant(shape.k);
-    Value waves = arith::CeilDivUIOp::create(b, loc, countTiles(b, loc, shape, product),
-                                             constant(mostWorks(shape, plan)));
+    Value depth = product.sizes.depth ? product.sizes.depth : constant(gemm.problem.depth);
+    Value waves = arith::CeilDivUIOp::create(b, loc, countTiles(b, loc, gemm, product),
+                                             constant(mostWorks(gemm, plan)));
     Value kTiles = arith::CeilDivUIOp::create(b, loc, depth, constant(plan.tile[2]));
     auto [once, wave, kTile] = plan.waveCost;
     Value ofWave = arith::AddIOp::create(b, loc, constant(wave),
@@ -352,26 +181,26 @@ private:
                 const KernelPlan &plan) const {
     auto [op, adaptor, operands, rows, sizes, results] = product;
     Location loc = op.getLoc();
-    MatmulShape shape = matmulShape(op, plan, target);
+    Gemm gemm = gemmOf(op, plan, target);
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, plan, loc);
-    takeStrides(rewriter, op, operands, shape);
-    if (shape.splitsColumns() && !shape.loadsUnitScales)
-      halveScalesOfA(rewriter, op, operands, shape);
-    if (shape.halvesScalesB())
-      splitScalesOfB(rewriter, op, operands, shape);
-    if (shape.preDequantizes)
-      operands.front() = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(),
-                                       shape, rows, sizes.depth, target, pdlBefore(plan));
+    gpu::GPUFuncOp kernel = builderOf(gemm, target)(kernels, gemm, plan, loc);
+    takeStrides(rewriter, op, operands, gemm);
+    if (gemm.tiling.splitsColumns() && !gemm.loadsUnitScales())
+      halveScalesOfA(rewriter, op, operands, gemm);
+    if (gemm.halvesScalesB())
+      splitScalesOfB(rewriter, op, operands, gemm);
+    if (gemm.route.activations == Reach::Pre)
+      operands.front() = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
+                                       rows, sizes.depth, target, pdlBefore(plan));
     Value powers =
-        shape.preDequantizedWeights ? convertWeights(rewriter, op, operands, shape) : Value();
+        gemm.route.weights == Reach::Pre ? convertWeights(rewriter, op, operands, gemm) : Value();
     SmallVector<Value> arguments =
-        gemmArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
+        gemmArguments(rewriter, loc, gemm, OpAdaptor(operands, adaptor), powers,
                       {rows, sizes.columns, sizes.depth}, results);
-    if (shape.groups)
-      arguments.append(groupArguments(rewriter, op, adaptor.getOffsets(), rows, shape));
-    launch(rewriter, loc, kernel, shape, plan, arguments, product);
+    if (gemm.problem.groups)
+      arguments.append(groupArguments(rewriter, op, adaptor.getOffsets(), rows, gemm));
+    launch(rewriter, loc, kernel, gemm, plan, arguments, product);
   }
 
   static Value rowsOf(OpBuilder &b, BlockScaledMatmulOp op, Value lhs) {
@@ -383,20 +212,20 @@ private:
   /// Data that tensor maps read where the caller of the program has placed its rows. Data that is
   /// converted before, or spread by TMA, which wants pitches of 32 bytes, is read from a copy.
   static void takeStrides(OpBuilder &b, BlockScaledMatmulOp op, SmallVectorImpl<Value> &operands,
-                          const MatmulShape &shape) {
+                          const Gemm &gemm) {
     auto take = [&](OpOperand &operand, bool isOfA) {
       Value tensor = operand.get();
       if (!isStridedArgument(tensor) || cast<RankedTensorType>(tensor.getType()).getRank() != 2 ||
-          pipe::isPadded((isOfA ? shape.mapA() : shape.mapB()).getLayout()))
+          pipe::isPadded((isOfA ? gemm.mapA() : gemm.mapB()).getLayout()))
         return;
       operands[operand.getOperandNumber()] = stridedBuffer(b, op.getLoc(), tensor);
     };
-    if (!shape.preDequantizes)
-      take(op.getLhsMutable(), !shape.swap);
+    if (gemm.route.activations != Reach::Pre)
+      take(op.getLhsMutable(), !gemm.route.swapsOperands());
     if (!op.hasPrepackedRhs())
-      take(op.getRhsMutable(), shape.swap);
+      take(op.getRhsMutable(), gemm.route.swapsOperands());
     for (OpOperand &operand : op.getRhs2Mutable())
-      take(operand, shape.swap);
+      take(operand, gemm.route.swapsOperands());
   }
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
@@ -411,35 +240,35 @@ private:
 
   /// Prepacked weights, of which a kernel makes e4m3 in their place; returns their powers.
   static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                              SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+                              SmallVectorImpl<Value> &operands, const Gemm &gemm) {
     Value &rhs = operands[op.getRhsMutable().getOperandNumber()];
-    ConvertedWeights weights = preDequantizeWeights(rewriter, op, rhs, shape);
+    ConvertedWeights weights = preDequantizeWeights(rewriter, op, rhs, gemm);
     rhs = weights.elements;
     return weights.powers;
   }
 
   /// The scales of A, of which each 64 rows get a scale tile.
   static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+                             SmallVectorImpl<Value> &operands, const Gemm &gemm) {
     Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
-    if (shape.groups)
-      scales = scalesOfGroups(rewriter, op.getLoc(), shape, scales, shape.scaleRowsA());
+    if (gemm.problem.groups)
+      scales = scalesOfGroups(rewriter, op.getLoc(), gemm, scales, gemm.scaleRowsA());
     scales = halveScales(rewriter, op, scales);
   }
 
   /// The scales of B, of which each half of a tile gets a scale tile.
   static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+                             SmallVectorImpl<Value> &operands, const Gemm &gemm) {
     auto split = [&](MutableOperandRange range) {
       if (range.empty())
         return;
       Value &scales = operands[range.begin()->getOperandNumber()];
-      if (shape.groups)
-        scales = scalesOfGroups(rewriter, op.getLoc(), shape, scales,
-                                shape.groups * shape.alignedColumns());
-      scales = splitScales(
-          rewriter, op, scales,
-          {std::max<int64_t>(shape.groups, 1), shape.halvesOfGroupB(), shape.accumulatorColumns()});
+      if (gemm.problem.groups)
+        scales = scalesOfGroups(rewriter, op.getLoc(), gemm, scales,
+                                gemm.problem.groups * gemm.problem.alignedColumns());
+      scales = splitScales(rewriter, op, scales,
+                           {std::max<int64_t>(gemm.problem.groups, 1), gemm.halvesOfGroupB(),
+                            gemm.tiling.accumulatorColumns()});
     };
     split(op.getRhsScalesMutable());
     split(op.getRhs2ScalesMutable());
@@ -453,29 +282,29 @@ private:
 
   /// Rows and columns of the results, of which quantizers have some in the other order.
   static SmallVector<std::pair<Value, Value>> sizesOfResults(OpBuilder &b, BlockScaledMatmulOp op,
-                                                             const MatmulShape &shape, Value rows,
+                                                             const Gemm &gemm, Value rows,
                                                              Value columns) {
     SmallVector<std::pair<Value, Value>> sizes(op->getNumResults(), {rows, columns});
-    if (!columns || !shape.quantizer)
+    if (!columns || !gemm.results.quantizer)
       return sizes;
-    auto *next = sizes.begin() + (shape.storesElements ? 1 : 0);
-    if (shape.quantizer->rows) {
-      Value block = arith::ConstantIndexOp::create(b, op.getLoc(), shape.quantizer->block());
+    auto *next = sizes.begin() + (gemm.results.storesElements ? 1 : 0);
+    if (gemm.results.quantizer->rows) {
+      Value block = arith::ConstantIndexOp::create(b, op.getLoc(), gemm.results.quantizer->block());
       next[1].second = arith::CeilDivUIOp::create(b, op.getLoc(), columns, block);
       next += 2;
     }
-    if (shape.quantizer->columns)
+    if (gemm.results.quantizer->columns)
       next[0] = next[1] = {columns, Value()};
     return sizes;
   }
 
   /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of
   /// no group, what an amax begins with, and rows that pad the scales of columns.
-  static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op,
-                                            const MatmulShape &shape, Value rows, Value columns) {
+  static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op, const Gemm &gemm,
+                                            Value rows, Value columns) {
     SmallVector<Value> results;
     std::optional<unsigned> place = placeOfResult(op);
-    SmallVector<std::pair<Value, Value>> sizes = sizesOfResults(b, op, shape, rows, columns);
+    SmallVector<std::pair<Value, Value>> sizes = sizesOfResults(b, op, gemm, rows, columns);
     for (auto [result, size] : llvm::zip_equal(op.getResults(), sizes)) {
       auto type = cast<RankedTensorType>(result.getType());
       Value dynamic = type.hasStaticShape() ? Value() : size.first;
@@ -483,14 +312,14 @@ private:
           place ? allocateStridedResult(b, op.getLoc(), type, *place, dynamic, size.second)
                 : allocateBuffer(b, op.getLoc(), type, dynamic, size.second));
     }
-    if (op.getOffsets() && !op.getUnspecifiedRows() && !shape.clearsRows)
+    if (op.getOffsets() && !op.getUnspecifiedRows() && !gemm.results.clearsRows)
       for (Value result : results)
         fillWithZero(b, op.getLoc(), result);
-    if (shape.withAmax)
+    if (gemm.results.withAmax)
       fillWithZero(b, op.getLoc(), results.back());
-    bool mayPad = shape.dynamicWidth() || shape.n % pipe::kScaleBlockRows != 0;
-    if (shape.quantizer && shape.quantizer->tiledColumns && mayPad)
-      fillWithZero(b, op.getLoc(), results[results.size() - (shape.withAmax ? 2 : 1)]);
+    bool mayPad = gemm.problem.dynamicWidth() || gemm.n() % pipe::kScaleBlockRows != 0;
+    if (gemm.results.quantizer && gemm.results.quantizer->tiledColumns && mayPad)
+      fillWithZero(b, op.getLoc(), results[results.size() - (gemm.results.withAmax ? 2 : 1)]);
     return results;
   }
 
@@ -500,8 +329,7 @@ private:
     auto type = cast<RankedTensorType>(op.getLhsScales().getType());
     if (!type.isDynamicDim(0))
       return;
-    RankedTensorType column =
-        type.clone({type.getDimSize(0), 1}); // shape that has only rows
+    RankedTensorType column = type.clone({type.getDimSize(0), 1}); // shape that has only rows
     Value expected = bufferDynamicSizes(b, op.getLoc(), column, rows).front();
     Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
     pipe::ExpectSizeOp::create(b, op.getLoc(),
@@ -511,7 +339,7 @@ private:
   }
 
   /// Tiles of a result of which not all sizes are static.
-  static Value countTiles(OpBuilder &b, Location loc, const MatmulShape &shape,
+  static Value countTiles(OpBuilder &b, Location loc, const Gemm &gemm,
                           const Multiplication &product) {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
@@ -519,47 +347,49 @@ private:
     auto quotient = [&](Value size, int64_t unit) -> Value {
       return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
     };
-    auto [ofRows, ofColumns] = shape.swap ? std::pair(shape.workN(), shape.workM())
-                                          : std::pair(shape.workM(), shape.workN());
+    auto [ofRows, ofColumns] = gemm.route.swapsOperands()
+                                   ? std::pair(gemm.tiling.workN(), gemm.tiling.workM())
+                                   : std::pair(gemm.tiling.workM(), gemm.tiling.workN());
     Value alongRows = quotient(product.rows, ofRows);
-    if (shape.groups) // each may end within a tile
-      alongRows = arith::AddIOp::create(b, loc, alongRows, constant(shape.morePlaces()));
-    int64_t known = shape.swap ? shape.tilesM() * shape.worksOfTile() : shape.worksN();
+    if (gemm.problem.groups) // each may end within a tile
+      alongRows = arith::AddIOp::create(b, loc, alongRows, constant(gemm.problem.morePlaces()));
+    int64_t known =
+        gemm.route.swapsOperands() ? gemm.tilesM() * gemm.work.worksOfTile() : gemm.worksN();
     Value others =
-        shape.dynamicWidth() ? quotient(product.sizes.columns, ofColumns) : constant(known);
+        gemm.problem.dynamicWidth() ? quotient(product.sizes.columns, ofColumns) : constant(known);
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 
   /// Tiles, of a CTA or a cluster each, that run at a time.
-  int64_t mostWorks(const MatmulShape &shape, const KernelPlan &plan) const {
-    return std::max<int64_t>(1, residentCtasPerSm(shape, plan, target) /
-                                    (shape.clusterCtasM() * shape.clusterN));
+  int64_t mostWorks(const Gemm &gemm, const KernelPlan &plan) const {
+    return std::max<int64_t>(1, residentCtasPerSm(gemm, plan, target) /
+                                    (gemm.clusterCtasM() * gemm.tiling.clusterN));
   }
 
   /// Launches one CTA, or cluster, per output tile; without tiles nothing is launched. The grid has
   /// at most as many CTAs as fit on the GPU at once, except where CTAs take over tiles of others.
-  void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
+  void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const Gemm &gemm,
               const KernelPlan &plan, ValueRange arguments, const Multiplication &product) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
-    int64_t most = mostWorks(shape, plan);
+    int64_t most = mostWorks(gemm, plan);
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
-      most = std::numeric_limits<int32_t>::max() / shape.clusterCtasM(); // limit of a grid along x
+      most = std::numeric_limits<int32_t>::max() / gemm.clusterCtasM(); // limit of a grid along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
     Value one = constant(1), works;
-    if (shape.dynamicRows() || shape.dynamicWidth()) {
-      Value tiles = countTiles(b, loc, shape, product);
+    if (gemm.problem.dynamicRows() || gemm.problem.dynamicWidth()) {
+      Value tiles = countTiles(b, loc, gemm, product);
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
     } else {
-      works = constant(std::clamp<int64_t>(shape.works(), 1, most));
+      works = constant(std::clamp<int64_t>(gemm.works(), 1, most));
     }
-    if (shape.clusterCtasM() > 1)
-      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterCtasM()));
-    auto launch = gpu::LaunchFuncOp::create(b, loc, kernel,
-                                            gpu::KernelDim3{works, constant(shape.clusterN), one},
-                                            gpu::KernelDim3{constant(threads), one, one},
-                                            /*dynamicSharedMemorySize=*/Value(), arguments);
+    if (gemm.clusterCtasM() > 1)
+      works = arith::MulIOp::create(b, loc, works, constant(gemm.clusterCtasM()));
+    auto launch = gpu::LaunchFuncOp::create(
+        b, loc, kernel, gpu::KernelDim3{works, constant(gemm.tiling.clusterN), one},
+        gpu::KernelDim3{constant(threads), one, one},
+        /*dynamicSharedMemorySize=*/Value(), arguments);
     if (StringRef overlap = pdlOf(plan); !overlap.empty())
       launch->setAttr(overlap, b.getUnitAttr());
   }

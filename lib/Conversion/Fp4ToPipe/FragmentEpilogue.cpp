@@ -17,26 +17,27 @@ static constexpr int64_t kFewestColumns = 8;
 
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
-  bool reducesLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
-  if (shape.alpha == MatmulShape::Alpha::One && !reducesLate && !shape.dual)
+  bool reducesLate =
+      gemm.work.hasWorkspace() && !gemm.work.stream; // and reads sums beside the alpha
+  if (gemm.results.alpha == Results::Alpha::One && !reducesLate && !gemm.problem.dual)
     alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-  if (shape.quantizer && !shape.dual)
-    results.emplace(b, loc, shape, derived);
-  forEachWork(numM, shape.stream ? constant(1) : countWorksN(), body);
+  if (gemm.results.quantizer && !gemm.problem.dual)
+    results.emplace(b, loc, gemm, derived);
+  forEachWork(numM, gemm.work.stream ? constant(1) : countWorksN(), body);
   gpu::ReturnOp::create(b, loc);
 }
 
 /// Counts tiles along m, from the dynamic rows that the kernel is given, or from the table of the
 /// groups.
 Value FragmentEpilogue::countTilesM() {
-  if (shape.stream)
-    return constant(shape.streamWorks);
-  if (shape.groups)
+  if (gemm.work.stream)
+    return constant(gemm.work.streamWorks);
+  if (gemm.problem.groups)
     return countTilesOfGroups();
   if (rows)
-    return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
-                                  constant(shape.tileM));
-  return constant(shape.tilesM());
+    return arith::DivUIOp::create(b, loc, add(rows, constant(gemm.tiling.tileM - 1)),
+                                  constant(gemm.tiling.tileM));
+  return constant(gemm.tilesM());
 }
 
 Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {
@@ -52,16 +53,16 @@ Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) 
 
 Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Value blocks,
                                    int64_t rows) {
-  auto type =
-      SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.tileK / shape.block},
-                      shape.scaleType, Layout::Tiled128x4);
+  auto type = SharedType::get(
+      {int64_t(llvm::alignTo(rows, kScaleBlockRows)), gemm.tiling.tileK / gemm.problem.block},
+      gemm.problem.scaleType, Layout::Tiled128x4);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
                               Value(), /*in_bounds=*/false)
       .getResult();
 }
 
 Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
-  Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto type =
       SharedType::get(cast<SharedType>(tile.getType()).getShape(), half, Layout::Swizzle128B);
   return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
@@ -78,27 +79,28 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 }
 
 int FragmentEpilogue::restoringExponent() const {
-  if (shape.takesBytes()) // weights are e4m3 and have powers of their own
+  if (gemm.takesBytes()) // weights are e4m3 and have powers of their own
     return 0;
-  bool hasFloats = shape.floatA && (!shape.preDequantizes || shape.prepackedB);
-  int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block));
+  bool hasFloats = gemm.floatA() && (gemm.route.activations != Reach::Pre || gemm.prepackedB());
+  int ofB = numerics::convertedExponent(formatOfCodes(gemm.dataTypeB(), gemm.problem.block));
   return hasFloats
              ? -ofB
-             : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));
+             : -ofB -
+                   numerics::convertedExponent(formatOfCodes(gemm.dataTypeA(), gemm.problem.block));
 }
 
 FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   PlacedTile tile;
-  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
-  if (!shape.groups) {
-    tile.row = tile.scaleRowA = mul(m, shape.tileM);
+  tile.column = tile.rowB = tile.scaleRowB = mul(n, gemm.tiling.tileN);
+  if (!gemm.problem.groups) {
+    tile.row = tile.scaleRowA = mul(m, gemm.tiling.tileM);
     return tile;
   }
   TileOfGroup place = tileOfGroup(m);
   tile.row = place.row;
   tile.scaleRowA = entry(table, m, 3);
-  tile.rowB = add(tile.column, mul(place.group, shape.n));
-  tile.scaleRowB = add(tile.column, mul(place.group, shape.scaleRowsOfGroup()));
+  tile.rowB = add(tile.column, mul(place.group, gemm.n()));
+  tile.scaleRowB = add(tile.column, mul(place.group, gemm.scaleRowsOfGroup()));
   tile.group = ofGroup(place);
   tile.group.scaleShift = arith::SubIOp::create(b, loc, tile.scaleRowA, tile.row);
   return tile;
@@ -120,16 +122,21 @@ void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> bo
     body(VectorType::get({std::min(partColumns, width - first) / 2}, b.getF32Type()), first);
 }
 
+FragmentEpilogue::Place FragmentEpilogue::placeOfPart(Value row, Value column, int64_t first) {
+  bool isTransposed = gemm.route.transposes();
+  Value place = add(isTransposed ? row : column, constant(first));
+  return isTransposed ? Place{place, column} : Place{row, place};
+}
+
 SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
   SmallVector<Value> alphas;
   forParts([&](VectorType type, int64_t first) {
-    Value place = add(shape.transposed ? row : column, constant(first));
-    Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
+    auto [atRow, atColumn] = placeOfPart(row, column, first);
     alphas.push_back(loadAlphas(type.getNumElements(), alpha,
                                 [&](VectorType ofType, Value global, Value limit, bool) -> Value {
                                   return FragmentFactorsOp::create(
                                       b, loc, ofType, global, atRow, atColumn, limit,
-                                      shape.transposed, /*one_row=*/false);
+                                      gemm.route.transposes(), /*one_row=*/false);
                                 }));
   });
   return alphas;
@@ -139,7 +146,7 @@ FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfG
   auto all = [&](Value scalar) -> Value {
     return scalar ? vector::BroadcastOp::create(b, loc, type, scalar).getResult() : Value();
   };
-  if (shape.alpha != MatmulShape::Alpha::One)
+  if (gemm.results.alpha != Results::Alpha::One)
     return {all(group.alpha), all(group.alpha2)};
   auto load = [&](Value from) -> Value {
     return from ? LoadScalarOp::create(b, loc, b.getF32Type(), from).getResult() : Value();
@@ -160,12 +167,12 @@ Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
 
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restoring restoring,
                                  OfGroup group, PartGuard isStored, SumsFrom second) {
-  using Alpha = MatmulShape::Alpha;
+  using Alpha = Results::Alpha;
   Factors factors;
-  bool isScalar = shape.alpha == Alpha::One || group.alpha;
-  Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // alike in every part
+  bool isScalar = gemm.results.alpha == Alpha::One || group.alpha;
+  Alpha ofLines = gemm.route.transposes() ? Alpha::Columns : Alpha::Rows; // alike in every part
   SmallVector<Value> ahead;
-  if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
+  if (!isStored && gemm.results.alpha == Alpha::Rows && loadsAlphasAhead())
     ahead = alphasOfPlaces(row, column);
   forParts([&](VectorType type, int64_t first) {
     OpBuilder::InsertionGuard restore(b);
@@ -176,11 +183,10 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restori
       b.setInsertionPointToStart(branch.thenBlock());
       isOwn = true;
     }
-    Value place = add(shape.transposed ? row : column, constant(first));
-    Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
+    auto [atRow, atColumn] = placeOfPart(row, column, first);
     auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
       return FragmentFactorsOp::create(b, loc, ofType, global, ofGroup ? group.group : atRow,
-                                       atColumn, limit, shape.transposed, ofGroup);
+                                       atColumn, limit, gemm.route.transposes(), ofGroup);
     };
     auto load = [&](Value from) {
       return from ? loadAlphas(type.getNumElements(), from, numbers) : Value();
@@ -189,7 +195,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restori
       factors = broadcastAlphas(type, group);
     else if (!ahead.empty())
       factors.first = ahead[size_t(first / partColumns)];
-    else if (alpha && (shape.alpha != ofLines || isOwn))
+    else if (alpha && (gemm.results.alpha != ofLines || isOwn))
       factors = {load(alpha), load(alpha2)};
     SmallVector<Sums> products = {{restored(sums(type, first), restoring), factors.first}};
     if (second)
@@ -201,23 +207,23 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restori
 
 /// Elements of some columns of a fragment, from (row, column) of the result on.
 void FragmentEpilogue::leave(Value elements, Value row, Value column, OfGroup group) {
-  if (shape.storesElements)
+  if (gemm.results.storesElements)
     store(elements, row, column, group);
-  if (!shape.storesAtOnce())
+  if (!gemm.storesAtOnce())
     storeStaged(group);
-  if (shape.derivesResults())
+  if (gemm.results.derives())
     derive(elements, row, column, group);
 }
 
 void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
-  if (shape.storesTiles)
+  if (gemm.results.storesTiles)
     return stageTile(elements, row, column);
   constexpr int64_t fewestStaged = 8; // columns that stmatrix takes
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
-  bool isStaged = shape.stagesStores() && count % fewestStaged == 0 && 2 * count == partColumns;
+  bool isStaged = gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == partColumns;
   StoreFragmentOp::create(b, loc, elements, result, row, column,
-                          group.rowLimit ? group.rowLimit : rows, shape.transposed, isStaged,
+                          group.rowLimit ? group.rowLimit : rows, gemm.route.transposes(), isStaged,
                           IntegerAttr());
 }
 
@@ -237,10 +243,10 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
       StoreTileOp::create(b, loc, part.tile, result, part.row, part.column,
                           /*halves=*/IntegerAttr());
   };
-  if (parts.empty() || !shape.storesEnds())
+  if (parts.empty() || !gemm.storesEnds())
     return storeWhole();
   auto when = [&](arith::CmpIPredicate holds, llvm::function_ref<void()> body) {
-    Value end = add(parts.front().row, constant(shape.storedRows()));
+    Value end = add(parts.front().row, constant(gemm.storedRows()));
     Value condition = arith::CmpIOp::create(b, loc, holds, end, group.rowLimit);
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
@@ -251,7 +257,8 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   when(arith::CmpIPredicate::sgt, [&] {
     for (const StagedPart &part : parts)
       StoreFragmentOp::create(b, loc, part.elements, resultBuffer, part.row, part.column,
-                              group.rowLimit, shape.transposed, /*staged=*/false, IntegerAttr());
+                              group.rowLimit, gemm.route.transposes(), /*staged=*/false,
+                              IntegerAttr());
   });
 }
 
@@ -273,24 +280,24 @@ IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {
 
 void FragmentEpilogue::reduceSums(ValueRange accs, Value index, Value part,
                                   llvm::function_ref<void(size_t, SumsFrom)> finish) {
-  Value tiles = mul(numM, shape.tilesN());
+  Value tiles = mul(numM, gemm.tilesN());
   auto rowOf = [&](Value range) { return add(arith::MulIOp::create(b, loc, range, tiles), index); };
   for (auto [number, acc] : llvm::enumerate(accs)) {
     Value range = part;
-    if (shape.ranges > 1)
-      range = add(mul(part, shape.ranges), constant(int64_t(number) % shape.ranges));
+    if (gemm.work.ranges > 1)
+      range = add(mul(part, gemm.work.ranges), constant(int64_t(number) % gemm.work.ranges));
     Value own = rowOf(range);
     forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-      size_t partOfTile = number / size_t(shape.ranges);
+      size_t partOfTile = number / size_t(gemm.work.ranges);
       LeaveFragmentOp::create(b, loc, readPart(acc, partOfTile, type, first), workspace, own,
                               placeOfSums(partOfTile, first));
     });
   }
-  Value last = CountPartialOp::create(b, loc, counters, index, shape.reducedCtas());
+  Value last = CountPartialOp::create(b, loc, counters, index, gemm.work.reducedCtas());
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  size_t parts = accs.size() / size_t(shape.ranges);
+  size_t parts = accs.size() / size_t(gemm.work.ranges);
   bool keepsOwn = keepsOwnSums(int64_t(parts));
   for (size_t number = 0; number < parts; ++number) {
     SmallVector<Value> sums =
@@ -304,13 +311,13 @@ void FragmentEpilogue::reduceSums(ValueRange accs, Value index, Value part,
 /// a branch.
 SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value part,
                                                 llvm::function_ref<Value(Value)> rowOf) {
-  if (shape.splits == 2) // in either order
+  if (gemm.work.splits == 2) // in either order
     return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
   int64_t together = kMostReduced / (fragmentSize[1] / 2) - 1;
   SmallVector<Value> sums;
-  for (int64_t first = 0; first < shape.splits; first += together) {
+  for (int64_t first = 0; first < gemm.work.splits; first += together) {
     SmallVector<SmallVector<Value>> next;
-    for (int64_t range = first; range < std::min(first + together, shape.splits); ++range)
+    for (int64_t range = first; range < std::min(first + together, gemm.work.splits); ++range)
       next.push_back(ownOrLeft(acc, number, part, range, rowOf(constant(range))));
     for (SmallVector<Value> &range : next)
       sums = sums.empty() ? range : addAll(sums, range);
@@ -332,10 +339,10 @@ SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value p
 /// load more than registers hold.
 SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value step) {
   constexpr int64_t mostWrittenOut = 4;
-  if (shape.splits > mostWrittenOut)
-    return sumOfRows(number, row, step, constant(shape.splits));
+  if (gemm.work.splits > mostWrittenOut)
+    return sumOfRows(number, row, step, constant(gemm.work.splits));
   SmallVector<Value> sums = fetchAll(number, row);
-  for (int64_t range = 1; range < shape.splits; ++range) {
+  for (int64_t range = 1; range < gemm.work.splits; ++range) {
     row = add(row, step);
     sums = addAll(sums, fetchAll(number, row));
   }
@@ -468,11 +475,11 @@ void FragmentEpilogue::reduceInCluster(ValueRange accs, Value part, Value row, V
                                        Restoring restoring) {
   int64_t width = fragmentSize[1];
   while (partColumns > kFewestColumns &&
-         (partColumns * shape.reducedCtas() > width || width % partColumns != 0))
+         (partColumns * gemm.work.reducedCtas() > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
   ReduceFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
   storeSums(accs.front(), row, column, restoring, {}, [&](int64_t first) -> Value {
-    Value block = constant(first / partColumns % shape.reducedCtas());
+    Value block = constant(first / partColumns % gemm.work.reducedCtas());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
   });
 }

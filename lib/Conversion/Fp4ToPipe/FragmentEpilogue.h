@@ -11,15 +11,15 @@ class FragmentEpilogue : protected GemmBuilder {
 protected:
   /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64
   /// columns.
-  FragmentEpilogue(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+  FragmentEpilogue(mlir::gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
                    mlir::Location loc)
-      : GemmBuilder(func, shape, plan, loc),
-        fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN},
+      : GemmBuilder(func, gemm, plan, loc),
+        fragmentSize{64, gemm.route.transposes() ? gemm.tiling.tileM : gemm.tiling.tileN},
         threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
                     .getDriver(pipe::Engine::Threads)
                     .getNumThreads()) {
-    if (shape.storesTiles)
-      partColumns = shape.storedColumns();
+    if (gemm.results.storesTiles)
+      partColumns = gemm.storedColumns();
   }
 
   /// The whole kernel: `body` for every tile of the result, and of every split-K part, that this
@@ -61,6 +61,12 @@ protected:
   int64_t partColumns = 32; ///< most columns that are handled at a time
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
+  /// The place in the result of the part from column `first` of a fragment on, which begins at
+  /// (row, column).
+  struct Place {
+    mlir::Value row, column;
+  };
+  Place placeOfPart(mlir::Value row, mlir::Value column, int64_t first);
   /// i1: this CTA stores the part from column `first` on.
   using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
   /// Factors that turn the results of the tensor core into the sums of the GEMM: 2^exponent, and
@@ -128,7 +134,8 @@ protected:
   /// it needs room for all of them, for all `parts` of a tile.
   bool keepsOwnSums(int64_t parts) const {
     int64_t elements = parts * fragmentSize[1] / 2;
-    return shape.ranges == 1 && (shape.splits == 2 || shape.splits * elements <= kMostReduced);
+    return gemm.work.ranges == 1 &&
+           (gemm.work.splits == 2 || gemm.work.splits * elements <= kMostReduced);
   }
   llvm::SmallVector<mlir::Value> sumWithOwn(mlir::Value acc, size_t number, mlir::Value part,
                                             llvm::function_ref<mlir::Value(mlir::Value)> rowOf);
@@ -148,7 +155,7 @@ protected:
   /// behind the last k tile. A dual GEMM, which has twice as many sums in registers, reads what all
   /// tiles have in common behind it.
   mlir::Value alphaOfAll;
-  int64_t threads;  ///< threads of the warpgroups that multiply
+  int64_t threads; ///< threads of the warpgroups that multiply
 
 private:
   mlir::Value countTilesM();
@@ -156,13 +163,15 @@ private:
   /// once, and take registers that sums had. Beside more columns they would be too many, unless the
   /// tensor core adds all sums, so that a thread has them once.
   bool loadsAlphasAhead() const {
-    const int64_t mostColumns = shape.accumulatesFast ? 256 : 128;
-    return shape.transposed && shape.takesBytes() && fragmentSize[1] <= mostColumns;
+    const int64_t mostColumns = gemm.route.accumulate == Accumulate::Fast ? 256 : 128;
+    return gemm.route.transposes() && gemm.takesBytes() && fragmentSize[1] <= mostColumns;
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
   mlir::Value restored(mlir::Value sums, Restoring restoring);
-  mlir::UnitAttr isTransposed() { return shape.transposed ? b.getUnitAttr() : mlir::UnitAttr(); }
+  mlir::UnitAttr isTransposed() {
+    return gemm.route.transposes() ? b.getUnitAttr() : mlir::UnitAttr();
+  }
   mlir::Value hold(mlir::Value elements);
   void derive(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
   /// Factors of a part of a row of sums.

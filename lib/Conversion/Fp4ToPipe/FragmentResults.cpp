@@ -35,19 +35,19 @@ Value FragmentEpilogue::hold(Value elements) {
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
 /// there; transposed, all rows of it, which are gathered behind the last.
 void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup group) {
-  if (shape.withAmax) {
+  if (gemm.results.withAmax) {
     Value limit = rows;
-    if (!limit && shape.m % shape.workM()) // rows of a tile that do not exist
-      limit = constant(shape.m);
+    if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
+      limit = constant(gemm.m());
     amax = FragmentAmaxOp::create(b, loc, b.getF32Type(), elements, row, column, limit,
-                                  columns ? columns : constant(shape.n), amax, isTransposed());
+                                  columns ? columns : constant(gemm.n()), amax, isTransposed());
   }
-  if (!shape.quantizer)
+  if (!gemm.results.quantizer)
     return;
   converted.push_back(hold(elements));
-  if (shape.transposed)
+  if (gemm.route.transposes())
     return;
-  int64_t ready = int64_t(converted.size()) * partColumns, section = shape.gatheredSection(threads);
+  int64_t ready = int64_t(converted.size()) * partColumns, section = gemm.gatheredSection(threads);
   if (fragmentKind == FragmentKind::Wgmma && ready == section)
     quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)},
                      group);
@@ -58,16 +58,16 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
   if (all.empty())
     return;
   if (!results)
-    results.emplace(b, loc, shape, derived);
+    results.emplace(b, loc, gemm, derived);
   bool ofWarps = fragmentKind == FragmentKind::MmaSync;
   size_t parts = ofWarps ? size_t(fragmentSize[0] / kWarpRows) : 1, perPart = all.size() / parts;
   SmallVector<Value> values;
   for (size_t part = 0; part < parts; ++part)
     values.push_back(concatenate(b, loc, ArrayRef(all).slice(part * perPart, perPart)));
-  auto type = VectorType::get({shape.gatheredColumns(threads)},
+  auto type = VectorType::get({gemm.gatheredColumns(threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
-  int64_t width = shape.transposed ? fragmentSize[0] : type.getNumElements();
+  int64_t width = gemm.route.transposes() ? fragmentSize[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
     Value begin = first ? constant(first) : place.column;
     auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row, begin,
@@ -81,6 +81,6 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
 void FragmentEpilogue::finishTile() {
   if (amax)
     FoldAmaxOp::create(b, loc, std::exchange(amax, {}), derived.amax);
-  if (shape.dual)
+  if (gemm.problem.dual)
     results.reset();
 }

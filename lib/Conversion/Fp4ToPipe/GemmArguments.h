@@ -1,7 +1,7 @@
 //===- GemmArguments.h - Arguments of a GEMM's kernel ------------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
@@ -12,12 +12,11 @@ struct GivenSizes {
   mlir::Value rows, columns, depth;
 };
 
-/// The arguments of a kernel of `shape` (MatmulShape::argumentTypes) up to the tables of groups.
+/// The arguments of a kernel of `gemm` (Gemm::argumentTypes) up to the tables of groups.
 /// `adaptor` has the buffers of the operands, and `powers` the scales of pre-dequantized weights,
 /// or null.
 llvm::SmallVector<mlir::Value> gemmArguments(mlir::OpBuilder &b, mlir::Location loc,
-                                             const MatmulShape &shape,
-                                             BlockScaledMatmulOp::Adaptor adaptor,
+                                             const Gemm &gemm, BlockScaledMatmulOp::Adaptor adaptor,
                                              mlir::Value powers, const GivenSizes &sizes,
                                              mlir::ValueRange results);
 

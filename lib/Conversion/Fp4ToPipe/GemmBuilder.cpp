@@ -14,55 +14,55 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 /// The arguments of the results that are derived from the elements.
-static void takeDerived(const MatmulShape &shape, ResultArguments &derived,
+static void takeDerived(const Gemm &gemm, ResultArguments &derived,
                         llvm::function_ref<Value()> next) {
-  if (shape.quantizer && shape.quantizer->hasAmax)
+  if (gemm.results.quantizer && gemm.results.quantizer->hasAmax)
     derived.quantizeAmax = next();
-  if (shape.quantizer && shape.quantizer->rows) {
+  if (gemm.results.quantizer && gemm.results.quantizer->rows) {
     derived.codes = next();
     derived.scales = next();
   }
-  if (shape.quantizer && shape.quantizer->columns) {
+  if (gemm.results.quantizer && gemm.results.quantizer->columns) {
     derived.columnCodes = next();
     derived.columnScales = next();
   }
-  if (shape.withAmax)
+  if (gemm.results.withAmax)
     derived.amax = next();
 }
 
-GemmBuilder::GemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+GemmBuilder::GemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
                          Location loc)
-    : TileBuilder(func, plan, loc), shape(shape) {
+    : TileBuilder(func, plan, loc), gemm(gemm) {
   unsigned number = 0;
   auto next = [&] { return func.getArgument(number++); };
   a = next();
   bb = next();
-  if (shape.hasScalesA())
+  if (gemm.hasScalesA())
     scalesA = next();
-  if (!shape.prepackedB && !shape.floatB)
+  if (!gemm.prepackedB() && !gemm.floatB())
     scalesB = next();
-  if (shape.alpha != MatmulShape::Alpha::None)
+  if (gemm.results.alpha != Results::Alpha::None)
     alpha = next();
-  if (shape.dual) {
+  if (gemm.problem.dual) {
     b2 = next();
-    if (shape.secondScales())
+    if (gemm.secondScales())
       scalesB2 = next();
     if (alpha)
       alpha2 = next();
   }
-  for (size_t i = 0; i < shape.inputs.size(); ++i)
+  for (size_t i = 0; i < gemm.results.inputs.size(); ++i)
     inputs.push_back(next());
-  if (shape.storesElements)
+  if (gemm.results.storesElements)
     derived.elements = result = next();
-  Value pitch = shape.pitchedResult() ? next() : Value();
-  resultBuffer = shape.storesEnds() ? next() : result;
-  takeDerived(shape, derived, next);
+  Value pitch = gemm.pitchedResult() ? next() : Value();
+  resultBuffer = gemm.storesEnds() ? next() : result;
+  takeDerived(gemm, derived, next);
   takeSizes(pitch, next);
-  if (shape.hasTable())
+  if (gemm.hasTable())
     table = next();
-  if (shape.searchedOffsets)
+  if (gemm.work.searchedOffsets)
     report = next();
-  if (shape.hasWorkspace()) {
+  if (gemm.work.hasWorkspace()) {
     workspace = next();
     counters = next();
   }
@@ -89,47 +89,49 @@ Value GemmBuilder::sized(Value global, Type type, Value sizeOfRows, Value sizeOf
 
 /// Buffers whose sizes are numbers.
 void GemmBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
-  if (shape.dynamicRows())
+  if (gemm.problem.dynamicRows())
     rows = next();
-  if (shape.dynamicWidth())
+  if (gemm.problem.dynamicWidth())
     columns = next();
-  if (shape.dynamicDepth())
+  if (gemm.problem.dynamicDepth())
     depth = next();
   if (pitch)
     derived.elements = result = resultBuffer =
-        sized(result, shape.resultBuffer(), /*rows=*/{}, columns, pitch);
+        sized(result, gemm.resultBuffer(), /*rows=*/{}, columns, pitch);
   auto take = [&](Value &global, Type type, Value sizeOfRows, Value sizeOfColumns) {
-    auto argument = dyn_cast<GlobalType>(MatmulShape::argumentOf(type, bool(sizeOfRows)));
+    auto argument = dyn_cast<GlobalType>(Gemm::argumentOf(type, bool(sizeOfRows)));
     if (global && argument && argument.hasDynamicColumns())
       global = sized(global, type, sizeOfRows, sizeOfColumns, /*pitch=*/{});
   };
   if (!columns && !depth)
     return;
-  Value blocks = depth ? quotientUp(depth, shape.block) : Value();
-  take(scalesA, shape.scalesA(), /*sizeOfRows=*/{}, blocks);
-  Value ofB = columns && shape.hasF32Scales() ? quotientUp(columns, shape.block) : columns;
-  take(scalesB, shape.scalesB(), ofB, blocks);
-  take(scalesB2, shape.scalesB(), ofB, blocks);
+  Value blocks = depth ? quotientUp(depth, gemm.problem.block) : Value();
+  take(scalesA, gemm.scalesA(), /*sizeOfRows=*/{}, blocks);
+  Value ofB =
+      columns && gemm.problem.hasF32Scales() ? quotientUp(columns, gemm.problem.block) : columns;
+  take(scalesB, gemm.scalesB(), ofB, blocks);
+  take(scalesB2, gemm.scalesB(), ofB, blocks);
   if (alpha)
-    take(alpha, shape.alphas(), /*sizeOfRows=*/{}, columns);
+    take(alpha, gemm.alphas(), /*sizeOfRows=*/{}, columns);
   if (alpha2)
-    take(alpha2, shape.alphas(), /*sizeOfRows=*/{}, columns);
-  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+    take(alpha2, gemm.alphas(), /*sizeOfRows=*/{}, columns);
+  for (auto [input, given] : llvm::zip_equal(inputs, gemm.results.inputs))
     take(input, given.type, /*sizeOfRows=*/{}, columns);
   derived.columns = columns;
-  if (columns && shape.quantizer)
+  if (columns && gemm.results.quantizer)
     takeQuantized(take);
 }
 
 /// Codes and scales of rows, and those of columns, which are rows of their buffers.
 void GemmBuilder::takeQuantized(TakeSized take) {
-  SmallVector<GlobalType> types = shape.derivedTypes();
-  auto next = types.begin() + shape.quantizer->hasAmax;
-  if (shape.quantizer->rows) {
+  SmallVector<GlobalType> types = gemm.derivedTypes();
+  auto next = types.begin() + gemm.results.quantizer->hasAmax;
+  if (gemm.results.quantizer->rows) {
     take(derived.codes, *next++, /*sizeOfRows=*/{}, columns);
-    take(derived.scales, *next++, /*sizeOfRows=*/{}, quotientUp(columns, shape.quantizer->block()));
+    take(derived.scales, *next++, /*sizeOfRows=*/{},
+         quotientUp(columns, gemm.results.quantizer->block()));
   }
-  if (shape.quantizer->columns) {
+  if (gemm.results.quantizer->columns) {
     take(derived.columnCodes, *next++, columns, {});
     take(derived.columnScales, *next++, columns, {});
   }
@@ -140,19 +142,19 @@ Value GemmBuilder::quotientUp(Value size, int64_t unit) {
 }
 
 Value GemmBuilder::countWorksN() {
-  return columns ? quotientUp(columns, shape.workN()) : constant(shape.worksN());
+  return columns ? quotientUp(columns, gemm.tiling.workN()) : constant(gemm.worksN());
 }
 
 Value GemmBuilder::existingOfK(Value done, int64_t count, int64_t unit) {
-  if (shape.depthUnit % (count * unit) == 0) // all tiles are whole
+  if (gemm.problem.depthUnit % (count * unit) == 0) // all tiles are whole
     return {};
   if (depth)
     return min(arith::SubIOp::create(b, loc, quotientUp(depth, unit), done), count);
-  return existing(done, count, llvm::divideCeil(shape.k, unit));
+  return existing(done, count, llvm::divideCeil(gemm.problem.depth, unit));
 }
 
 Value GemmBuilder::countTilesK() {
-  return depth ? quotientUp(depth, shape.tileK) : constant(shape.tilesK());
+  return depth ? quotientUp(depth, gemm.tiling.tileK) : constant(gemm.tilesK());
 }
 
 Value GemmBuilder::existingRows(Value map, Value row) {
@@ -164,9 +166,10 @@ Value GemmBuilder::existingRows(Value map, Value row) {
     return found;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(row);
-  Value all = rows ? rows : constant(shape.resultRows());
-  bool isOnlyBox = !rows && shape.resultRows() <= type.getRows() &&
-                   type.getRows() == (shape.swap ? shape.tileN : shape.tileM);
+  Value all = rows ? rows : constant(gemm.problem.rows);
+  bool isOnlyBox =
+      !rows && gemm.problem.rows <= type.getRows() &&
+      type.getRows() == (gemm.route.swapsOperands() ? gemm.tiling.tileN : gemm.tiling.tileM);
   return found = ExistingRowsOp::create(b, loc, b.getI32Type(), all, isOnlyBox ? constant(0) : row,
                                         type.getRows());
 }
@@ -182,7 +185,7 @@ Value GemmBuilder::entry(Value from, Value index, int64_t column) {
 Value GemmBuilder::rowAt(Value words, int64_t number) {
   Value low = vector::ExtractOp::create(b, loc, words, 2 * number);
   Value high = vector::ExtractOp::create(b, loc, words, 2 * number + 1);
-  Value zero = constant(0), most = constant(shape.m);
+  Value zero = constant(0), most = constant(gemm.m());
   auto compare = [&](arith::CmpIPredicate holds) -> Value {
     return arith::CmpIOp::create(b, loc, holds, high, zero);
   };
@@ -195,8 +198,8 @@ Value GemmBuilder::rowAt(Value words, int64_t number) {
 
 /// The rows of `group`, which begin at row `before` or later: no two groups have one in common.
 GemmBuilder::Rows GemmBuilder::rowsOfGroup(Value group, Value before) {
-  auto type = VectorType::get({2 * shape.searchedOffsets}, b.getI32Type());
-  bool areRanges = shape.searchedOffsets == 2;
+  auto type = VectorType::get({2 * gemm.work.searchedOffsets}, b.getI32Type());
+  bool areRanges = gemm.work.searchedOffsets == 2;
   Value words = LoadEntryOp::create(b, loc, type, table, group);
   Value next =
       areRanges ? words : LoadEntryOp::create(b, loc, type, table, add(group, constant(1)));
@@ -208,37 +211,37 @@ GemmBuilder::Rows GemmBuilder::rowsOfGroup(Value group, Value before) {
 /// The row of the table behind all places, which has the number of tiles.
 Value GemmBuilder::lastPlace() {
   if (!rows)
-    return constant(shape.tablePlaces);
-  Value whole = arith::DivUIOp::create(b, loc, rows, constant(shape.workRows()));
-  return add(whole, constant(shape.morePlaces()));
+    return constant(gemm.work.tablePlaces);
+  Value whole = arith::DivUIOp::create(b, loc, rows, constant(gemm.workRows()));
+  return add(whole, constant(gemm.problem.morePlaces()));
 }
 
 /// Searched, all groups are read here, once for all tiles.
 Value GemmBuilder::countTilesOfGroups() {
-  if (shape.knowsGroups) // a CTA divides by it to find its tiles
-    return constant(shape.tablePlaces);
-  if (!shape.searchedOffsets)
+  if (gemm.problem.knowsGroups) // a CTA divides by it to find its tiles
+    return constant(gemm.work.tablePlaces);
+  if (!gemm.work.searchedOffsets)
     return entry(table, lastPlace(), 0);
   Value end = constant(0), tiles = constant(0);
-  for (int64_t group = 0; group < shape.groups; ++group) {
+  for (int64_t group = 0; group < gemm.problem.groups; ++group) {
     Rows rows = rowsOfGroup(constant(group), end);
     groups.push_back({rows, tiles});
     end = rows.end;
     Value count = arith::SubIOp::create(b, loc, rows.end, rows.begin);
-    tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(shape.workM() - 1)),
-                                              constant(shape.workM())));
+    tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(gemm.tiling.workM() - 1)),
+                                              constant(gemm.tiling.workM())));
   }
   return tiles;
 }
 
 /// Searched, it is of the last group whose first tile comes no later.
 GemmBuilder::TileOfGroup GemmBuilder::tileOfGroup(Value m) {
-  if (!shape.searchedOffsets)
+  if (!gemm.work.searchedOffsets)
     return {entry(table, m, 0), entry(table, m, 1), entry(table, m, 2)};
   TileOfGroup tile;
   for (auto [group, known] : llvm::enumerate(groups)) {
     Value number = arith::SubIOp::create(b, loc, m, known.tilesBefore);
-    TileOfGroup here = {add(known.rows.begin, mul(number, shape.workM())), known.rows.end,
+    TileOfGroup here = {add(known.rows.begin, mul(number, gemm.tiling.workM())), known.rows.end,
                         constant(int64_t(group))};
     if (group == 0) {
       tile = here;
@@ -255,14 +258,15 @@ GemmBuilder::TileOfGroup GemmBuilder::tileOfGroup(Value m) {
 }
 
 Value GemmBuilder::alphaOfGroup(Value alphas, Value group) {
-  return alphas && shape.alpha == MatmulShape::Alpha::Groups ? entry(alphas, group, 0) : Value();
+  return alphas && gemm.results.alpha == Results::Alpha::Groups ? entry(alphas, group, 0) : Value();
 }
 
-void GemmBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, shape.m, report); }
+void GemmBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, gemm.m(), report); }
 
 void GemmBuilder::clearSearched() {
   Value first = constant(0);
-  auto groups = scf::ForOp::create(b, loc, first, constant(shape.groups), constant(1), first);
+  auto groups =
+      scf::ForOp::create(b, loc, first, constant(gemm.problem.groups), constant(1), first);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(groups.getBody());
@@ -271,22 +275,22 @@ void GemmBuilder::clearSearched() {
     ClearRowsOp::create(b, loc, resultBuffer, before, rows.begin);
     scf::YieldOp::create(b, loc, rows.end);
   }
-  ClearRowsOp::create(b, loc, resultBuffer, groups.getResult(0), constant(shape.m));
+  ClearRowsOp::create(b, loc, resultBuffer, groups.getResult(0), constant(gemm.m()));
 }
 
 void GemmBuilder::clearRows() {
-  if (shape.searchedOffsets)
+  if (gemm.work.searchedOffsets)
     return clearSearched();
-  loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
-    Value place = add(gap, constant(shape.gapPlaces()));
+  loop(constant(0), constant(gemm.gaps()), constant(1), [&](Value gap) {
+    Value place = add(gap, constant(gemm.work.gapPlaces()));
     ClearRowsOp::create(b, loc, resultBuffer, entry(table, place, 0), entry(table, place, 1));
   });
 }
 
 GemmBuilder::ScaleBlocks GemmBuilder::scaleBlocksOf(Value k) {
-  int64_t ofTile = shape.tileK / shape.block / kScaleBlockColumns;
+  int64_t ofTile = gemm.tiling.tileK / gemm.problem.block / kScaleBlockColumns;
   Value first = mul(k, ofTile);
-  return {first, existingOfK(first, ofTile, shape.block * kScaleBlockColumns)};
+  return {first, existingOfK(first, ofTile, gemm.problem.block * kScaleBlockColumns)};
 }
 
 Value GemmBuilder::rowBlockOf(Value row) {
@@ -295,17 +299,17 @@ Value GemmBuilder::rowBlockOf(Value row) {
 
 GemmBuilder::Range GemmBuilder::rangeOf(Value part) {
   constexpr auto kSlice = int64_t(numerics::splitSlice);
-  int64_t slices = llvm::divideCeil(shape.k, kSlice), tiles = kSlice / shape.tileK;
+  int64_t slices = llvm::divideCeil(gemm.problem.depth, kSlice), tiles = kSlice / gemm.tiling.tileK;
   auto bound = [&](Value number) -> Value {
-    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(shape.splits));
-    return tiles == 1 ? slice : min(mul(slice, tiles), shape.tilesK());
+    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(gemm.work.splits));
+    return tiles == 1 ? slice : min(mul(slice, tiles), gemm.tilesK());
   };
   return {bound(part), bound(add(part, constant(1)))};
 }
 
 Value GemmBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
   auto type = VectorType::get({count}, b.getF32Type());
-  return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value(),
+  return numbers(type, alphas, gemm.results.alpha == Results::Alpha::Rows ? rows : Value(),
                  /*ofGroup=*/false);
 }
 
@@ -327,7 +331,7 @@ Value GemmBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value factor)
         b, loc, sums, arith::ConstantOp::create(b, loc, b.getZeroAttr(sums.getType())));
   case numerics::EpilogueOp::Round: {
     ImplicitLocOpBuilder at(loc, b);
-    return narrowTo(at, sums, shape.resultType);
+    return narrowTo(at, sums, gemm.results.type);
   }
   }
   llvm_unreachable("every step has its operation");
@@ -349,7 +353,7 @@ Value GemmBuilder::loadInput(Value input, bool isOfGroups, int64_t count, Number
 Value GemmBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
   int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
   SmallVector<Value> arguments(sums);
-  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+  for (auto [input, given] : llvm::zip_equal(inputs, gemm.results.inputs))
     arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
   bool hasParts = count > bodyWidth && llvm::isPowerOf2_64(count);
   int64_t width = hasParts ? bodyWidth : count;
@@ -367,8 +371,8 @@ Value GemmBuilder::emitBodyOf(ArrayRef<Value> arguments, int64_t first, int64_t 
       return argument;
     return vector::ExtractStridedSliceOp::create(b, loc, argument, first, width, int64_t(1));
   });
-  Value element = emitElementwise(at, shape.body->front(), parts).front();
-  return narrowTo(at, element, shape.resultType);
+  Value element = emitElementwise(at, gemm.results.region->front(), parts).front();
+  return narrowTo(at, element, gemm.results.type);
 }
 
 Value GemmBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {
@@ -376,10 +380,11 @@ Value GemmBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {
   for (auto [values, factor] : products) {
     Value element = values;
     for (numerics::EpilogueOp step :
-         numerics::epilogueSteps(shape.alpha != MatmulShape::Alpha::None, shape.epilogue))
-      if (!shape.body || step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
+         numerics::epilogueSteps(gemm.results.alpha != Results::Alpha::None, gemm.results.steps))
+      if (!gemm.results.region ||
+          step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
         element = emitStep(step, element, factor);
     elements.push_back(element);
   }
-  return shape.body ? emitBody(elements, numbers) : elements.front();
+  return gemm.results.region ? emitBody(elements, numbers) : elements.front();
 }

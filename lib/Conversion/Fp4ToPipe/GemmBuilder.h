@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 #include "ResultStores.h"
 #include "TileBuilder.h"
 
@@ -14,7 +14,7 @@ namespace fp4 {
 
 class GemmBuilder : protected TileBuilder {
 protected:
-  GemmBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+  GemmBuilder(mlir::gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
               mlir::Location loc);
 
   /// The numbers of `global` that go with the sums; `rows` is their limit or null. With `ofGroup`
@@ -73,7 +73,7 @@ protected:
   /// A vector of sums times 2^exponent.
   mlir::Value timesPower(mlir::Value sums, int exponent);
 
-  MatmulShape shape;
+  Gemm gemm;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
   mlir::Value columns, depth;            ///< N and K, where they are dynamic; else null
   mlir::Value resultBuffer;              ///< `result`, or its elements if that is a map

@@ -24,34 +24,34 @@ static constexpr int64_t kBlockRows = pipe::kScaleBlockRows;
 /// Groups that each tile's search goes through, which takes less than the launch of a kernel.
 static constexpr int64_t kMostSearched = 8;
 
-void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
-  shape.groups = op.getNumGroups();
-  shape.clearsRows =
-      op.getOffsets() && !op.getUnspecifiedRows() && shape.hasF32Scales() && shape.hasSpareThreads;
+void fp4::setGroups(Gemm &gemm, BlockScaledMatmulOp op) {
+  auto &[problem, route, tiling, work, results] = gemm;
+  problem.groups = op.getNumGroups();
+  bool mayWait = problem.hasF32Scales() && tiling.hasSpareThreads;
+  results.clearsRows = op.getOffsets() && !op.getUnspecifiedRows() && mayWait;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
-    if (!shape.dynamicRows()) {
-      shape.tablePlaces = shape.resultRows() / shape.workRows() + shape.morePlaces();
-      shape.groupScaleRows = (shape.resultRows() / kBlockRows + shape.groups) * kBlockRows;
+    if (!problem.dynamicRows()) {
+      work.tablePlaces = problem.rows / gemm.workRows() + problem.morePlaces();
+      problem.groupScaleRows = (problem.rows / kBlockRows + problem.groups) * kBlockRows;
     }
-    bool mayWait = shape.hasF32Scales() && shape.hasFragments() && shape.hasSpareThreads;
-    if (mayWait && shape.groups <= kMostSearched)
-      shape.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
+    if (mayWait && gemm.hasFragments() && problem.groups <= kMostSearched)
+      work.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
     return;
   }
+  problem.knowsGroups = true;
   ArrayRef<int64_t> groups = *op.getGroups();
-  shape.knowsGroups = true;
   for (int64_t rows : groups) {
-    shape.tablePlaces += int64_t(llvm::divideCeil(rows, shape.workRows()));
-    shape.groupScaleRows += llvm::alignTo(rows, kBlockRows);
+    work.tablePlaces += int64_t(llvm::divideCeil(rows, gemm.workRows()));
+    problem.groupScaleRows += llvm::alignTo(rows, kBlockRows);
   }
 }
 
-Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const MatmulShape &shape, Value tiles,
+Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const Gemm &gemm, Value tiles,
                           int64_t rows) {
-  if (shape.hasF32Scales()) // offsets are rows and no list of tiles
+  if (gemm.problem.hasF32Scales()) // offsets are rows and no list of tiles
     return tiles;
-  auto type = pipe::GlobalType::get({rows, shape.k / shape.block}, shape.scaleType,
-                                    pipe::Layout::Tiled128x4);
+  auto type = pipe::GlobalType::get({rows, gemm.problem.depth / gemm.problem.block},
+                                    gemm.problem.scaleType, pipe::Layout::Tiled128x4);
   MemRefType buffer = pipe::getBufferType(type);
   if (tiles.getType() == buffer)
     return tiles;
@@ -59,25 +59,25 @@ Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const MatmulShape &s
 }
 
 /// The words of the table where the rows of groups are known.
-static SmallVector<int32_t> tableOf(ArrayRef<int64_t> groups, const MatmulShape &shape) {
+static SmallVector<int32_t> tableOf(ArrayRef<int64_t> groups, const Gemm &gemm) {
   SmallVector<int32_t> words;
   int64_t row = 0, scaleRow = 0;
   for (auto [group, rows] : llvm::enumerate(groups)) {
-    for (int64_t first = 0; first < rows; first += shape.workRows())
+    for (int64_t first = 0; first < rows; first += gemm.workRows())
       llvm::append_values(words, int32_t(row + first), int32_t(row + rows), int32_t(group),
                           int32_t(scaleRow + first));
     row += rows;
     scaleRow += llvm::alignTo(rows, kBlockRows);
   }
-  llvm::append_values(words, int32_t(shape.tablePlaces), 0, 0, 0);
+  llvm::append_values(words, int32_t(gemm.work.tablePlaces), 0, 0, 0);
   return words;
 }
 
 Value fp4::constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> words,
-                         const MatmulShape &shape) {
+                         const Gemm &gemm) {
   ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(words.data()), words.size() * 4);
   auto elements = RankedTensorType::get({int64_t(bytes.size())}, builder.getIntegerType(8));
-  return pipe::DeviceConstantOp::create(builder, loc, pipe::getBufferType(shape.table()),
+  return pipe::DeviceConstantOp::create(builder, loc, pipe::getBufferType(gemm.table()),
                                         DenseElementsAttr::get(elements, bytes));
 }
 
@@ -100,64 +100,67 @@ static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
 
 /// Emits the kernel; `step` numbers of the offsets belong to a group. Dynamic rows are the last
 /// argument, behind the size of the table.
-static void emitTable(gpu::GPUFuncOp kernel, const MatmulShape &shape, int64_t step) {
+static void emitTable(gpu::GPUFuncOp kernel, const Gemm &gemm, int64_t step) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getBody());
   auto type = LLVM::LLVMPointerType::get(b.getContext(), 1);
   Value pointers[3];
   for (auto [pointer, argument] : llvm::zip(pointers, kernel.getArguments()))
     pointer = pipe::GlobalPtrOp::create(b, type, argument);
-  Int32 rows = shape.dynamicRows() ? Int32(b, kernel.getArgument(4)) : Int32(b, shape.resultRows());
-  Int32 places = shape.dynamicRows() ? rows / shape.workRows() + shape.morePlaces()
-                                     : Int32(b, shape.tablePlaces);
+  Int32 rows =
+      gemm.problem.dynamicRows() ? Int32(b, kernel.getArgument(4)) : Int32(b, gemm.problem.rows);
+  Int32 places = gemm.problem.dynamicRows() ? rows / gemm.workRows() + gemm.problem.morePlaces()
+                                            : Int32(b, gemm.work.tablePlaces);
   Value limit = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), rows);
-  GroupTiles tiles{
-      {pointers[0], shape.groups, step, limit}, shape.workRows(), places, shape.clearsRows};
+  GroupTiles tiles{{pointers[0], gemm.problem.groups, step, limit},
+                   gemm.workRows(),
+                   places,
+                   gemm.results.clearsRows};
   emitGroupTiles(b, tiles, /*report=*/pointers[1], /*table=*/pointers[2]);
   gpu::ReturnOp::create(b);
 }
 
 /// Launches the kernel; the buffer of the table.
 static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
-                       const MatmulShape &shape) {
+                       const Gemm &gemm) {
   Location loc = op.getLoc();
   auto given = cast<RankedTensorType>(op.getOffsets().getType());
   auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
-  SmallVector<Type> types = {offsetsType, groupReportType(op.getContext()), shape.table()};
+  SmallVector<Type> types = {offsetsType, groupReportType(op.getContext()), gemm.table()};
   SmallVector<Value> sizes, numbers;
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
-  if (shape.dynamicRows()) {
+  if (gemm.problem.dynamicRows()) {
     types.append(2, rewriter.getI32Type());
-    Value whole = arith::DivUIOp::create(rewriter, loc, rows, index(shape.workRows()));
-    sizes = {arith::AddIOp::create(rewriter, loc, whole, index(shape.morePlaces() + 1))};
+    Value whole = arith::DivUIOp::create(rewriter, loc, rows, index(gemm.workRows()));
+    sizes = {arith::AddIOp::create(rewriter, loc, whole, index(gemm.problem.morePlaces() + 1))};
     numbers = {rows};
   }
   gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "groups", types, GroupTiles::kThreads);
-  emitTable(kernel, shape, /*step=*/given.getRank());
-  Value blocks = index(int64_t(llvm::divideCeil(shape.groups, GroupTiles::kThreads)));
+  emitTable(kernel, gemm, /*step=*/given.getRank());
+  Value blocks = index(int64_t(llvm::divideCeil(gemm.problem.groups, GroupTiles::kThreads)));
   return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks, sizes,
                      /*overlap=*/{}, numbers);
 }
 
 static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
-                           Value rows, const MatmulShape &shape) {
-  if (shape.searchedOffsets) {
-    MemRefType words = pipe::getBufferType(shape.table());
+                           Value rows, const Gemm &gemm) {
+  if (gemm.work.searchedOffsets) {
+    MemRefType words = pipe::getBufferType(gemm.table());
     Value view = pipe::BufferViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
                                             /*rows=*/Value());
-    return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), view);
+    return pipe::GlobalViewOp::create(rewriter, op.getLoc(), gemm.table(), view);
   }
   Value table = op.getGroups()
-                    ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), shape), shape)
-                    : makeTable(rewriter, op, offsets, rows, shape);
-  return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), table);
+                    ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), gemm), gemm)
+                    : makeTable(rewriter, op, offsets, rows, gemm);
+  return pipe::GlobalViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
 }
 
 SmallVector<Value> fp4::groupArguments(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                       Value offsets, Value rows, const MatmulShape &shape) {
-  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, rows, shape)};
-  if (shape.searchedOffsets)
+                                       Value offsets, Value rows, const Gemm &gemm) {
+  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, rows, gemm)};
+  if (gemm.work.searchedOffsets)
     arguments.push_back(pipe::GlobalViewOp::create(
         rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op)));
   return arguments;

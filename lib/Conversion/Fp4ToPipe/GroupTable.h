@@ -1,30 +1,30 @@
 //===- GroupTable.h - Tiles of a grouped GEMM -----------------------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 namespace fp4 {
 
-/// Sets what `shape`, of which the tile is known, says of the groups of `op`.
-void setGroups(MatmulShape &shape, BlockScaledMatmulOp op);
+/// Sets what `gemm`, of which the tile is known, says of the groups of `op`.
+void setGroups(Gemm &gemm, BlockScaledMatmulOp op);
 
 /// The list of tiles of scales as the scales of a matrix of `rows`, whole scale tiles of each
 /// group.
-mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const MatmulShape &shape,
+mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm,
                            mlir::Value tiles, int64_t rows);
 
-/// The arguments of a kernel of groups. The table of `shape` is a constant, or where the device
+/// The arguments of a kernel of groups. The table of `gemm` is a constant, or where the device
 /// buffer `offsets` has the rows of groups what a kernel of its own makes of it, which also checks
 /// them; all together have `rows`, an index. A kernel that searches the offsets gets them, and
 /// memory for what it finds wrong with them.
 llvm::SmallVector<mlir::Value> groupArguments(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
                                               mlir::Value offsets, mlir::Value rows,
-                                              const MatmulShape &shape);
+                                              const Gemm &gemm);
 
-/// `words` as a constant buffer of the table of `shape`.
+/// `words` as a constant buffer of the table of `gemm`.
 mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,
-                          llvm::ArrayRef<int32_t> words, const MatmulShape &shape);
+                          llvm::ArrayRef<int32_t> words, const Gemm &gemm);
 
 } // namespace fp4

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulBuilder.h"
+#include "MatmulKernel.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
@@ -22,9 +23,8 @@ using namespace fp4::pipe;
 namespace {
 class LaneGemmBuilder : public MatmulBuilder {
 public:
-  LaneGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                  Location loc)
-      : MatmulBuilder(func, shape, plan, loc), columns(shape.tileN / shape.laneGroups) {}
+  LaneGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
+      : MatmulBuilder(func, gemm, plan, loc), columns(gemm.tiling.tileN / gemm.tiling.laneGroups) {}
 
 private:
   void buildTile(Value m, Value n) override;
@@ -44,14 +44,14 @@ void LaneGemmBuilder::buildTile(Value m, Value n) {
       FragmentType::get(b.getContext(), {kMmaM, columns}, b.getF32Type(), FragmentKind::Lanes);
   Value acc = FragmentOp::create(b, loc, type);
   buildSums(acc, tile);
-  if (shape.laneGroups > 1)
+  if (gemm.tiling.laneGroups > 1)
     tile.column = add(tile.column, LaneColumnOp::create(b, loc, b.getI32Type(), acc));
   buildEpilogue(acc, tile);
 }
 
 void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
-  if (shape.stagesScales()) {
-    loop(tile.k.begin, tile.k.end, constant(MatmulShape::kStagedBlocks),
+  if (gemm.stagesScales()) {
+    loop(tile.k.begin, tile.k.end, constant(Gemm::kStagedBlocks),
          [&](Value first) { buildStagedBlocks(acc, tile, first); });
     return;
   }
@@ -74,17 +74,18 @@ Value LaneGemmBuilder::loadScales(Value map, Value row, Value block) {
 void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
   Value band = arith::DivUIOp::create(b, loc, tile.scaleRowB, constant(kPromotedBlock));
   Value ofA = loadScales(scalesA, tile.row, first), ofB = loadScales(scalesB, band, first);
-  loop(constant(0), constant(MatmulShape::kStagedBlocks), constant(1), [&](Value place) {
+  loop(constant(0), constant(Gemm::kStagedBlocks), constant(1), [&](Value place) {
     Value scale = LaneTileScaleOp::create(b, loc, b.getF32Type(), ofA, ofB, place);
     buildBlock(acc, tile, add(first, place), scale);
   });
 }
 
 void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
-  Value element = mul(k, shape.tileK);
-  Value aTile = load(a, tile.rowA, element, shape.partsA(), Direction::N);
-  Value bTile = load(bb, tile.rowB, element, shape.partsB(), shape.directionB());
-  auto type = TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
+  Value element = mul(k, gemm.tiling.tileK);
+  Value aTile = load(a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
+  Value bTile = load(bb, tile.rowB, element, gemm.tiling.partsB(), gemm.tiling.directionB());
+  auto type = TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
+                            gemm.tiling.pair);
   Value sums = AccumulatorOp::create(b, loc, type);
   MmaDenseOp::create(b, loc, sums, aTile, bTile);
   PromoteLanesOp::create(b, loc, acc, sums, scale);
@@ -93,19 +94,20 @@ void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value sca
 /// Registers have constant numbers, so the chunks are written out; a store knows what of them
 /// exists.
 void LaneGemmBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
-  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
-  for (int64_t column = 0; column < columns; column += shape.chunk()) {
+  auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
+  for (int64_t column = 0; column < columns; column += gemm.chunk()) {
     Value sums = ReadLanesOp::create(b, loc, type, accs.front(), b.getI64IntegerAttr(column));
     Value place = add(tile.column, constant(column));
     store(convert(sums, orLast(place)), place);
   }
 }
 
-gpu::GPUFuncOp fp4::buildLaneGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildLaneGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                         const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  if (shape.body) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
+  if (gemm.results
+          .region) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
     declareCtasPerSm(func, 1);
-  LaneGemmBuilder(func, shape, plan, loc).build();
+  LaneGemmBuilder(func, gemm, plan, loc).build();
   return func;
 }

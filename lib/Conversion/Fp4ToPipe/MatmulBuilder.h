@@ -8,9 +8,9 @@ namespace fp4 {
 /// Emits the body of the kernel; one method per part, in the order of the code.
 class MatmulBuilder : protected GemmBuilder {
 public:
-  MatmulBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+  MatmulBuilder(mlir::gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
                 mlir::Location loc)
-      : GemmBuilder(func, shape, plan, loc) {}
+      : GemmBuilder(func, gemm, plan, loc) {}
   virtual ~MatmulBuilder() = default;
   void build();
 
@@ -84,9 +84,11 @@ private:
   Value flipOf(Value turn);
   Value inTurn(int64_t column);
   /// Columns of the accumulators of all tiles, where they are dynamic; else null.
-  Value givenN() { return shape.swap ? rows : columns; }
+  Value givenN() { return gemm.route.swapsOperands() ? rows : columns; }
   Value endOfColumns(const Tile &tile) {
-    return shape.swap && tile.rowLimit ? tile.rowLimit : givenN() ? givenN() : constant(shape.n);
+    return gemm.route.swapsOperands() && tile.rowLimit ? tile.rowLimit
+           : givenN()                                  ? givenN()
+                                                       : constant(gemm.n());
   }
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);

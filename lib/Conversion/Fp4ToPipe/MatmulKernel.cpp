@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatmulKernel.h"
 #include "MatmulBuilder.h"
 
 #include "InlinePtx.h"
@@ -25,33 +26,33 @@ using namespace fp4::pipe;
 //===----------------------------------------------------------------------===//
 
 void MatmulBuilder::build() {
-  if (shape.clearsRows)
+  if (gemm.results.clearsRows)
     clearRows();
-  if (shape.groups && !shape.swap) {
+  if (gemm.problem.groups && !gemm.route.swapsOperands()) {
     numM = countTilesOfGroups();
-  } else if (Value ofM = shape.swap ? columns : rows) {
-    numM = countTiles(ofM, shape.workM());
-  } else if (shape.stream) {
-    numM = constant(shape.streamWorks);
+  } else if (Value ofM = gemm.route.swapsOperands() ? columns : rows) {
+    numM = countTiles(ofM, gemm.tiling.workM());
+  } else if (gemm.work.stream) {
+    numM = constant(gemm.work.streamWorks);
   } else {
-    numM = constant(shape.tilesM());
+    numM = constant(gemm.tilesM());
   }
   auto scalar = [&](Value from) -> Value {
     return from ? broadcast(LoadScalarOp::create(b, loc, b.getF32Type(), from)) : Value();
   };
-  if (shape.alpha == MatmulShape::Alpha::One) {
+  if (gemm.results.alpha == Results::Alpha::One) {
     alphaVector = scalar(alpha);
     alpha2Vector = scalar(alpha2);
   }
-  if (shape.derivesResults())
-    results.emplace(b, loc, shape, derived);
+  if (gemm.results.derives())
+    results.emplace(b, loc, gemm, derived);
   findPlaces();
   Value ofN = givenN();
-  numTilesN = shape.groups && shape.swap ? countTilesOfGroups()
-              : ofN                      ? countTiles(ofN, shape.workN())
-                                         : constant(shape.tilesN());
-  Value numN = shape.stream ? constant(1) : mul(numTilesN, shape.worksOfTile());
-  if (shape.alternates)
+  numTilesN = gemm.problem.groups && gemm.route.swapsOperands() ? countTilesOfGroups()
+              : ofN ? countTiles(ofN, gemm.tiling.workN())
+                    : constant(gemm.tilesN());
+  Value numN = gemm.work.stream ? constant(1) : mul(numTilesN, gemm.work.worksOfTile());
+  if (gemm.tiling.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
       buildTile(m, n);
@@ -66,21 +67,21 @@ Value MatmulBuilder::countTiles(Value size, int64_t unit) {
 }
 
 Value MatmulBuilder::broadcast(Value scalar) {
-  auto type = VectorType::get({shape.chunk()}, b.getF32Type());
+  auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
   return vector::BroadcastOp::create(b, loc, type, scalar);
 }
 
 /// Finds the places of this CTA. For a reduction in the cluster, CTAs that share loads, or are a
 /// pair, are neighbours, one split-K part behind the other.
 void MatmulBuilder::findPlaces() {
-  placeM = place(gpu::Dimension::x, shape.clusterCtasM());
-  placeN = place(gpu::Dimension::y, shape.clusterN);
-  if (!shape.reducesInCluster)
+  placeM = place(gpu::Dimension::x, gemm.clusterCtasM());
+  placeN = place(gpu::Dimension::y, gemm.tiling.clusterN);
+  if (!gemm.work.reducesInCluster)
     return;
-  Value together = constant(shape.clusterM), place = placeM;
+  Value together = constant(gemm.tiling.clusterM), place = placeM;
   placeOfRange = arith::DivUIOp::create(b, loc, place, together);
   placeM = {};
-  if (shape.clusterM > 1)
+  if (gemm.tiling.clusterM > 1)
     placeM = arith::RemUIOp::create(b, loc, place, together);
 }
 
@@ -95,18 +96,18 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
 /// The rows of the result that a tile of groups has, which with `swap` are columns of the GEMM, and
 /// the group.
 void MatmulBuilder::findGroup(Tile &tile, Value work) {
-  (shape.swap ? tile.column : tile.row) = entry(table, work, 0);
+  (gemm.route.swapsOperands() ? tile.column : tile.row) = entry(table, work, 0);
   tile.rowLimit = entry(table, work, 1);
-  (shape.swap ? tile.scaleRowB : tile.scaleRowA) = entry(table, work, 3);
+  (gemm.route.swapsOperands() ? tile.scaleRowB : tile.scaleRowA) = entry(table, work, 3);
   tile.group = entry(table, work, 2);
 }
 
 /// The weights of a group, their scales and its alphas lie behind those of the groups before.
 void MatmulBuilder::moveToGroup(Tile &tile) {
-  Value &row = shape.swap ? tile.rowA : tile.rowB;
-  Value &scaleRow = shape.swap ? tile.scaleRowA : tile.scaleRowB;
-  row = add(row, mul(tile.group, shape.resultColumns()));
-  scaleRow = add(scaleRow, mul(tile.group, shape.scaleRowsOfGroup()));
+  Value &row = gemm.route.swapsOperands() ? tile.rowA : tile.rowB;
+  Value &scaleRow = gemm.route.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
+  row = add(row, mul(tile.group, gemm.problem.columns));
+  scaleRow = add(scaleRow, mul(tile.group, gemm.scaleRowsOfGroup()));
   if (Value own = alphaOfGroup(alpha, tile.group))
     tile.alpha = broadcast(own);
   if (Value own = alphaOfGroup(alpha2, tile.group))
@@ -128,10 +129,10 @@ void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
 /// The k tiles of a tile, or those of this CTA's split-K part.
 void MatmulBuilder::findRange(Tile &tile, Value &n) {
   tile.k = {constant(0), countTilesK()};
-  if (shape.reducesInCluster) {
+  if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange;
     tile.k = rangeOf(tile.part);
-  } else if (shape.splits > 1) {
+  } else if (gemm.work.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, numTilesN);
     tile.k = rangeOf(tile.part);
     n = arith::RemUIOp::create(b, loc, n, numTilesN);
@@ -144,38 +145,42 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   };
   Tile tile;
   findRange(tile, n);
-  if (shape.stream)
+  if (gemm.work.stream)
     findShare(tile, m, n);
-  if (shape.groups)
-    findGroup(tile, shape.swap ? n : m);
-  tile.row = shifted(tile.row ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
+  if (gemm.problem.groups)
+    findGroup(tile, gemm.route.swapsOperands() ? n : m);
+  tile.row =
+      shifted(tile.row ? tile.row : mul(m, gemm.tiling.workM()), placeM, gemm.tiling.blockM());
   tile.rowA = tile.row;
-  tile.scaleRowA = tile.scaleRowA ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
-  tile.column = shifted(tile.column ? tile.column : mul(n, shape.workN()), placeN, shape.tileN);
+  tile.scaleRowA =
+      tile.scaleRowA ? shifted(tile.scaleRowA, placeM, gemm.tiling.blockM()) : tile.row;
+  tile.column =
+      shifted(tile.column ? tile.column : mul(n, gemm.tiling.workN()), placeN, gemm.tiling.tileN);
   Value half = placeM; // half of B, that a CTA of a pair has
-  if (shape.pair && shape.clusterM > 2)
+  if (gemm.tiling.pair && gemm.tiling.clusterM > 2)
     half = arith::RemUIOp::create(b, loc, placeM, constant(2));
-  tile.rowB = shape.pair ? shifted(tile.column, half, shape.blockN()) : tile.column;
+  tile.rowB = gemm.tiling.pair ? shifted(tile.column, half, gemm.tiling.blockN()) : tile.column;
   tile.scaleRowB = tile.scaleRowB ? tile.scaleRowB : tile.column;
   tile.alpha = alphaVector;
   tile.alpha2 = alpha2Vector;
-  if (shape.groups)
+  if (gemm.problem.groups)
     moveToGroup(tile);
-  tile.blockA = shape.groups || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
+  tile.blockA = gemm.problem.groups || gemm.tiling.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
   tile.blockB = rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
-  if (shape.splitsScaleBlocks())
-    tile.bScaleRow = arith::RemUIOp::create(b, loc, shape.swap ? tile.scaleRowB : tile.column,
-                                            constant(kScaleBlockRows));
+  if (gemm.splitsScaleBlocks())
+    tile.bScaleRow =
+        arith::RemUIOp::create(b, loc, gemm.route.swapsOperands() ? tile.scaleRowB : tile.column,
+                               constant(kScaleBlockRows));
   return tile;
 }
 
 void MatmulBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
-  auto accType =
-      TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
+  auto accType = TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(),
+                               Layout::Linear, gemm.tiling.pair);
   SmallVector<Value> accs;
-  for (int64_t i = 0; i < (shape.dual ? 2 : 1); ++i)
+  for (int64_t i = 0; i < (gemm.problem.dual ? 2 : 1); ++i)
     accs.push_back(AccumulatorOp::create(b, loc, accType));
   buildAccumulation(accs, tile);
   buildEpilogue(accs, tile);
@@ -188,8 +193,8 @@ void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
 /// A tile of which each of `parts` CTAs along `direction` loads as much as the box of `map`.
 Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Direction direction) {
   auto box = cast<TensorMapType>(map.getType());
-  auto type =
-      SharedType::get({box.getRows() * parts, shape.tileK}, box.getElementType(), box.getLayout());
+  auto type = SharedType::get({box.getRows() * parts, gemm.tiling.tileK}, box.getElementType(),
+                              box.getLayout());
   return load(type, map, row, column, parts, direction);
 }
 
@@ -202,74 +207,79 @@ Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, i
 }
 
 bool MatmulBuilder::areUnitScales(Value from) {
-  return (shape.hasUnitScalesOfA() && from == scalesA) ||
-         (shape.hasUnitScalesOfB() && from == scalesB);
+  return (gemm.hasUnitScalesOfA() && from == scalesA) ||
+         (gemm.hasUnitScalesOfB() && from == scalesB);
 }
 
 Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks) {
   bool ofA = from == scalesA;
-  int64_t parts = ofA ? shape.partsScalesA() : shape.partsScalesB();
-  bool isHalved = shape.splitsColumns() && !ofA;
-  auto type = SharedType::get({ofA ? shape.blockM() : shape.rowsScalesB(), shape.scaleColumns()},
-                              shape.scaleType, isHalved ? Layout::Halves128x4 : Layout::Tiled128x4);
+  int64_t parts = ofA ? gemm.partsScalesA() : gemm.partsScalesB();
+  bool isHalved = gemm.tiling.splitsColumns() && !ofA;
+  auto type =
+      SharedType::get({ofA ? gemm.tiling.blockM() : gemm.rowsScalesB(), gemm.scaleColumns()},
+                      gemm.problem.scaleType, isHalved ? Layout::Halves128x4 : Layout::Tiled128x4);
   if (areUnitScales(from)) // one tile of them is that of all tiles, in the L2 cache
     row = rowBlock = kBlock = constant(0);
-  if (isHalved || shape.inCluster())
+  if (isHalved || gemm.tiling.inCluster())
     return load(type, from, row, mul(kBlock, kScaleBlockColumns), parts,
                 ofA ? Direction::N : Direction::M);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value(), !ofA && shape.fillsScaleBlocksB())
+                              Value(), !ofA && gemm.fillsScaleBlocksB())
       .getResult();
 }
 
 void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  Value kElement = mul(k, shape.tileK);
+  Value kElement = mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
-  if (int64_t tileSteps = shape.tileK / shape.stepK(); shape.block != 16 || shape.k96)
-    steps = existingOfK(mul(k, tileSteps), tileSteps, shape.stepK());
+  if (int64_t tileSteps = gemm.tiling.tileK / gemm.stepK();
+      gemm.problem.block != 16 || gemm.problem.k96)
+    steps = existingOfK(mul(k, tileSteps), tileSteps, gemm.stepK());
 
-  if (shape.k96) // the last step reads scales behind those that exist, which TMA has made zero
+  if (gemm.problem
+          .k96) // the last step reads scales behind those that exist, which TMA has made zero
     blocks = Value();
   SmallVector<Value> bTiles, bScales;
-  Value aTile = load(a, tile.rowA, kElement, shape.partsA(), Direction::N);
+  Value aTile = load(a, tile.rowA, kElement, gemm.tiling.partsA(), Direction::N);
   auto loadB = [&](Value map) {
-    bTiles.push_back(load(map, tile.rowB, kElement, shape.partsB(), shape.directionB()));
+    bTiles.push_back(
+        load(map, tile.rowB, kElement, gemm.tiling.partsB(), gemm.tiling.directionB()));
   };
   auto loadScalesB = [&](Value from) {
     bScales.push_back(loadScales(from, tile.scaleRowB, tile.blockB, kBlock, blocks));
   };
   loadB(bb);
-  if (shape.dual)
+  if (gemm.problem.dual)
     loadB(b2);
   auto isMore = [&] {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin).getResult();
   };
-  if (shape.scaleParts() > 1)
+  if (gemm.scaleParts() > 1)
     return multiplyParts({accs.front(), aTile, bTiles.front(), isMore(), steps}, tile, kBlock);
   Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   loadScalesB(scalesB);
-  if (shape.dual)
+  if (gemm.problem.dual)
     loadScalesB(scalesB2);
   Value ta = copyScales(sa, blocks);
   SmallVector<Value> tbs =
       llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s, blocks); });
   Value more = isMore();
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
-    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, shape.k96,
+    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, gemm.problem.k96,
                   DenseI64ArrayAttr());
 }
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
 Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Value global,
                              Value limit, bool ofGroup) {
-  Value row = shape.swap ? column : tile.laneRow, first = shape.swap ? tile.row : column;
+  Value row = gemm.route.swapsOperands() ? column : tile.laneRow,
+        first = gemm.route.swapsOperands() ? tile.row : column;
   return LoadFactorsOp::create(b, loc, type, global, ofGroup ? tile.group : row, first, limit,
-                               /*transposed=*/shape.swap, /*one_row=*/ofGroup);
+                               /*transposed=*/gemm.route.swapsOperands(), /*one_row=*/ofGroup);
 }
 
 Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
-  return loadAlphas(shape.chunk(), alphas,
+  return loadAlphas(gemm.chunk(), alphas,
                     [&](VectorType type, Value global, Value limit, bool ofGroup) {
                       return numbers(tile, column, type, global, limit, ofGroup);
                     });
@@ -280,10 +290,10 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
   if (most == 0)
     return;
   Value columns = constant(most);
-  if (shape.hasRaggedColumns()) {
+  if (gemm.hasRaggedColumns()) {
     columns = min(arith::SubIOp::create(b, loc, endOfColumns(tile), tile.column), most);
   }
-  loop(constant(0), columns, constant(shape.chunk()), body);
+  loop(constant(0), columns, constant(gemm.chunk()), body);
 }
 
 /// The registers of a chunk that is converted here and not where it is stored.
@@ -315,7 +325,7 @@ Value MatmulBuilder::hold(Value chunk) {
 
 /// A chunk of the sums of each GEMM.
 SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
-  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   if (columnOfGroup)
     column = add(column, columnOfGroup);
   return llvm::map_to_vector(
@@ -327,7 +337,7 @@ SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
 Value MatmulBuilder::flipOf(Value turn) {
   Value odd = arith::AndIOp::create(b, loc, turn, constant(1));
   Value even = arith::XOrIOp::create(b, loc, odd, constant(1));
-  return mul(even, shape.tileN - shape.chunk());
+  return mul(even, gemm.tiling.tileN - gemm.chunk());
 }
 
 /// The column that is read or stored in the place of `column`.
@@ -341,14 +351,14 @@ Value MatmulBuilder::inTurn(int64_t column) {
 /// stored. Each chunk is on its way while the chunk before it is converted; a store may take
 /// several chunks. A half for which the next tile waits is read before any of it is converted.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
-  int64_t most = shape.laneColumns(), chunk = shape.chunk();
-  int64_t streamed = flip ? 0 : most - shape.heldColumns();
+  int64_t most = gemm.tiling.laneColumns(), chunk = gemm.chunk();
+  int64_t streamed = flip ? 0 : most - gemm.heldColumns();
   auto stream = [&](Value column) {
     SmallVector<Value> sums = read(accs, column);
     Value place = add(tile.column, column);
     store(convert(sums, orLast(place)), place);
   };
-  if (shape.storesTiles && streamed < most) // written out, they share the stages of those held
+  if (gemm.results.storesTiles && streamed < most) // written out, to share stages with those held
     for (int64_t column = 0; column < streamed; column += chunk)
       stream(constant(column));
   else
@@ -362,7 +372,7 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
     readUpTo(most / 2);
   SmallVector<Value> held;
   Type element;
-  int64_t piece = shape.storedColumns(), size = 0, stored = streamed;
+  int64_t piece = gemm.storedColumns(), size = 0, stored = streamed;
   auto storeUpTo = [&](int64_t end) {
     for (; stored < end; stored += piece, held.erase(held.begin(), held.begin() + size))
       store(chunkOf(ArrayRef(held).take_front(size), element), add(tile.column, inTurn(stored)));
@@ -384,22 +394,22 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
 /// Columns that do not exist take what goes with the last that do. Rows of groups are clamped where
 /// their numbers are loaded.
 Value MatmulBuilder::orLast(Value column) {
-  if (!shape.hasRaggedColumns() || (shape.swap && shape.groups))
+  if (!gemm.hasRaggedColumns() || (gemm.route.swapsOperands() && gemm.problem.groups))
     return column;
   Value all = givenN();
   if (!all)
-    return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
-  Value chunks = arith::SubIOp::create(b, loc, countTiles(all, shape.chunk()), constant(1));
-  return arith::MinSIOp::create(b, loc, column, mul(chunks, shape.chunk()));
+    return min(column, (llvm::divideCeil(gemm.n(), gemm.chunk()) - 1) * gemm.chunk());
+  Value chunks = arith::SubIOp::create(b, loc, countTiles(all, gemm.chunk()), constant(1));
+  return arith::MinSIOp::create(b, loc, column, mul(chunks, gemm.chunk()));
 }
 
 /// Converts a chunk of sums of each GEMM.
 Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
-  bool ofColumns = shape.hasAlphaOfColumns();
+  bool ofColumns = gemm.hasAlphaOfColumns();
   SmallVector<Sums> sums;
-  auto restored = [&](Value chunk) { return timesPower(chunk, shape.restoringExponent()); };
+  auto restored = [&](Value chunk) { return timesPower(chunk, gemm.restoringExponent()); };
   sums.push_back({restored(chunks[0]), ofColumns ? factors(tile, alpha, column) : tile.alpha});
-  if (shape.dual)
+  if (gemm.problem.dual)
     sums.push_back({restored(chunks[1]), ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
   return convertSums(sums, [&](VectorType type, Value global, Value limit, bool ofGroup) {
     return numbers(tile, column, type, global, limit, ofGroup);
@@ -407,20 +417,20 @@ Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) 
 }
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
-  if (shape.swap) {
+  if (gemm.route.swapsOperands()) {
     StoreOp::create(b, loc, chunk, result, column, tile.row, tile.rowLimit ? tile.rowLimit : rows,
                     /*transposed=*/true);
     return;
   }
-  if (!shape.storesTiles) {
+  if (!gemm.results.storesTiles) {
     StoreOp::create(b, loc, chunk, result, tile.laneRow, column,
                     tile.rowLimit ? tile.rowLimit : rows);
     return;
   }
   auto box = cast<TensorMapType>(result.getType());
-  bool isOfTwo = shape.splitsColumns() || shape.epilogueGroups > 1;
-  IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(shape.laneColumns()) : nullptr;
-  SmallVector<int64_t> rowsAndColumns = {kMmaM * shape.epilogueGroups, box.getColumns()};
+  bool isOfTwo = gemm.tiling.splitsColumns() || gemm.tiling.epilogueGroups > 1;
+  IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(gemm.tiling.laneColumns()) : nullptr;
+  SmallVector<int64_t> rowsAndColumns = {kMmaM * gemm.tiling.epilogueGroups, box.getColumns()};
   auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
   StoreTileOp::create(b, loc, staged, result, tile.row, column, halves);
@@ -430,13 +440,13 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
 /// the same rows and different columns, and so have warpgroups.
 MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile, Value acc) {
   tile.laneRow = tile.row;
-  if (shape.epilogueGroups > 1)
+  if (gemm.tiling.epilogueGroups > 1)
     tile.laneColumn = columnOfGroup = LaneColumnOp::create(b, loc, b.getI32Type(), acc);
-  if (!shape.splitsColumns())
+  if (!gemm.tiling.splitsColumns())
     return tile;
   Value half = LaneHalfOp::create(b, loc, b.getI32Type());
-  tile.laneRow = arith::SubIOp::create(b, loc, tile.row, mul(half, shape.blockM()));
-  tile.laneColumn = mul(half, shape.laneColumns());
+  tile.laneRow = arith::SubIOp::create(b, loc, tile.row, mul(half, gemm.tiling.blockM()));
+  tile.laneColumn = mul(half, gemm.tiling.laneColumns());
   return tile;
 }
 
@@ -453,16 +463,16 @@ Value MatmulBuilder::ofThreadOrLast(const Tile &part, Value column) {
 
 void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   Tile tile = partOfThread(found, accs.front());
-  if (shape.hasAlphaOfThread()) {
+  if (gemm.hasAlphaOfThread()) {
     tile.alpha = factors(tile, alpha, tile.column);
-    if (shape.dual)
+    if (gemm.problem.dual)
       tile.alpha2 = factors(tile, alpha2, tile.column);
   }
-  if (shape.stream)
+  if (gemm.work.stream)
     return buildShare(accs, tile);
-  if (shape.reducesInCluster)
+  if (gemm.work.reducesInCluster)
     return reduceInCluster(accs.front(), tile);
-  if (shape.splits > 1)
+  if (gemm.work.splits > 1)
     return buildReduction(accs, tile);
   if (results) {
     Value first = ofThread(tile, tile.column);
@@ -479,20 +489,21 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
         return convert(sums, tile, ofThreadOrLast(tile, column));
       },
       [&](Value chunk, Value column) { // a tile that leaves is that of all threads
-        store(chunk, tile, shape.storesTiles ? column : ofThread(tile, column));
+        store(chunk, tile, gemm.results.storesTiles ? column : ofThread(tile, column));
       });
 }
 
-gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                       const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // Without a declared number of CTAs per SM, ptxas spills registers of derived results, so that
   // more CTAs would fit than the shared memory allows. With the declaration, plain results have too
   // many loads on their way.
-  if (shape.dual || shape.withAmax || shape.quantizer || shape.reducesInCluster || shape.body)
+  if (gemm.problem.dual || gemm.results.withAmax || gemm.results.quantizer ||
+      gemm.work.reducesInCluster || gemm.results.region)
     declareCtasPerSm(func, 1);
-  if (shape.scaleParts() > 1)
+  if (gemm.scaleParts() > 1)
     func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));
-  MatmulBuilder(func, shape, plan, loc).build();
+  MatmulBuilder(func, gemm, plan, loc).build();
   return func;
 }

@@ -22,37 +22,37 @@ using namespace fp4::pipe;
 
 /// Index of the counter of this CTA's tile: rows of CTAs, then columns.
 Value MatmulBuilder::counterIndex(const Tile &tile) {
-  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
-  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(shape.blockM()));
-  if (shape.dynamicColumns())
-    return add(mul(column, shape.tilesM() * shape.clusterM), row);
-  return add(mul(row, shape.tilesN() * shape.clusterN), column);
+  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
+  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(gemm.tiling.blockM()));
+  if (gemm.dynamicColumns())
+    return add(mul(column, gemm.tilesM() * gemm.tiling.clusterM), row);
+  return add(mul(row, gemm.tilesN() * gemm.tiling.clusterN), column);
 }
 
 /// Returns the row of the workspace at which the sums of the first split-K part begin, and the row
 /// behind those of the last. An unknown number of columns counts tiles, each with rows of its own.
 MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
-  Value rowsOfPart = mul(numM, shape.workM()), all = mul(rowsOfPart, shape.splits);
-  if (!shape.dynamicColumns())
+  Value rowsOfPart = mul(numM, gemm.tiling.workM()), all = mul(rowsOfPart, gemm.work.splits);
+  if (!gemm.dynamicColumns())
     return {tile.laneRow, rowsOfPart, all};
-  Value number = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  Value number = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
   Value before = arith::MulIOp::create(b, loc, number, all);
   return {add(before, tile.laneRow), rowsOfPart, add(before, all)};
 }
 
 /// The column of the workspace in which the sums of `column` of the result are.
 Value MatmulBuilder::columnOfSums(const Tile &tile, Value column) {
-  return shape.dynamicColumns() ? arith::SubIOp::create(b, loc, column, tile.column).getResult()
-                                : column;
+  return gemm.dynamicColumns() ? arith::SubIOp::create(b, loc, column, tile.column).getResult()
+                               : column;
 }
 
 /// The parts of a chunk, added from the first to the last.
 Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
-  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   auto [row, rowsOfPart, end] = rowsOfSums(tile);
   column = columnOfSums(tile, column);
   Value sum;
-  for (int64_t part = 0; part < shape.splits; ++part) {
+  for (int64_t part = 0; part < gemm.work.splits; ++part) {
     Value next = FetchOp::create(b, loc, wide, workspace, row, column);
     sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
     row = add(row, rowsOfPart);
@@ -70,11 +70,11 @@ void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
         Value place = columnOfSums(tile, ofThread(tile, column));
         StoreOp::create(b, loc, sums, workspace, row, place, rows.end);
       });
-  Value last = CountPartialOp::create(b, loc, counters, counterIndex(tile), shape.splits);
+  Value last = CountPartialOp::create(b, loc, counters, counterIndex(tile), gemm.work.splits);
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  forColumns(tile, shape.laneColumns(), [&](Value column) {
+  forColumns(tile, gemm.tiling.laneColumns(), [&](Value column) {
     Value place = add(tile.column, column), inResult = ofThread(tile, place);
     Value sums = sumOfParts(tile, inResult);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
@@ -83,17 +83,17 @@ void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
 
 /// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
 void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
-  int64_t width = shape.reducedColumns(), chunk = shape.chunk();
+  int64_t width = gemm.reducedColumns(), chunk = gemm.chunk();
   auto type = VectorType::get({width}, b.getF32Type());
   Value sums = ReduceTmemOp::create(b, loc, type, acc, IntegerAttr());
-  Value first = mul(tile.part, width), all = constant(shape.laneColumns());
-  if (shape.hasRaggedColumns()) {
+  Value first = mul(tile.part, width), all = constant(gemm.tiling.laneColumns());
+  if (gemm.hasRaggedColumns()) {
     Value existing = endOfColumns(tile);
     Value before = ofThread(tile, tile.column);
-    all = min(arith::SubIOp::create(b, loc, existing, before), shape.laneColumns());
+    all = min(arith::SubIOp::create(b, loc, existing, before), gemm.tiling.laneColumns());
   }
-  bool isWhole = !shape.hasRaggedColumns() && shape.laneColumns() % width == 0 &&
-                 shape.laneColumns() / width == shape.reducedCtas();
+  bool isWhole = !gemm.hasRaggedColumns() && gemm.tiling.laneColumns() % width == 0 &&
+                 gemm.tiling.laneColumns() / width == gemm.work.reducedCtas();
   for (int64_t column = 0; column < width; column += chunk) {
     Value inTile = add(first, constant(column)), place = add(tile.column, inTile);
     auto finish = [&] {
@@ -129,20 +129,18 @@ void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
 Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
   Value share = add(tile.firstSums, part);
   if (placeM)
-    share = add(mul(share, shape.clusterM), placeM);
-  return mul(share, shape.rowsOfShare());
+    share = add(mul(share, gemm.tiling.clusterM), placeM);
+  return mul(share, gemm.rowsOfShare());
 }
 
 /// The rows of columns that a thread has side by side follow each other: those of all TMEM lanes,
 /// then those of the next columns.
-static int64_t linesOfColumns(int64_t columns) {
-  return columns / MatmulShape::kShareColumns * kMmaM;
-}
+static int64_t linesOfColumns(int64_t columns) { return columns / Gemm::kShareColumns * kMmaM; }
 
 void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
-  constexpr int64_t count = MatmulShape::kShareColumns;
+  constexpr int64_t count = Gemm::kShareColumns;
   row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
-  for (int64_t first = 0; first < shape.storedColumns(); first += count) {
+  for (int64_t first = 0; first < gemm.storedColumns(); first += count) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, loc, chunk, first + i));
@@ -153,17 +151,17 @@ void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
 }
 
 Value MatmulBuilder::fetchShare(Value row, Value column) {
-  constexpr int64_t count = MatmulShape::kShareColumns;
+  constexpr int64_t count = Gemm::kShareColumns;
   row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
   auto type = VectorType::get({count}, b.getF32Type());
   SmallVector<Value> sums;
-  for (int64_t first = 0; first < shape.chunk(); first += count) {
+  for (int64_t first = 0; first < gemm.chunk(); first += count) {
     Value part = FetchOp::create(b, loc, type, workspace, add(row, constant(linesOfColumns(first))),
                                  constant(0));
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, loc, part, i));
   }
-  return vector::FromElementsOp::create(b, loc, VectorType::get({shape.chunk()}, b.getF32Type()),
+  return vector::FromElementsOp::create(b, loc, VectorType::get({gemm.chunk()}, b.getF32Type()),
                                         sums);
 }
 
@@ -183,7 +181,7 @@ Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
 }
 
 void MatmulBuilder::finishShared(const Tile &tile) {
-  forColumns(tile, shape.laneColumns(), [&](Value column) {
+  forColumns(tile, gemm.tiling.laneColumns(), [&](Value column) {
     Value place = add(tile.column, column), sums = sumOfShares(tile, column);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
   });
@@ -207,7 +205,7 @@ void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
             });
       });
   when(isShared, [&] {
-    Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;
+    Value counter = placeM ? add(mul(tile.counter, gemm.tiling.clusterM), placeM) : tile.counter;
     Value last = CountPartialOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
     when(last, [&] { finishShared(tile); });
   });

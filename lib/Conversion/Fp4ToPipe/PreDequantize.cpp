@@ -38,25 +38,17 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Prepacked weights become bf16 with fewer instructions than f16.
-void fp4::setPreDequantized(MatmulShape &shape) {
-  MLIRContext *context = shape.scaleType.getContext();
-  bool isHalf = shape.block == 16 && !shape.prepackedB;
-  shape.preDequantizes = true;
-  shape.floatA = isHalf ? Type(Float16Type::get(context)) : Type(BFloat16Type::get(context));
-}
-
 /// The buffer of the results.
-static pipe::GlobalType convertedA(const MatmulShape &shape) {
-  return pipe::GlobalType::get({shape.m, shape.k}, shape.floatA);
+static pipe::GlobalType convertedA(const Gemm &gemm) {
+  return pipe::GlobalType::get({gemm.problem.rows, gemm.problem.depth}, gemm.floatsOfLhs());
 }
 
 namespace {
 class ConvertKernel {
 public:
-  ConvertKernel(gpu::GPUFuncOp func, const MatmulShape &shape, const hw::TargetModel &target)
-      : shape(shape), b(func.getLoc(), func.getBody()),
-        halves(b, target, shape.scaleType, {}, shape.dataTypeA) {
+  ConvertKernel(gpu::GPUFuncOp func, const Gemm &gemm, const hw::TargetModel &target)
+      : gemm(gemm), b(func.getLoc(), func.getBody()),
+        halves(b, target, gemm.problem.scaleType, {}, gemm.dataTypeA()) {
     auto argument = [&](unsigned number) -> Value {
       Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
       return pipe::GlobalPtrOp::create(b, pointer, func.getArgument(number));
@@ -68,10 +60,10 @@ public:
     auto size = [&](bool isDynamic, int64_t known) {
       return isDynamic ? Int32(b, func.getArgument(number++)) : Int32(b, known);
     };
-    Int32 rows = size(shape.dynamicRows(), shape.m);
-    Int32 depth = size(shape.dynamicDepth(), shape.k);
+    Int32 rows = size(gemm.problem.dynamicRows(), gemm.m());
+    Int32 depth = size(gemm.problem.dynamicDepth(), gemm.problem.depth);
     perRow = depth / kElements;
-    columns = depth / (shape.block * int64_t(hw::scaleBlockColumns));
+    columns = depth / (gemm.problem.block * int64_t(hw::scaleBlockColumns));
     build(rows);
     gpu::ReturnOp::create(b);
   }
@@ -92,7 +84,7 @@ private:
   PartsOfFour loadCodes(const Item &item);
   Value loadScales(const Item &item);
 
-  MatmulShape shape;
+  Gemm gemm;
   ImplicitLocOpBuilder b;
   HalfOperands halves;
   Value source, scales, dest;
@@ -118,7 +110,7 @@ void ConvertKernel::build(Int32 rows) {
 /// The words of a quarter, by the thread that needs them.
 PartsOfFour ConvertKernel::loadCodes(const Item &item) {
   int64_t words =
-      shape.dataTypeA.getIntOrFloatBitWidth() / 4; // eight codes: one word, or two of 8 bits
+      gemm.dataTypeA().getIntOrFloatBitWidth() / 4; // eight codes: one word, or two of 8 bits
   Int32 index = item.row * Int32(b, perRow) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
   PartsOfFour parts;
@@ -133,7 +125,7 @@ PartsOfFour ConvertKernel::loadCodes(const Item &item) {
 
 /// A word with the scales of the four quarters.
 Value ConvertKernel::loadScales(const Item &item) {
-  int64_t blocksOfTile = hw::convertedTileK / shape.block / int64_t(hw::scaleBlockColumns);
+  int64_t blocksOfTile = hw::convertedTileK / gemm.problem.block / int64_t(hw::scaleBlockColumns);
   auto word = [&](int64_t block) -> Value {
     Int32 index = hw::scaleBlockIndex(item.row / int64_t(hw::scaleBlockRows),
                                       item.tile * blocksOfTile + block, Int32(b, columns));
@@ -177,31 +169,31 @@ namespace {
 /// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
 class OrderedKernel {
 public:
-  OrderedKernel(gpu::GPUFuncOp func, const MatmulShape &shape, const hw::TargetModel &target)
-      : shape(shape), b(func.getLoc(), func.getBody()),
-        halves(b, target, shape.scaleType, shape.floatA) {
+  OrderedKernel(gpu::GPUFuncOp func, const Gemm &gemm, const hw::TargetModel &target)
+      : gemm(gemm), b(func.getLoc(), func.getBody()),
+        halves(b, target, gemm.problem.scaleType, gemm.floatA()) {
     for (unsigned number : {0u, 1u, 2u})
       buffers.push_back(pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
                                                   func.getArgument(number)));
-    Int32 rows = shape.dynamicRows() ? Int32(b, func.getArgument(3)) : Int32(b, shape.m);
+    Int32 rows = gemm.problem.dynamicRows() ? Int32(b, func.getArgument(3)) : Int32(b, gemm.m());
     Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
                  Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-    Int32 row = item / itemsOfRow(shape);
+    Int32 row = item / itemsOfRow(gemm);
     auto branch = scf::IfOp::create(b, row < rows);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    convert(item, row, item % itemsOfRow(shape));
+    convert(item, row, item % itemsOfRow(gemm));
     b.setInsertionPointAfter(branch);
     gpu::ReturnOp::create(b);
   }
 
-  static int64_t itemsOfRow(const MatmulShape &shape) { return shape.k / hw::codesPerWord; }
+  static int64_t itemsOfRow(const Gemm &gemm) { return gemm.problem.depth / hw::codesPerWord; }
 
 private:
   void convert(Int32 item, Int32 row, Int32 place);
   Value scaleOf(Int32 row, Int32 block);
 
-  MatmulShape shape;
+  Gemm gemm;
   ImplicitLocOpBuilder b;
   HalfOperands halves;
   SmallVector<Value> buffers; ///< codes, scales, elements
@@ -211,7 +203,7 @@ private:
 /// The scale in the lowest byte of a word.
 Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
   const auto ofTile = int64_t(hw::scaleBlockColumns);
-  int64_t columns = llvm::divideCeil(shape.k / shape.block, ofTile);
+  int64_t columns = llvm::divideCeil(gemm.problem.depth / gemm.problem.block, ofTile);
   Int32 index =
       hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile, Int32(b, columns));
   Value tile = address(b, buffers[1], index, int64_t(hw::scaleBlockBytes));
@@ -223,12 +215,13 @@ Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
 /// the same.
 void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
   Value codes = load(b, b.getI32Type(), address(b, buffers[0], item, 4), 4);
-  Value scale = scaleOf(row, place / (shape.block / int64_t(hw::codesPerWord)));
+  Value scale = scaleOf(row, place / (gemm.problem.block / int64_t(hw::codesPerWord)));
   Value factor = halves.factors(scale, 1).front();
-  auto format = shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  auto format =
+      gemm.problem.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   const int exponent = numerics::convertedExponent(format);
-  auto type = VectorType::get(2, shape.floatA);
-  Attribute power = b.getFloatAttr(shape.floatA, std::ldexp(1.0, -exponent));
+  auto type = VectorType::get(2, gemm.floatA());
+  Attribute power = b.getFloatAttr(gemm.floatA(), std::ldexp(1.0, -exponent));
   Value restored = arith::ConstantOp::create(b, DenseElementsAttr::get(type, power));
   SmallVector<Value> words;
   for (Value pair : halves.convertInOrder(codes, factor, factor)) {
@@ -239,33 +232,35 @@ void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
   store(b, vector::FromElementsOp::create(b, four, words), address(b, buffers[2], item, 16), 16);
 }
 
-static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                  const MatmulShape &shape, const hw::TargetModel &target) {
-  SmallVector<Type> types = {pipe::GlobalType::get({shape.m, shape.k}, shape.dataTypeA),
-                             shape.scalesA(), convertedA(shape)};
-  types.append(shape.dynamicRows() + shape.dynamicDepth(), rewriter.getI32Type());
+static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, const Gemm &gemm,
+                                  const hw::TargetModel &target) {
+  SmallVector<Type> types = {
+      pipe::GlobalType::get({gemm.m(), gemm.problem.depth}, gemm.dataTypeA()), gemm.scalesA(),
+      convertedA(gemm)};
+  types.append(gemm.problem.dynamicRows() + gemm.problem.dynamicDepth(), rewriter.getI32Type());
   gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
-  if (shape.prepackedB)
-    OrderedKernel(kernel, shape, target);
+  if (gemm.prepackedB())
+    OrderedKernel(kernel, gemm, target);
   else
-    ConvertKernel(kernel, shape, target);
+    ConvertKernel(kernel, gemm, target);
   return kernel;
 }
 
 Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
-                         const MatmulShape &shape, Value rows, Value depth,
-                         const hw::TargetModel &target, StringRef overlap) {
+                         const Gemm &gemm, Value rows, Value depth, const hw::TargetModel &target,
+                         StringRef overlap) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
-  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, shape, target);
-  Value perRow = index(shape.prepackedB ? OrderedKernel::itemsOfRow(shape)
-                                        : shape.k / ConvertKernel::kElements);
-  if (shape.dynamicDepth())
+  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, gemm, target);
+  Value perRow = index(gemm.prepackedB() ? OrderedKernel::itemsOfRow(gemm)
+                                         : gemm.problem.depth / ConvertKernel::kElements);
+  if (gemm.problem.dynamicDepth())
     perRow = arith::DivUIOp::create(rewriter, loc, depth, index(ConvertKernel::kElements));
-  Value count = shape.dynamicRows() ? rows : index(shape.m);
+  Value count = gemm.problem.dynamicRows() ? rows : index(gemm.m());
   return launchItems(
       rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
-      {shape.dynamicRows() ? rows : Value(), shape.dynamicDepth() ? depth : Value()}, overlap);
+      {gemm.problem.dynamicRows() ? rows : Value(), gemm.problem.dynamicDepth() ? depth : Value()},
+      overlap);
 }

@@ -1,8 +1,9 @@
 //===- PreDequantizedWeights.cpp - Pre-dequantized prepacked weights ---------------===//
 //
 // Beside wgmma, warps execute about one instruction in three cycles. The promotion of sums takes
-// most of these, so that a GEMM of many rows has no room for conversions (notebook/gemm-weights.md).
-// The kernel here makes e4m3 of prepacked MXFP4 weights once, at the speed of a copy.
+// most of these, so that a GEMM of many rows has no room for conversions
+// (notebook/gemm-weights.md). The kernel here makes e4m3 of prepacked MXFP4 weights once, at the
+// speed of a copy.
 //
 // A CTA has a tile of 128 x 128 weights. Four lanes have the same rows, and four elements of each
 // 16 columns. The four lanes exchange words, so that a lane stores 16 elements side by side and the
@@ -31,8 +32,8 @@ using namespace fp4;
 namespace {
 class ConvertWeightsKernel {
 public:
-  ConvertWeightsKernel(gpu::GPUFuncOp func, const MatmulShape &shape)
-      : shape(shape), b(func.getLoc(), func.getBody()),
+  ConvertWeightsKernel(gpu::GPUFuncOp func, const Gemm &gemm)
+      : gemm(gemm), b(func.getLoc(), func.getBody()),
         tile(b, NVVM::BlockIdXOp::create(b, b.getI32Type())),
         thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())) {
     auto argument = [&](unsigned number) -> Value {
@@ -59,7 +60,7 @@ private:
     return thread / 128 * hw::weightGroupRows + thread % 128 / 32 * 16 + thread % 32 / kLanes;
   }
 
-  const MatmulShape &shape;
+  const Gemm &gemm;
   ImplicitLocOpBuilder b;
   Int32 tile, thread;
   Value source, powers, dest;
@@ -98,8 +99,8 @@ void ConvertWeightsKernel::storeElements(ValueRange words) {
         parts[lane].push_back(words[size_t(half * registersOfHalf + 2 * lane + lower)]);
   Int32 lane = thread % kLanes;
   parts = exchangeOfFour(b, std::move(parts), lane);
-  int64_t tilesK = shape.tilesK();
-  Value line = address(b, dest, tile / tilesK * hw::weightTileRows + row(), shape.k);
+  int64_t tilesK = gemm.tilesK();
+  Value line = address(b, dest, tile / tilesK * hw::weightTileRows + row(), gemm.problem.depth);
   line = address(b, line, tile % tilesK * hw::byteTileColumns + lane * kBytes, 1);
   for (int64_t half = 0; half < kHalves; ++half)
     for (int64_t lower : {0, 1}) {
@@ -108,7 +109,8 @@ void ConvertWeightsKernel::storeElements(ValueRange words) {
         columns.push_back(part[size_t(2 * half + lower)]);
       auto type = VectorType::get(kLanes, b.getI32Type());
       store(b, vector::FromElementsOp::create(b, type, columns),
-            advance(b, line, kRows[lower] * shape.k + half * hw::byteTileColumns / kHalves),
+            advance(b, line,
+                    kRows[lower] * gemm.problem.depth + half * hw::byteTileColumns / kHalves),
             kBytes);
     }
 }
@@ -123,15 +125,15 @@ void ConvertWeightsKernel::storePowers(ValueRange rows) {
 }
 
 ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                           Value tiles, const MatmulShape &shape) {
+                                           Value tiles, const Gemm &gemm) {
   Location loc = op.getLoc();
-  auto powersType = cast<pipe::GlobalType>(shape.scalesB());
+  auto powersType = cast<pipe::GlobalType>(gemm.scalesB());
   auto packed =
       pipe::GlobalType::get({powersType.getShape()[0], hw::byteTileBytes}, rewriter.getI8Type());
-  auto elements = pipe::GlobalType::get({shape.n, shape.k}, shape.dataTypeB);
+  auto elements = pipe::GlobalType::get({gemm.n(), gemm.problem.depth}, gemm.dataTypeB());
   gpu::GPUFuncOp kernel =
       createItemKernel(rewriter, op, "convert", {packed, powersType, elements}, 2 * 128);
-  ConvertWeightsKernel(kernel, shape);
+  ConvertWeightsKernel(kernel, gemm);
   Value powers =
       gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(powersType),
                            /*asyncToken=*/Type(), ValueRange(), ValueRange(), ValueRange())

@@ -1,20 +1,20 @@
 //===- PreDequantizedWeights.h - Pre-dequantized prepacked weights -----------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 namespace fp4 {
 
 /// Weights as e4m3, N x K, and the powers of two of their rows, one of a row in each k tile:
-/// MatmulShape::scalesB.
+/// Gemm::scalesB.
 struct ConvertedWeights {
   mlir::Value elements, powers;
 };
 
 /// Launches a kernel that makes both of `tiles`, the buffer of prepacked weights.
 ConvertedWeights preDequantizeWeights(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                      mlir::Value tiles, const MatmulShape &shape);
+                                      mlir::Value tiles, const Gemm &gemm);
 
 } // namespace fp4

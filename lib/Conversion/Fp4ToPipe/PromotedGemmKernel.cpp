@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentEpilogue.h"
+#include "MatmulKernel.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -23,13 +24,13 @@ using namespace fp4::pipe;
 namespace {
 class PromotedGemmBuilder : FragmentEpilogue {
 public:
-  PromotedGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                      Location loc)
-      : FragmentEpilogue(func, shape, plan, loc), partRows(std::min(shape.tileM, kMostPartRows)) {}
+  PromotedGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
+      : FragmentEpilogue(func, gemm, plan, loc),
+        partRows(std::min(gemm.tiling.tileM, kMostPartRows)) {}
   void build() {
-    if (shape.searchedOffsets)
+    if (gemm.work.searchedOffsets)
       checkGroups();
-    if (shape.clearsRows)
+    if (gemm.results.clearsRows)
       clearRows();
     buildTiles([&](Value m, Value n) { buildTile(m, n); });
   }
@@ -68,21 +69,21 @@ private:
 PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), countTilesK()};
-  if (shape.reducesInCluster) {
+  if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange();
     tile.k = rangeOf(tile.part);
-  } else if (shape.splits > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+  } else if (gemm.work.splits > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
     tile.k = rangeOf(tile.part);
-    tile.index = add(mul(m, shape.tilesN()), n);
+    tile.index = add(mul(m, gemm.tilesN()), n);
   }
-  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{mul(m, shape.tileM), {}, {}};
+  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{mul(m, gemm.tiling.tileM), {}, {}};
   Value row = place.row;
   tile.rows = {row};
-  for (int64_t first = partRows; first < shape.tileM; first += partRows)
+  for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
     tile.rows.push_back(add(row, constant(first)));
-  tile.column = mul(n, shape.tileN);
+  tile.column = mul(n, gemm.tiling.tileN);
   tile.rowB = tile.scaleColumn = tile.column;
   if (table)
     setGroup(tile, place);
@@ -93,8 +94,8 @@ PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
 void PromotedGemmBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
   Value group = place.group;
   tile.group = ofGroup(place);
-  tile.rowB = add(tile.column, mul(group, shape.n));
-  tile.scaleColumn = add(tile.column, mul(group, shape.scaleRowsOfGroup()));
+  tile.rowB = add(tile.column, mul(group, gemm.n()));
+  tile.scaleColumn = add(tile.column, mul(group, gemm.scaleRowsOfGroup()));
 }
 
 void PromotedGemmBuilder::buildTile(Value m, Value n) {
@@ -102,9 +103,9 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(newFragment());
-  int64_t step = shape.stagesScales() ? MatmulShape::kStagedBlocks : shape.blocksOfTileK;
+  int64_t step = gemm.stagesScales() ? Gemm::kStagedBlocks : gemm.tiling.blocksOfTileK;
   loop(tile.k.begin, tile.k.end, constant(step), [&](Value k) {
-    if (shape.stagesScales())
+    if (gemm.stagesScales())
       return buildKTiles(accumulators, tile, k);
     buildStage(accumulators, tile, k,
                [&](size_t part, int64_t next) { return scalesOf(tile, part, behind(k, next)); });
@@ -112,10 +113,10 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
   };
-  if (shape.reducesInCluster)
+  if (gemm.work.reducesInCluster)
     return reduceInCluster(accumulators, tile.part, tile.rows.front(), tile.column,
                            /*restoring=*/{});
-  if (shape.splits > 1)
+  if (gemm.work.splits > 1)
     return reduceSums(accumulators, tile.index, tile.part,
                       [&](size_t part, SumsFrom sums) { store(part, sums); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
@@ -123,9 +124,9 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
 }
 
 Value PromotedGemmBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
-  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
   return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
-                               b.getI64IntegerAttr(shape.tileN), k, rows);
+                               b.getI64IntegerAttr(gemm.tiling.tileN), k, rows);
 }
 
 /// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
@@ -133,11 +134,11 @@ void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesO
   Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
   SmallVector<std::pair<Value, Value>> tiles;
   for (Value block : blocks) {
-    Value element = mul(block, shape.tileK), aTile = load(a, tile.rows.front(), element);
+    Value element = mul(block, gemm.tiling.tileK), aTile = load(a, tile.rows.front(), element);
     tiles.push_back({aTile, load(bb, tile.rowB, element)});
   }
   SmallVector<Value> scales;
-  for (int64_t i = 0; shape.stagesScales() && i < 2; ++i)
+  for (int64_t i = 0; gemm.stagesScales() && i < 2; ++i)
     scales.push_back(scalesOf(0, i));
   for (size_t i : {0, 1}) {
     MmaFragmentOp::create(b, loc, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
@@ -151,9 +152,9 @@ void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesO
 void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first) {
   Value block = arith::DivUIOp::create(b, loc, tile.scaleColumn, constant(kPromotedBlock));
   Value ofA = load(scalesA, tile.rows.front(), first), ofB = load(scalesB, block, first);
-  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
-  Value step = constant(shape.blocksOfTileK);
-  loop(constant(0), constant(MatmulShape::kStagedBlocks), step, [&](Value place) {
+  auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
+  Value step = constant(gemm.tiling.blocksOfTileK);
+  loop(constant(0), constant(Gemm::kStagedBlocks), step, [&](Value place) {
     buildStage(accumulators, tile, add(first, place), [&](size_t part, int64_t next) -> Value {
       return TileScalesOp::create(b, loc, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows),
                                   ofB, behind(place, next));
@@ -163,7 +164,7 @@ void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &
 
 void PromotedGemmBuilder::buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                      ScalesOf scalesOf) {
-  if (shape.blocksOfTileK == 1)
+  if (gemm.tiling.blocksOfTileK == 1)
     buildKTile(accumulators, tile, k, scalesOf);
   else
     buildTwo(accumulators.front(), tile, k, scalesOf);
@@ -175,10 +176,10 @@ void PromotedGemmBuilder::buildStage(ArrayRef<Value> accumulators, const Tile &t
 void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                      ScalesOf scalesOf) {
   SmallVector<Value> scales;
-  bool before = accumulators.size() > 1 || shape.stagesScales();
+  bool before = accumulators.size() > 1 || gemm.stagesScales();
   for (size_t part = 0; before && part < accumulators.size(); ++part)
     scales.push_back(scalesOf(part, 0));
-  Value element = mul(k, shape.tileK);
+  Value element = mul(k, gemm.tiling.tileK);
   Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
   Value sums = newFragment();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
@@ -190,9 +191,9 @@ void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &t
   }
 }
 
-gpu::GPUFuncOp fp4::buildPromotedGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildPromotedGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                             const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  PromotedGemmBuilder(func, shape, plan, loc).build();
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
+  PromotedGemmBuilder(func, gemm, plan, loc).build();
   return func;
 }

@@ -12,9 +12,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-ResultStores::ResultStores(OpBuilder &builder, Location loc, const MatmulShape &shape,
+ResultStores::ResultStores(OpBuilder &builder, Location loc, const Gemm &gemm,
                            const ResultArguments &to)
-    : b(builder), loc(loc), shape(shape), to(to) {
+    : b(builder), loc(loc), gemm(gemm), to(to) {
   if (to.quantizeAmax)
     tensorAmax = LoadScalarOp::create(b, loc, b.getF32Type(), to.quantizeAmax);
 }
@@ -30,10 +30,10 @@ Value ResultStores::divide(Value x, int64_t y) {
 /// Emits a loop over the columns. There is no loop if all columns are read before any is stored, or
 /// if one amax takes the maxima of all.
 void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
-  int64_t step = shape.resultGroup();
+  int64_t step = gemm.resultGroup();
   running = {};
-  if (shape.hasOneAccumulator() || shape.withAmax) {
-    for (int64_t column = 0; column < shape.laneColumns(); column += step)
+  if (gemm.hasOneAccumulator() || gemm.results.withAmax) {
+    for (int64_t column = 0; column < gemm.tiling.laneColumns(); column += step)
       emitGroup(place, constant(column), elements);
     storeKept();
     if (running)
@@ -41,7 +41,7 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
     return;
   }
   auto loop =
-      scf::ForOp::create(b, loc, constant(0), constant(shape.laneColumns()), constant(step));
+      scf::ForOp::create(b, loc, constant(0), constant(gemm.tiling.laneColumns()), constant(step));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emitGroup(place, loop.getInductionVar(), elements);
@@ -51,7 +51,7 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
 /// Emits the stores of a group of columns, of which `column` is the first.
 void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements elements) {
   SmallVector<Value> pieces;
-  for (int64_t first = 0; first < shape.resultGroup(); first += shape.chunk()) {
+  for (int64_t first = 0; first < gemm.resultGroup(); first += gemm.chunk()) {
     Value inTile = add(column, constant(first)), inResult = add(place.column, inTile);
     Value piece = elements(inTile);
     pieces.push_back(piece);
@@ -81,14 +81,14 @@ void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
 
 void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value column) {
   Value rows = place.rows;
-  if (!rows && shape.m % shape.workM()) // rows of a tile that do not exist
-    rows = constant(shape.m);
+  if (!rows && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
+    rows = constant(gemm.m());
   running = RowAmaxOp::create(b, loc, b.getF32Type(), elements, place.row, column, rows,
-                              to.columns ? to.columns : constant(shape.n), running);
+                              to.columns ? to.columns : constant(gemm.n()), running);
 }
 
 std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {
-  RecipeAttr recipe = shape.quantizer->recipe;
+  RecipeAttr recipe = gemm.results.quantizer->recipe;
   numerics::BlockFormat format = recipe.getDecisions().format;
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   auto codes = VectorType::get(count, Float4E2M1FNType::get(b.getContext()));
@@ -113,7 +113,7 @@ Value fp4::concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
   auto [codes, scales] = quantize(concatenate(b, loc, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  keepScales(place, scales, divide(column, shape.quantizer->block()));
+  keepScales(place, scales, divide(column, gemm.results.quantizer->block()));
 }
 
 /// Keeps scales to store. Tiled scales of a group begin behind those of the group before.
@@ -131,7 +131,8 @@ void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Valu
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
   kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
   Value rowBlock = arith::ShRSIOp::create(
-      b, loc, place.row, constant(int64_t(llvm::Log2_64(uint64_t(shape.quantizer->block())))));
+      b, loc, place.row,
+      constant(int64_t(llvm::Log2_64(uint64_t(gemm.results.quantizer->block())))));
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 

@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "MatmulKernel.h"
+#include "Gemm.h"
 
 namespace fp4 {
 
@@ -38,7 +38,7 @@ mlir::Value concatenate(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<m
 class ResultStores {
 public:
   /// Emits at `builder` what every tile needs once.
-  ResultStores(mlir::OpBuilder &builder, mlir::Location loc, const MatmulShape &shape,
+  ResultStores(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm,
                const ResultArguments &to);
 
   /// The elements of the result from `column` of the tile on, as many as a chunk has.
@@ -68,7 +68,7 @@ private:
 
   mlir::OpBuilder &b;
   mlir::Location loc;
-  const MatmulShape &shape;
+  const Gemm &gemm;
   ResultArguments to;
   mlir::Value tensorAmax; ///< amax of the quantizer, where its recipe has one
   mlir::Value running;    ///< the amax of the tile so far

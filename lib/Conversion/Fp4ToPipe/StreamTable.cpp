@@ -27,9 +27,9 @@ struct Work {
 };
 } // namespace
 
-static numerics::StreamShares sharesOf(const MatmulShape &shape) {
-  uint64_t slices = llvm::divideCeil(uint64_t(shape.k), numerics::splitSlice);
-  return {*shape.stream, uint64_t(shape.m), uint64_t(shape.n), slices};
+static numerics::StreamShares sharesOf(const Gemm &gemm) {
+  uint64_t slices = llvm::divideCeil(uint64_t(gemm.problem.depth), numerics::splitSlice);
+  return {*gemm.work.stream, uint64_t(gemm.m()), uint64_t(gemm.n()), slices};
 }
 
 /// The parts of shared tiles, in turns of all workers.
@@ -74,25 +74,25 @@ static std::vector<Work> worksOf(const numerics::StreamShares &shares) {
   return works;
 }
 
-void fp4::setStream(MatmulShape &shape, const numerics::StreamK &stream) {
-  shape.stream = stream;
-  numerics::StreamShares shares = sharesOf(shape);
+void fp4::setStream(Gemm &gemm, const numerics::StreamK &stream) {
+  gemm.work.stream = stream;
+  numerics::StreamShares shares = sharesOf(gemm);
   if (shares.mostParts() == 1) { // every tile has one sum, in any order
-    shape.stream.reset();
+    gemm.work.stream.reset();
     return;
   }
-  shape.streamWorks = int64_t(worksOf(shares).size());
+  gemm.work.streamWorks = int64_t(worksOf(shares).size());
   for (uint64_t tile = 0; tile < shares.shared; ++tile)
     if (uint64_t parts = shares.parts(tile); parts > 1) {
-      ++shape.streamReductions;
-      shape.streamParts += int64_t(parts);
+      ++gemm.work.streamReductions;
+      gemm.work.streamParts += int64_t(parts);
     }
 }
 
 /// For each work two rows: the tile, along m and n, and its k tiles; the first of the sums that the
 /// parts of the tile leave, the part, how many there are, and the counter of their reduction.
-static SmallVector<int32_t> wordsOf(const MatmulShape &shape) {
-  numerics::StreamShares shares = sharesOf(shape);
+static SmallVector<int32_t> wordsOf(const Gemm &gemm) {
+  numerics::StreamShares shares = sharesOf(gemm);
   SmallVector<int64_t> firstSums, counters;
   int64_t sums = 0, joins = 0;
   for (uint64_t tile = 0; tile < shares.shared; ++tile) {
@@ -102,20 +102,20 @@ static SmallVector<int32_t> wordsOf(const MatmulShape &shape) {
     sums += left;
     joins += left ? 1 : 0;
   }
-  int64_t perSlice = int64_t(numerics::splitSlice) / shape.tileK;
+  int64_t perSlice = int64_t(numerics::splitSlice) / gemm.tiling.tileK;
   SmallVector<int32_t> words;
   for (const Work &work : worksOf(shares)) {
     bool isShared = work.parts > 1;
     llvm::append_values(words, int32_t(work.tile % shares.tilesM),
                         int32_t(work.tile / shares.tilesM), int32_t(int64_t(work.begin) * perSlice),
-                        int32_t(std::min(int64_t(work.end) * perSlice, shape.tilesK())),
+                        int32_t(std::min(int64_t(work.end) * perSlice, gemm.tilesK())),
                         isShared ? int32_t(firstSums[work.tile]) : 0, int32_t(work.part),
                         int32_t(work.parts), isShared ? int32_t(counters[work.tile]) : 0);
   }
   return words;
 }
 
-Value fp4::tableOfStream(OpBuilder &builder, Location loc, const MatmulShape &shape) {
-  return pipe::GlobalViewOp::create(builder, loc, shape.table(),
-                                    constantTable(builder, loc, wordsOf(shape), shape));
+Value fp4::tableOfStream(OpBuilder &builder, Location loc, const Gemm &gemm) {
+  return pipe::GlobalViewOp::create(builder, loc, gemm.table(),
+                                    constantTable(builder, loc, wordsOf(gemm), gemm));
 }

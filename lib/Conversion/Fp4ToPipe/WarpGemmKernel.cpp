@@ -7,12 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpGemmKernel.h"
+#include "MatmulKernel.h"
 
 #include "FragmentEpilogue.h"
 
-#include "fp4/Plans/WarpFragment.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -21,11 +21,11 @@ using namespace fp4::pipe;
 namespace {
 class WarpGemmBuilder : FragmentEpilogue {
 public:
-  WarpGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                  Location loc)
-      : FragmentEpilogue(func, shape, plan, loc) {
+  WarpGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
+      : FragmentEpilogue(func, gemm, plan, loc) {
     int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
-    fragmentSize = *warpFragment(shape.tileM, shape.tileN, warps); // the check of the plan has it
+    fragmentSize =
+        *warpFragment(gemm.tiling.tileM, gemm.tiling.tileN, warps); // the check of the plan has it
     fragmentKind = FragmentKind::MmaSync;
   }
   void build() {
@@ -49,10 +49,10 @@ private:
 WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), countTilesK()};
-  if (shape.hasWorkspace()) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
-    tile.index = add(mul(m, shape.tilesN()), n);
+  if (gemm.work.hasWorkspace()) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    tile.index = add(mul(m, gemm.tilesN()), n);
     tile.k = rangeOf(tile.part);
   }
   static_cast<PlacedTile &>(tile) = placeTile(m, n);
@@ -61,14 +61,14 @@ WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
 
 void WarpGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
-  Value acc = newFragment(), second = shape.dual ? newFragment() : Value();
+  Value acc = newFragment(), second = gemm.problem.dual ? newFragment() : Value();
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, second, tile, k); });
   storeTile(acc, second, tile);
 }
 
 /// Stores the fragment of this warp, 16 rows after the other; with split-K, the sums of all parts.
 void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
-  auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
+  auto place = WarpPlaceOp::create(b, loc, acc, gemm.tiling.tileM, gemm.tiling.tileN);
   Value rowOfWarp = add(tile.row, place.getRow());
   Value columnOfWarp = add(tile.column, place.getColumn());
   auto parts = size_t(fragmentSize[0] / kWarpRows);
@@ -99,31 +99,31 @@ Value WarpGemmBuilder::rowInBlock(Value row, int64_t rows) {
 }
 
 void WarpGemmBuilder::buildKTile(Value acc, Value second, const Tile &tile, Value k) {
-  Value element = mul(k, shape.tileK);
+  Value element = mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
   Value b2Tile = second ? load(b2, tile.rowB, element) : Value();
   Value sa, rowOfA;
-  if (!shape.unitScalesA) {
-    sa = loadScales(scalesA, rowBlockOf(tile.scaleRowA), kBlock, blocks, shape.tileM);
-    rowOfA = rowInBlock(tile.scaleRowA, shape.tileM);
+  if (!gemm.unitScalesA()) {
+    sa = loadScales(scalesA, rowBlockOf(tile.scaleRowA), kBlock, blocks, gemm.tiling.tileM);
+    rowOfA = rowInBlock(tile.scaleRowA, gemm.tiling.tileM);
   }
   auto scalesOf = [&](Value from) {
-    return loadScales(from, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN);
+    return loadScales(from, rowBlockOf(tile.scaleRowB), kBlock, blocks, gemm.tiling.tileN);
   };
   Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
-  Value rowOfB = rowInBlock(tile.scaleRowB, shape.tileN);
+  Value rowOfB = rowInBlock(tile.scaleRowB, gemm.tiling.tileN);
   MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
   if (second)
     MmaSyncOp::create(b, loc, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);
 }
 
-gpu::GPUFuncOp fp4::buildWarpGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildWarpGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                         const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // Without a declared number of CTAs per SM, ptxas spills so that more CTAs would fit than the
   // shared memory allows.
   declareCtasPerSm(func, 1);
-  WarpGemmBuilder(func, shape, plan, loc).build();
+  WarpGemmBuilder(func, gemm, plan, loc).build();
   return func;
 }

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FragmentEpilogue.h"
+#include "MatmulKernel.h"
 
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -30,10 +31,9 @@ using namespace fp4::pipe;
 namespace {
 class WeightGemmBuilder : FragmentEpilogue {
 public:
-  WeightGemmBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                    Location loc)
-      : FragmentEpilogue(func, shape, plan, loc) {
-    fragmentSize[1] = shape.partRows();
+  WeightGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
+      : FragmentEpilogue(func, gemm, plan, loc) {
+    fragmentSize[1] = gemm.partRows();
   }
   void build() {
     buildTiles([&](Value m, Value n) { buildTile(m, n); });
@@ -65,7 +65,7 @@ private:
     return {restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
   }
   Value loadFloats(const Tile &tile, Value k) {
-    return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+    return load(a, tile.row, mul(k, gemm.tiling.tileK), gemm.tiling.tileK);
   }
   void multiply(Value acc, Weights weights, Value act);
   void multiplyResident(Value acc, const Tile &tile);
@@ -88,10 +88,10 @@ private:
   /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
   /// threads have sums for, consists of parts, each with an accumulator of its own.
   size_t numParts() {
-    return size_t(shape.tileN / hw::weightTileRows * (shape.tileM / shape.partRows()));
+    return size_t(gemm.tiling.tileN / hw::weightTileRows * (gemm.tiling.tileM / gemm.partRows()));
   }
   Value partColumn(const Tile &tile, size_t part) {
-    return shift(tile.column, shape.preDequantizedWeights ? 0 : part, hw::weightTileRows);
+    return shift(tile.column, gemm.route.weights == Reach::Pre ? 0 : part, hw::weightTileRows);
   }
   Value rowOfPart(const Tile &tile, size_t part) {
     return shift(tile.rowB, part, hw::weightTileRows);
@@ -105,19 +105,20 @@ private:
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), countTilesK()};
-  if (shape.stream) {
+  if (gemm.work.stream) {
     findShare(tile, m, n);
-  } else if (shape.reducesInCluster) {
+  } else if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange();
-  } else if (shape.reducedCtas() > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+  } else if (gemm.work.reducedCtas() > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
   }
-  if (shape.splits > 1)
-    tile.k = rangeOf(tile.part ? mul(tile.part, shape.ranges) : constant(0));
+  if (gemm.work.splits > 1)
+    tile.k = rangeOf(tile.part ? mul(tile.part, gemm.work.ranges) : constant(0));
   static_cast<PlacedTile &>(tile) = placeTile(m, n);
   for (size_t part = 0; part < numParts(); ++part)
-    tile.rows.push_back(shift(tile.row, shape.preDequantizedWeights ? part : 0, shape.partRows()));
+    tile.rows.push_back(
+        shift(tile.row, gemm.route.weights == Reach::Pre ? part : 0, gemm.partRows()));
   return tile;
 }
 
@@ -135,35 +136,35 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
   // Accumulators of a second GEMM are behind those of the first.
-  for (size_t i = 0; i < numParts() * size_t(shape.ranges) * (shape.dual ? 2 : 1); ++i)
+  for (size_t i = 0; i < numParts() * size_t(gemm.work.ranges) * (gemm.problem.dual ? 2 : 1); ++i)
     accumulators.push_back(newFragment());
-  if (shape.accumulatesFast)
+  if (gemm.route.accumulate == Accumulate::Fast)
     loadPowers(tile);
-  if (shape.preDequantizedWeights)
+  if (gemm.route.weights == Reach::Pre)
     multiplyPreDequantized(accumulators, tile);
-  else if (shape.holdsWeights())
+  else if (gemm.holdsWeights())
     multiplyResident(accumulators.front(), tile);
   else
     loop(tile.k.begin, tile.k.end, constant(1),
          [&](Value k) { buildKTile(accumulators, tile, k); });
-  if (shape.reducesInCluster)
+  if (gemm.work.reducesInCluster)
     return reduceInCluster(accumulators, tile.part, tile.row, tile.column, restoring(tile, 0));
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part), tile.group);
   };
-  if (shape.stream)
+  if (gemm.work.stream)
     return reductionShares(accumulators, tile.share,
                            [&](size_t part, SumsFrom sums) { store(part, sums); });
-  if (shape.reducedCtas() > 1)
+  if (gemm.work.reducedCtas() > 1)
     return reduceSums(accumulators, indexOf(tile), tile.part,
                       [&](size_t part, SumsFrom sums) { store(part, sums); });
-  if (shape.ranges > 1)
+  if (gemm.work.ranges > 1)
     return store(
         0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
   for (size_t part = 0; part < numParts(); ++part) {
     Value row = tile.rows[part], column = partColumn(tile, part);
     storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
-              shape.dual ? accumulators[numParts() + part] : Value());
+              gemm.problem.dual ? accumulators[numParts() + part] : Value());
     quantizeElements(row, column, {constant(0), constant(0)}, tile.group);
   }
   finishTile();
@@ -174,9 +175,9 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
 //===----------------------------------------------------------------------===//
 
 void WeightGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
-  if (shape.prepackedB)
+  if (gemm.prepackedB())
     return multiplyPrepacked(accumulators, tile, k);
-  Value more = shape.warpsMultiply
+  Value more = gemm.route.core == Core::MmaSync
                    ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true)).getResult()
                    : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   multiplyPlain(accumulators, tile, k, more);
@@ -184,8 +185,8 @@ void WeightGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &til
 
 /// Loads the weights `from` of k tile `k` and of the rows from `row` on.
 WeightGemmBuilder::Weights WeightGemmBuilder::loadWeights(Value from, Value row, Value k) {
-  int64_t columns = hw::weightColumnsOf(shape.packedBytes());
-  int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
+  int64_t columns = hw::weightColumnsOf(gemm.packedBytes());
+  int64_t perRow = gemm.problem.depth / columns, perTile = gemm.tiling.tileK / columns;
   auto source = cast<GlobalType>(from.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
@@ -206,22 +207,23 @@ void WeightGemmBuilder::loadPowers(Tile &tile) {
   auto ofRows = VectorType::get({4}, b.getF32Type());
   for (size_t part = 0; part < numParts(); ++part)
     tile.powers.push_back(RowPowersOp::create(
-        b, loc, ofRows, bb, firstTile(rowOfPart(tile, part), shape.k / hw::byteTileColumns)));
+        b, loc, ofRows, bb,
+        firstTile(rowOfPart(tile, part), gemm.problem.depth / hw::byteTileColumns)));
 }
 
 /// The first MMA is added to the zeros of the accumulator, which costs no predicate.
 void WeightGemmBuilder::multiply(Value acc, Weights weights, Value act) {
   Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
   MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count,
-                         /*without_powers=*/shape.accumulatesFast);
+                         /*without_powers=*/gemm.route.accumulate == Accumulate::Fast);
 }
 
 void WeightGemmBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
-  if (shape.ranges > 1)
+  if (gemm.work.ranges > 1)
     return multiplyRanges(accumulators, tile, k);
   SmallVector<Weights> weights;
   SmallVector<Value> sources = {bb};
-  if (shape.dual)
+  if (gemm.problem.dual)
     sources.push_back(b2);
   for (Value from : sources)
     for (size_t part = 0; part < numParts(); ++part)
@@ -234,9 +236,9 @@ void WeightGemmBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Ti
 /// Multiplies k tile `k` of the first k slice, and the k tiles of the other slices that are as far
 /// from their first.
 void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
-  int64_t tilesOfRange = shape.tilesK() / shape.splits;
+  int64_t tilesOfRange = gemm.tilesK() / gemm.work.splits;
   SmallVector<std::pair<Weights, Value>> operands;
-  for (int64_t range = 0; range < shape.ranges; ++range) {
+  for (int64_t range = 0; range < gemm.work.ranges; ++range) {
     Value own = range ? add(k, constant(range * tilesOfRange)) : k;
     Weights weights = loadWeights(bb, tile.rowB, own);
     operands.push_back({weights, loadFloats(tile, own)});
@@ -249,7 +251,7 @@ void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile 
 Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
-  Value index = add(firstTile(tile.rowB, shape.tilesK()), k);
+  Value index = add(firstTile(tile.rowB, gemm.tilesK()), k);
   return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
       .getResult();
 }
@@ -272,9 +274,9 @@ void WeightGemmBuilder::multiplyResident(Value acc, const Tile &tile) {
 /// Four k tiles are written out if every split-K part has whole fours of them (Promotion.cpp). The
 /// powers of the four are loaded together.
 void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, const Tile &tile) {
-  int64_t count = shape.writtenKTiles();
+  int64_t count = gemm.writtenKTiles();
   auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
-  Value firstOfRow = firstTile(tile.column, shape.tilesK());
+  Value firstOfRow = firstTile(tile.column, gemm.tilesK());
   loop(tile.k.begin, tile.k.end, constant(count), [&](Value first) {
     Value index = add(firstOfRow, first);
     Value powers =
@@ -291,18 +293,18 @@ void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, con
 /// All parts have their sums in one fragment, one part after the other.
 void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                      PowersOfBlock powers) {
-  Value element = mul(k, shape.tileK);
+  Value element = mul(k, gemm.tiling.tileK);
   Value scales =
       TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
   // The third number, 1, is the scale of every scale block that the columns can reach into.
-  SmallVector<int64_t> order(size_t(2 + promotedBlocks(shape.partRows())), 2);
+  SmallVector<int64_t> order(size_t(2 + promotedBlocks(gemm.partRows())), 2);
   std::iota(order.begin(), order.begin() + 2, 0);
   if (order.size() > 3)
     scales = vector::ShuffleOp::create(b, loc, scales, scales, order);
-  Value weights = load(bb, tile.column, element, shape.tileK);
+  Value weights = load(bb, tile.column, element, gemm.tiling.tileK);
   SmallVector<Value> parts;
   for (Value row : tile.rows)
-    parts.push_back(load(a, row, element, shape.tileK));
+    parts.push_back(load(a, row, element, gemm.tiling.tileK));
   Value sums = newFragment();
   for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
     MmaFragmentOp::create(b, loc, sums, weights, b.getI64IntegerAttr(0), act);
@@ -317,7 +319,7 @@ WeightGemmBuilder::ScaledTile WeightGemmBuilder::loadScaled(Value map, Value sca
   if (part && columns) // the part may not exist
     rowBlock = arith::MinUIOp::create(
         b, loc, rowBlock, rowBlockOf(arith::SubIOp::create(b, loc, columns, constant(1))));
-  return {load(map, rowOfPart(tile, part), mul(k, shape.tileK), shape.tileK),
+  return {load(map, rowOfPart(tile, part), mul(k, gemm.tiling.tileK), gemm.tiling.tileK),
           loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
 }
 
@@ -328,21 +330,21 @@ void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &
   SmallVector<ScaledTile> weights;
   for (size_t part = 0; part < numParts(); ++part)
     weights.push_back(loadScaled(bb, scalesB, tile, part, k, blocks));
-  for (size_t part = 0; shape.dual && part < numParts(); ++part)
+  for (size_t part = 0; gemm.problem.dual && part < numParts(); ++part)
     weights.push_back(loadScaled(b2, scalesB2, tile, part, k, blocks));
   Value rows = loadRows(tile, k, blocks);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     MmaConvertedOp::create(b, loc, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
-                           /*in_order=*/shape.floatA && !shape.preDequantizes);
+                           /*in_order=*/gemm.floatA() && gemm.route.activations != Reach::Pre);
 }
 
 /// A k tile of A, for the tensor core.
 Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks) {
   Value codes = loadFloats(tile, k);
-  if (shape.floatA)
+  if (gemm.floatA())
     return codes;
   // The plan has one tile along m, which begins where a scale tile does.
-  Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, shape.tileM);
+  Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, gemm.tiling.tileM);
   return convert(codes, scales, blocks.count);
 }
 
@@ -352,17 +354,17 @@ Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks)
 
 /// Index of a tile of the result among all of them.
 Value WeightGemmBuilder::indexOf(const Tile &tile) {
-  Value m = arith::DivUIOp::create(b, loc, tile.row, constant(shape.tileM));
-  Value n = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
-  return add(mul(m, shape.tilesN()), n);
+  Value m = arith::DivUIOp::create(b, loc, tile.row, constant(gemm.tiling.tileM));
+  Value n = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
+  return add(mul(m, gemm.tilesN()), n);
 }
 
-gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                           const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // If warps multiply, ptxas would spill so that more CTAs fit than have shared memory.
-  if (*plan.ctasPerSm > 1 || shape.warpsMultiply)
+  if (*plan.ctasPerSm > 1 || gemm.route.core == Core::MmaSync)
     declareCtasPerSm(func, *plan.ctasPerSm);
-  WeightGemmBuilder(func, shape, plan, loc).build();
+  WeightGemmBuilder(func, gemm, plan, loc).build();
   return func;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulBuilder.h"
+#include "MatmulKernel.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -36,7 +37,8 @@ private:
 
 /// The last k tile may have fewer tiles of K than its depth has room for.
 WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &tile, Value k) {
-  int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
+  int64_t perRow = gemm.problem.depth / hw::weightTileColumns,
+          perTile = gemm.tiling.tileK / hw::weightTileColumns;
   auto source = cast<GlobalType>(from.getType());
   auto ofRows = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowA, constant(hw::weightTileRows));
@@ -44,34 +46,35 @@ WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &til
   Value tiles = existing(first, perTile, perRow);
   Value rows =
       LoadRowsOp::create(b, loc, ofRows, from, index, tiles, Value(), Value(), Value()).getResult();
-  auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
+  auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
   return {UnpackLanesOp::create(b, loc, type, rows, tiles, Value()).getResult(), tiles};
 }
 
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value codes = load(a, tile.rowA, mul(k, shape.tileK), shape.partsA(), Direction::N);
+  Value codes = load(a, tile.rowA, mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
   Value scales = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
-  auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
+  auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
   return ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
 }
 
 void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  SmallVector<Weights> weights = {shape.prepackedA ? unpack(a, tile, k)
-                                                   : Weights{convertScaled(tile, k), {}}};
-  if (shape.dual)
+  SmallVector<Weights> weights = {gemm.prepackedA() ? unpack(a, tile, k)
+                                                    : Weights{convertScaled(tile, k), {}}};
+  if (gemm.problem.dual)
     weights.push_back(unpack(b2, tile, k));
-  Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), shape.directionB());
+  Value floats = load(bb, tile.rowB, mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
+                      gemm.tiling.directionB());
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, ofGemm] : llvm::zip_equal(accs, weights))
     MmaLanesOp::create(b, loc, acc, ofGemm.floats, floats, more, ofGemm.tiles);
 }
 
-gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                           const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // ptxas would spill sums so that more CTAs fit than have tensor memory.
   declareCtasPerSm(func, *plan.ctasPerSm);
-  WeightLaneBuilder(func, shape, plan, loc).build();
+  WeightLaneBuilder(func, gemm, plan, loc).build();
   return func;
 }

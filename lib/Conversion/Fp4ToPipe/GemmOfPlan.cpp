@@ -1,0 +1,238 @@
+//===- GemmOfPlan.cpp - The values of a GEMM from its plan ----------------===//
+//
+// Each value is made once, of the operation, the plan and the values before it: the problem, the
+// route to the tensor core, the results, the shares of the work and the tiles.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gemm.h"
+
+#include "GroupTable.h"
+#include "StreamTable.h"
+
+#include "fp4/Dialect/Utils/StridedArguments.h"
+#include "fp4/ISA/ClusterLimit.h"
+#include "fp4/ISA/TargetModel.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static Problem problemOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  Problem problem;
+  problem.rows = lhs.getDimSize(0);
+  problem.columns = op.getColumns();
+  problem.depth = lhs.getDimSize(1);
+  problem.depthUnit = knownUnitOfDepth(op, plan);
+  problem.block = blockSize(op.getFormat());
+  problem.lhs = lhs.getElementType();
+  problem.rhs = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
+  problem.scaleType = scaleType(op.getContext(), op.getFormat());
+  if (op.hasFloatLhs() && !op.hasUnitScales())
+    problem.floats = problem.lhs;
+  problem.prepacked = op.hasPrepackedRhs();
+  problem.k96 = op.usesK96();
+  problem.dual = op.isDual();
+  return problem;
+}
+
+//===----------------------------------------------------------------------===//
+// Route
+//===----------------------------------------------------------------------===//
+
+/// Sums in registers are stored as they are, so prepacked weights of a swapped plan, whose lanes
+/// would convert them, are converted before.
+static Reach reachOfWeights(const Problem &problem, const GemmRoute &route,
+                            const KernelPlan &plan) {
+  bool isOnLanes = route.core == Core::Tcgen05;
+  if (problem.prepacked && plan.swap && !isOnLanes)
+    return Reach::Pre;
+  if (problem.hasFloatActivations())
+    return isOnLanes ? Reach::Tmem : Reach::Registers;
+  if (route.core != Core::Wgmma || problem.hasF32Scales())
+    return route.transposes() ? Reach::Registers : Reach::AsIs;
+  return plan.swap ? Reach::Registers : Reach::Shared;
+}
+
+static Reach reachOfActivations(const Problem &problem, const GemmRoute &route,
+                                BlockScaledMatmulOp op, const KernelPlan &plan) {
+  bool isBeforePrepacked = problem.prepacked && !problem.floats;
+  if (isBeforePrepacked ||
+      (route.core == Core::Wgmma && route.weights != Reach::Pre && preDequantizes(plan)))
+    return Reach::Pre;
+  if (op.hasUnitScales())
+    return Reach::UnitScales;
+  if (problem.floats || route.core == Core::Tcgen05 || problem.hasF32Scales())
+    return Reach::AsIs;
+  if (route.transposes())
+    return Reach::Shared;
+  return route.core == Core::Wgmma ? Reach::Registers : Reach::AsIs;
+}
+
+/// The core sums few products of e4m3 with enough bits.
+static Accumulate accumulationOf(const Problem &problem, const GemmRoute &route,
+                                 BlockScaledMatmulOp op) {
+  if (op.accumulatesFast())
+    return Accumulate::Fast;
+  bool takesBytes = problem.floats && problem.floats.getIntOrFloatBitWidth() == 8;
+  return problem.hasF32Scales() || takesBytes || route.weights == Reach::Pre ? Accumulate::Promote
+                                                                             : Accumulate::Core;
+}
+
+/// The only place that asks the target for its tensor core. Weights beside floats lie along the
+/// lanes or rows of instructions always.
+static GemmRoute routeOf(const Problem &problem, BlockScaledMatmulOp op, const KernelPlan &plan,
+                         const hw::TargetModel &target) {
+  GemmRoute route;
+  route.core = target.hasTcgen05         ? Core::Tcgen05
+               : target.hasMmaBlockScale ? Core::MmaSync
+                                         : Core::Wgmma;
+  route.orientation =
+      plan.swap || problem.hasFloatActivations() ? Orientation::Swapped : Orientation::Normal;
+  route.weights = reachOfWeights(problem, route, plan);
+  route.activations = reachOfActivations(problem, route, op, plan);
+  route.accumulate = accumulationOf(problem, route, op);
+  return route;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+static Results::Alpha alphaOf(BlockScaledMatmulOp op) {
+  if (!op.getAlpha())
+    return Results::Alpha::None;
+  auto type = cast<RankedTensorType>(op.getAlpha().getType());
+  if (type.getRank() == 0)
+    return Results::Alpha::One;
+  if (type.getRank() == 1)
+    return Results::Alpha::Groups;
+  return type.getDimSize(1) == 1 ? Results::Alpha::Rows : Results::Alpha::Columns;
+}
+
+std::optional<unsigned> fp4::placeOfResult(BlockScaledMatmulOp op) {
+  bool isPlain = op.hasOnlyElements() && !op.isGrouped();
+  return isPlain ? stridedResultOf(op.getResult()) : std::nullopt;
+}
+
+static std::optional<ResultQuantizer> quantizerOf(BlockScaledMatmulOp op) {
+  if (!op.getQuantizeRecipe())
+    return std::nullopt;
+  auto isTiled = [&](unsigned scales) {
+    return scaleLayout(cast<RankedTensorType>(op.getQuantized()[scales].getType())).has_value();
+  };
+  ResultQuantizer quantizer{*op.getQuantizeRecipe(), static_cast<bool>(op.getQuantizeAmax())};
+  quantizer.rows = op.quantizesRows();
+  quantizer.columns = op.quantizesColumns();
+  quantizer.tiledRows = quantizer.rows && isTiled(1);
+  quantizer.tiledColumns = quantizer.columns && isTiled(quantizer.rows ? 3 : 1);
+  return quantizer;
+}
+
+static Results resultsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  Results results;
+  results.type = op.getElementType();
+  results.alpha = alphaOf(op);
+  if (auto epilogue = op.getEpilogue())
+    results.steps.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
+  if (!op.getEpilogueBody().empty())
+    results.region = &op.getEpilogueBody();
+  for (Value input : op.getEpilogueInputs())
+    results.inputs.push_back(Results::inputOf(cast<RankedTensorType>(input.getType())));
+  results.quantizer = quantizerOf(op);
+  results.withAmax = op.getWithAmax();
+  results.storesElements = static_cast<bool>(op.getResult());
+  results.storesTiles = plan.store == ResultStore::Tma;
+  results.isStrided = placeOfResult(op).has_value();
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles and works
+//===----------------------------------------------------------------------===//
+
+/// Returns true when loads leave out missing rows. If only the last of several boxes had a residue,
+/// CTAs would wait for zeros before a whole box. With tcgen05 that costs more than missing rows.
+static bool loadsResidues(const Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &plan,
+                          const hw::TargetModel &target) {
+  if (gemm.route.core != Core::Tcgen05)
+    return target.hasSlowPartialBoxes;
+  const Tiling &tiling = gemm.tiling;
+  int64_t most = mostRowsOf(op, plan),
+          box = gemm.route.swapsOperands() ? tiling.blockN() : tiling.blockM();
+  return target.hasSlowPartialBoxes && !tiling.pair && !ShapedType::isDynamic(most) && most <= box;
+}
+
+/// Sets the tile. Plans of tcgen05 have the tile of the accumulator, except beside floats, where
+/// it is that of the result. Other plans have that of the instruction if operands are swapped,
+/// and fragments are stored as they are.
+static void setTile(Gemm &gemm, const KernelPlan &plan) {
+  Tiling &tiling = gemm.tiling;
+  bool isOfOther =
+      gemm.route.core == Core::Tcgen05 ? gemm.problem.hasFloatActivations() : bool(plan.swap);
+  tiling.tileM = plan.tile[isOfOther ? 1 : 0];
+  tiling.tileN = plan.tile[isOfOther ? 0 : 1];
+  tiling.tileK = plan.tile[2];
+  if (gemm.problem.hasF32Scales()) { // the tensor core sums one scale block
+    tiling.blocksOfTileK = tiling.tileK / pipe::kPromotedBlock;
+    tiling.tileK = pipe::kPromotedBlock;
+  }
+  tiling.pair = plan.pair;
+}
+
+/// Sets the number of warpgroups that read sums in tensor memory.
+static void setWarpgroups(Gemm &gemm, const KernelPlan &plan) {
+  auto roles = cast<pipe::RolePlanAttr>(plan.roles);
+  gemm.tiling.hasSpareThreads = bool(roles.getDriver(pipe::Engine::Convert));
+  if (gemm.route.core != Core::Tcgen05)
+    return;
+  if (gemm.problem.hasF32Scales())
+    gemm.tiling.laneGroups = roles.getDriver(pipe::Engine::Threads).getNumWarps() / 4;
+  else
+    gemm.tiling.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
+}
+
+/// Sets split-K and the cluster, whose CTAs share loads or have parts of K.
+static void setCluster(Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &plan) {
+  bool reduces = plan.reduction == ReductionPlace::Cluster;
+  gemm.work.splits = splitsOf(op, plan);
+  gemm.work.ranges = plan.kSlices.value_or(1);
+  gemm.work.reducesInCluster = reduces || (gemm.hasFragments() && plan.cluster[0] > 1);
+  if (!plan.cluster[0] || gemm.hasFragments())
+    return;
+  gemm.tiling.clusterM = plan.cluster[0] / (reduces ? gemm.work.splits : 1);
+  gemm.tiling.clusterN = plan.cluster[1];
+  gemm.tiling.fallsBack = plan.fallback[0] > 0;
+}
+
+int64_t fp4::residentCtasPerSm(const Gemm &gemm, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  int64_t blocks = plan.fallback[0] ? 1 : gemm.clusterCtasM() * gemm.tiling.clusterN;
+  return *plan.ctasPerSm * hw::smsOfClusters(target, blocks);
+}
+
+/// A CTA has several tiles, as far as is known. A kernel of one tile for each CTA would have fewer
+/// sets of scales for nothing.
+static bool takesTurns(const Gemm &gemm, const KernelPlan &plan, const hw::TargetModel &target) {
+  return gemm.problem.dynamicRows() || gemm.problem.dynamicWidth() ||
+         gemm.works() * gemm.clusterCtasM() * gemm.tiling.clusterN >
+             residentCtasPerSm(gemm, plan, target);
+}
+
+Gemm fp4::gemmOf(BlockScaledMatmulOp op, const KernelPlan &plan, const hw::TargetModel &target) {
+  Gemm gemm;
+  gemm.problem = problemOf(op, plan);
+  gemm.route = routeOf(gemm.problem, op, plan, target);
+  gemm.results = resultsOf(op, plan);
+  setTile(gemm, plan);
+  setWarpgroups(gemm, plan);
+  gemm.tiling.loadsResidues = loadsResidues(gemm, op, plan, target);
+  setCluster(gemm, op, plan);
+  if (op.isGrouped())
+    setGroups(gemm, op);
+  if (auto stream = op.getStreamK())
+    setStream(gemm, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
+  gemm.tiling.hasOneTile = !takesTurns(gemm, plan, target);
+  gemm.tiling.alternates = gemm.holdsHalves() && plan.accumulators != 1 && !gemm.tiling.hasOneTile;
+  return gemm;
+}
