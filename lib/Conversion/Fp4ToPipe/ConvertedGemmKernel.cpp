@@ -53,10 +53,10 @@ void ConvertedGemmBuilder::buildTile(Value m, Value n) {
     accs.push_back(newFragment());
     second.push_back(gemm.problem.dual ? newFragment() : Value());
   }
-  loop(constant(0), countTilesK(), constant(1),
-       [&](Value k) { buildKTile(accs, second, tile, k); });
+  b.loop(b.constant(0), countTilesK(), b.constant(1),
+         [&](Value k) { buildKTile(accs, second, tile, k); });
   for (auto [i, acc] : llvm::enumerate(accs)) {
-    Value first = i ? add(tile.row, constant(int64_t(i) * kRows)) : tile.row;
+    Value first = i ? b.add(tile.row, b.constant(int64_t(i) * kRows)) : tile.row;
     storeSums(acc, first, tile.column, {restoringExponent()}, tile.group, {}, second[i]);
   }
   finishTile();
@@ -65,25 +65,25 @@ void ConvertedGemmBuilder::buildTile(Value m, Value n) {
 /// The scale tile of A that has the last row.
 Value ConvertedGemmBuilder::lastRowBlock() {
   if (!rows)
-    return constant((gemm.scaleRowsA() - 1) / kScaleBlockRows);
-  return rowBlockOf(arith::SubIOp::create(b, loc, rows, constant(1)));
+    return b.constant((gemm.scaleRowsA() - 1) / kScaleBlockRows);
+  return rowBlockOf(b.sub(rows, b.constant(1)));
 }
 
 /// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
 /// The second B of a dual GEMM is converted while the first one is multiplied.
 void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
                                       const Tile &tile, Value k) {
-  Value element = mul(k, gemm.tiling.tileK);
+  Value element = b.mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   SmallVector<Value> firstRows = {tile.row}, aTiles, aScales, bTiles, bScales;
   for (size_t i = 1; i < accs.size(); ++i)
-    firstRows.push_back(add(tile.row, constant(int64_t(i) * kRows)));
+    firstRows.push_back(b.add(tile.row, b.constant(int64_t(i) * kRows)));
   for (auto [i, first] : llvm::enumerate(firstRows)) {
     aTiles.push_back(load(a, first, element));
     Value rowBlock = rowBlockOf(tile.scaleRowA);
     if (i) {
-      Value next = table ? add(tile.scaleRowA, constant(int64_t(i) * kRows)) : first;
-      rowBlock = arith::MinUIOp::create(b, loc, rowBlockOf(next), lastRowBlock());
+      Value next = table ? b.add(tile.scaleRowA, b.constant(int64_t(i) * kRows)) : first;
+      rowBlock = arith::MinUIOp::create(b, rowBlockOf(next), lastRowBlock());
     }
     aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
   }
@@ -95,11 +95,11 @@ void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> seco
   loadB(bb, scalesB);
   if (gemm.problem.dual)
     loadB(b2, scalesB2);
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
+  Value more = b.compare(arith::CmpIPredicate::sgt, k, b.constant(0));
   for (auto [number, bTile] : llvm::enumerate(bTiles)) {
     Value half = convert(bTile, bScales[number], blocks);
     for (auto [acc, aTile, ofA] : llvm::zip(number ? second : accs, aTiles, aScales))
-      MmaConvertedOp::create(b, loc, acc, aTile, ofA, half, more, blocks);
+      MmaConvertedOp::create(b, acc, aTile, ofA, half, more, blocks);
   }
 }
 

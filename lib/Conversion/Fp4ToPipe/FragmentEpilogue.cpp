@@ -15,29 +15,29 @@ using namespace fp4::pipe;
 /// Columns of a fragment that an instruction has at least.
 static constexpr int64_t kFewestColumns = 8;
 
-void FragmentEpilogue::buildTiles(WorkBody body) {
+void FragmentEpilogue::buildTiles(TileBuilder::WorkBody body) {
   numM = countTilesM();
   bool reducesLate =
       gemm.work.hasWorkspace() && !gemm.work.stream; // and reads sums beside the alpha
   if (gemm.results.alpha == Results::Alpha::One && !reducesLate && !gemm.problem.dual)
-    alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
+    alphaOfAll = LoadScalarOp::create(b, b.getF32Type(), alpha);
   if (gemm.results.quantizer && !gemm.problem.dual)
-    results.emplace(b, loc, gemm, derived);
-  forEachWork(numM, gemm.work.stream ? constant(1) : countWorksN(), body);
-  gpu::ReturnOp::create(b, loc);
+    results.emplace(b, gemm, derived);
+  b.forEachWork(numM, gemm.work.stream ? b.constant(1) : countWorksN(), body);
+  gpu::ReturnOp::create(b);
 }
 
 /// Counts tiles along m, from the dynamic rows that the kernel is given, or from the table of the
 /// groups.
 Value FragmentEpilogue::countTilesM() {
   if (gemm.work.stream)
-    return constant(gemm.work.streamWorks);
+    return b.constant(gemm.work.streamWorks);
   if (gemm.problem.groups)
     return countTilesOfGroups();
   if (rows)
-    return arith::DivUIOp::create(b, loc, add(rows, constant(gemm.tiling.tileM - 1)),
-                                  constant(gemm.tiling.tileM));
-  return constant(gemm.tilesM());
+    return arith::DivUIOp::create(b, b.add(rows, b.constant(gemm.tiling.tileM - 1)),
+                                  b.constant(gemm.tiling.tileM));
+  return b.constant(gemm.tilesM());
 }
 
 Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {
@@ -46,7 +46,7 @@ Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) 
   if (depth)
     size.back() = depth;
   auto type = SharedType::get(size, box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), DirectionAttr(),
+  return LoadOp::create(b, type, map, row, column, Value(), Value(), Value(), DirectionAttr(),
                         existingRows(map, row))
       .getResult();
 }
@@ -56,8 +56,8 @@ Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Val
   auto type = SharedType::get(
       {int64_t(llvm::alignTo(rows, kScaleBlockRows)), gemm.tiling.tileK / gemm.problem.block},
       gemm.problem.scaleType, Layout::Tiled128x4);
-  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value(), /*in_bounds=*/false)
+  return LoadScalesOp::create(b, type, from, rowBlock, kBlock, blocks, Value(), Value(), Value(),
+                              /*in_bounds=*/false)
       .getResult();
 }
 
@@ -65,7 +65,7 @@ Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
   Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto type =
       SharedType::get(cast<SharedType>(tile.getType()).getShape(), half, Layout::Swizzle128B);
-  return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
+  return ConvertTileOp::create(b, type, tile, scales, blocks, Value()).getResult();
 }
 
 /// Codes of 4 bits are as they are in memory or prepacked, as bytes.
@@ -91,18 +91,18 @@ int FragmentEpilogue::restoringExponent() const {
 
 FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   PlacedTile tile;
-  tile.column = tile.rowB = tile.scaleRowB = mul(n, gemm.tiling.tileN);
+  tile.column = tile.rowB = tile.scaleRowB = b.mul(n, gemm.tiling.tileN);
   if (!gemm.problem.groups) {
-    tile.row = tile.scaleRowA = mul(m, gemm.tiling.tileM);
+    tile.row = tile.scaleRowA = b.mul(m, gemm.tiling.tileM);
     return tile;
   }
   TileOfGroup place = tileOfGroup(m);
   tile.row = place.row;
   tile.scaleRowA = entry(table, m, 3);
-  tile.rowB = add(tile.column, mul(place.group, gemm.n()));
-  tile.scaleRowB = add(tile.column, mul(place.group, gemm.scaleRowsOfGroup()));
+  tile.rowB = b.add(tile.column, b.mul(place.group, gemm.n()));
+  tile.scaleRowB = b.add(tile.column, b.mul(place.group, gemm.scaleRowsOfGroup()));
   tile.group = ofGroup(place);
-  tile.group.scaleShift = arith::SubIOp::create(b, loc, tile.scaleRowA, tile.row);
+  tile.group.scaleShift = b.sub(tile.scaleRowA, tile.row);
   return tile;
 }
 
@@ -113,7 +113,7 @@ FragmentEpilogue::OfGroup FragmentEpilogue::ofGroup(const TileOfGroup &place) {
 
 Value FragmentEpilogue::newFragment() {
   auto type = FragmentType::get(b.getContext(), fragmentSize, b.getF32Type(), fragmentKind);
-  return FragmentOp::create(b, loc, type);
+  return FragmentOp::create(b, type);
 }
 
 void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
@@ -124,7 +124,7 @@ void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> bo
 
 FragmentEpilogue::Place FragmentEpilogue::placeOfPart(Value row, Value column, int64_t first) {
   bool isTransposed = gemm.route.transposes();
-  Value place = add(isTransposed ? row : column, constant(first));
+  Value place = b.add(isTransposed ? row : column, b.constant(first));
   return isTransposed ? Place{place, column} : Place{row, place};
 }
 
@@ -135,7 +135,7 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
     alphas.push_back(loadAlphas(type.getNumElements(), alpha,
                                 [&](VectorType ofType, Value global, Value limit, bool) -> Value {
                                   return FragmentFactorsOp::create(
-                                      b, loc, ofType, global, atRow, atColumn, limit,
+                                      b, ofType, global, atRow, atColumn, limit,
                                       gemm.route.transposes(), /*one_row=*/false);
                                 }));
   });
@@ -144,12 +144,12 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
 
 FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfGroup group) {
   auto all = [&](Value scalar) -> Value {
-    return scalar ? vector::BroadcastOp::create(b, loc, type, scalar).getResult() : Value();
+    return scalar ? vector::BroadcastOp::create(b, type, scalar).getResult() : Value();
   };
   if (gemm.results.alpha != Results::Alpha::One)
     return {all(group.alpha), all(group.alpha2)};
   auto load = [&](Value from) -> Value {
-    return from ? LoadScalarOp::create(b, loc, b.getF32Type(), from).getResult() : Value();
+    return from ? LoadScalarOp::create(b, b.getF32Type(), from).getResult() : Value();
   };
   return {all(alphaOfAll ? alphaOfAll : load(alpha)), all(load(alpha2))};
 }
@@ -161,8 +161,8 @@ Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
   int64_t count = cast<VectorType>(sums.getType()).getNumElements();
   SmallVector<int64_t> order = llvm::map_to_vector(
       llvm::seq<int64_t>(count), [](int64_t i) { return i % 4; }); // two of each of two rows
-  Value powers = vector::ShuffleOp::create(b, loc, restoring.powers, restoring.powers, order);
-  return arith::MulFOp::create(b, loc, sums, powers);
+  Value powers = vector::ShuffleOp::create(b, restoring.powers, restoring.powers, order);
+  return arith::MulFOp::create(b, sums, powers);
 }
 
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restoring restoring,
@@ -179,14 +179,14 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restori
     // Parts that have the factors of their rows in common take those of the first.
     bool isOwn = first == 0 || 2 * type.getNumElements() < partColumns;
     if (isStored) {
-      auto branch = scf::IfOp::create(b, loc, isStored(first), /*withElseRegion=*/false);
+      auto branch = scf::IfOp::create(b, isStored(first), /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
       isOwn = true;
     }
     auto [atRow, atColumn] = placeOfPart(row, column, first);
     auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
-      return FragmentFactorsOp::create(b, loc, ofType, global, ofGroup ? group.group : atRow,
-                                       atColumn, limit, gemm.route.transposes(), ofGroup);
+      return FragmentFactorsOp::create(b, ofType, global, ofGroup ? group.group : atRow, atColumn,
+                                       limit, gemm.route.transposes(), ofGroup);
     };
     auto load = [&](Value from) {
       return from ? loadAlphas(type.getNumElements(), from, numbers) : Value();
@@ -222,15 +222,14 @@ void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup gr
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
   bool isStaged = gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == partColumns;
-  StoreFragmentOp::create(b, loc, elements, result, row, column,
-                          group.rowLimit ? group.rowLimit : rows, gemm.route.transposes(), isStaged,
-                          IntegerAttr());
+  StoreFragmentOp::create(b, elements, result, row, column, group.rowLimit ? group.rowLimit : rows,
+                          gemm.route.transposes(), isStaged, IntegerAttr());
 }
 
 void FragmentEpilogue::stageTile(Value elements, Value row, Value column) {
   auto box = cast<TensorMapType>(result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  Value tile = StageFragmentOp::create(b, loc, type, elements, Value()).getResult();
+  Value tile = StageFragmentOp::create(b, type, elements, Value()).getResult();
   staged.push_back({tile, elements, row, column});
 }
 
@@ -240,25 +239,17 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   SmallVector<StagedPart> parts = std::exchange(staged, {});
   auto storeWhole = [&] {
     for (const StagedPart &part : parts)
-      StoreTileOp::create(b, loc, part.tile, result, part.row, part.column,
+      StoreTileOp::create(b, part.tile, result, part.row, part.column,
                           /*halves=*/IntegerAttr());
   };
   if (parts.empty() || !gemm.storesEnds())
     return storeWhole();
-  auto when = [&](arith::CmpIPredicate holds, llvm::function_ref<void()> body) {
-    Value end = add(parts.front().row, constant(gemm.storedRows()));
-    Value condition = arith::CmpIOp::create(b, loc, holds, end, group.rowLimit);
-    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  };
-  when(arith::CmpIPredicate::sle, storeWhole);
-  when(arith::CmpIPredicate::sgt, [&] {
+  Value end = b.add(parts.front().row, b.constant(gemm.storedRows()));
+  b.when(b.compare(arith::CmpIPredicate::sle, end, group.rowLimit), storeWhole);
+  b.when(b.compare(arith::CmpIPredicate::sgt, end, group.rowLimit), [&] {
     for (const StagedPart &part : parts)
-      StoreFragmentOp::create(b, loc, part.elements, resultBuffer, part.row, part.column,
-                              group.rowLimit, gemm.route.transposes(), /*staged=*/false,
-                              IntegerAttr());
+      StoreFragmentOp::create(b, part.elements, resultBuffer, part.row, part.column, group.rowLimit,
+                              gemm.route.transposes(), /*staged=*/false, IntegerAttr());
   });
 }
 
@@ -266,7 +257,7 @@ void FragmentEpilogue::storeSums(Value acc, Value row, Value column, Restoring r
                                  OfGroup group, PartGuard isStored, Value second) {
   auto read = [&](Value from) {
     return [this, from](VectorType type, int64_t first) -> Value {
-      return ReadFragmentOp::create(b, loc, type, from, b.getI64IntegerAttr(first));
+      return ReadFragmentOp::create(b, type, from, b.getI64IntegerAttr(first));
     };
   };
   auto sums = read(acc), ofSecond = read(second);
@@ -280,21 +271,21 @@ IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {
 
 void FragmentEpilogue::reduceSums(ValueRange accs, Value index, Value part,
                                   llvm::function_ref<void(size_t, SumsFrom)> finish) {
-  Value tiles = mul(numM, gemm.tilesN());
-  auto rowOf = [&](Value range) { return add(arith::MulIOp::create(b, loc, range, tiles), index); };
+  Value tiles = b.mul(numM, gemm.tilesN());
+  auto rowOf = [&](Value range) { return b.add(b.mul(range, tiles), index); };
   for (auto [number, acc] : llvm::enumerate(accs)) {
     Value range = part;
     if (gemm.work.ranges > 1)
-      range = add(mul(part, gemm.work.ranges), constant(int64_t(number) % gemm.work.ranges));
+      range = b.add(b.mul(part, gemm.work.ranges), b.constant(int64_t(number) % gemm.work.ranges));
     Value own = rowOf(range);
     forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
       size_t partOfTile = number / size_t(gemm.work.ranges);
-      LeaveFragmentOp::create(b, loc, readPart(acc, partOfTile, type, first), workspace, own,
+      LeaveFragmentOp::create(b, readPart(acc, partOfTile, type, first), workspace, own,
                               placeOfSums(partOfTile, first));
     });
   }
-  Value last = CountPartialOp::create(b, loc, counters, index, gemm.work.reducedCtas());
-  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  Value last = CountPartialOp::create(b, counters, index, gemm.work.reducedCtas());
+  auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   size_t parts = accs.size() / size_t(gemm.work.ranges);
@@ -318,7 +309,7 @@ SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value 
   for (int64_t first = 0; first < gemm.work.splits; first += together) {
     SmallVector<SmallVector<Value>> next;
     for (int64_t range = first; range < std::min(first + together, gemm.work.splits); ++range)
-      next.push_back(ownOrLeft(acc, number, part, range, rowOf(constant(range))));
+      next.push_back(ownOrLeft(acc, number, part, range, rowOf(b.constant(range))));
     for (SmallVector<Value> &range : next)
       sums = sums.empty() ? range : addAll(sums, range);
   }
@@ -329,7 +320,7 @@ SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value 
 /// workspace.
 SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value part, int64_t range,
                                                Value row) {
-  Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, constant(range));
+  Value isOwn = b.compare(arith::CmpIPredicate::eq, part, b.constant(range));
   return chooseSums(
       isOwn, [&] { return readAll(acc, number); }, [&] { return fetchAll(number, row); });
 }
@@ -340,10 +331,10 @@ SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value p
 SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value step) {
   constexpr int64_t mostWrittenOut = 4;
   if (gemm.work.splits > mostWrittenOut)
-    return sumOfRows(number, row, step, constant(gemm.work.splits));
+    return sumOfRows(number, row, step, b.constant(gemm.work.splits));
   SmallVector<Value> sums = fetchAll(number, row);
   for (int64_t range = 1; range < gemm.work.splits; ++range) {
-    row = add(row, step);
+    row = b.add(row, step);
     sums = addAll(sums, fetchAll(number, row));
   }
   return sums;
@@ -353,8 +344,7 @@ SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value s
 SmallVector<Value> FragmentEpilogue::fetchAll(size_t number, Value row) {
   SmallVector<Value> sums;
   forParts([&](VectorType type, int64_t first) {
-    sums.push_back(
-        FetchFragmentOp::create(b, loc, type, workspace, row, placeOfSums(number, first)));
+    sums.push_back(FetchFragmentOp::create(b, type, workspace, row, placeOfSums(number, first)));
   });
   return sums;
 }
@@ -368,42 +358,40 @@ SmallVector<Value> FragmentEpilogue::readAll(Value acc, size_t number) {
 
 Value FragmentEpilogue::readPart(Value acc, size_t number, VectorType type, int64_t first) {
   if (fragmentKind == FragmentKind::MmaSync)
-    return ReadWarpFragmentOp::create(b, loc, type, acc, int64_t(number) * kWarpRows, first);
-  return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    return ReadWarpFragmentOp::create(b, type, acc, int64_t(number) * kWarpRows, first);
+  return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
 }
 
 /// Returns the other one of two parts.
-Value FragmentEpilogue::complement(Value part) {
-  return arith::SubIOp::create(b, loc, constant(1), part);
-}
+Value FragmentEpilogue::complement(Value part) { return b.sub(b.constant(1), part); }
 
 SmallVector<Value> FragmentEpilogue::addAll(ValueRange sums, ValueRange more) {
   return llvm::map_to_vector(llvm::zip_equal(sums, more), [&](auto pair) -> Value {
-    return arith::AddFOp::create(b, loc, std::get<0>(pair), std::get<1>(pair));
+    return arith::AddFOp::create(b, std::get<0>(pair), std::get<1>(pair));
   });
 }
 
 /// The sums in `count` rows of the workspace, two at least, which are `step` apart: from the first
 /// to the last. The loads of the first two rows are on their way together.
 SmallVector<Value> FragmentEpilogue::sumOfRows(size_t number, Value row, Value step, Value count) {
-  auto rowOf = [&](Value i) { return add(row, arith::MulIOp::create(b, loc, i, step)); };
-  SmallVector<Value> first = fetchAll(number, row), second = fetchAll(number, add(row, step));
-  auto rows = scf::ForOp::create(b, loc, constant(2), count, constant(1), addAll(first, second));
+  auto rowOf = [&](Value i) { return b.add(row, b.mul(i, step)); };
+  SmallVector<Value> first = fetchAll(number, row), second = fetchAll(number, b.add(row, step));
+  auto rows = scf::ForOp::create(b, b.constant(2), count, b.constant(1), addAll(first, second));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rows.getBody());
   SmallVector<Value> next = fetchAll(number, rowOf(rows.getInductionVar()));
-  scf::YieldOp::create(b, loc, addAll(rows.getRegionIterArgs(), next));
+  scf::YieldOp::create(b, addAll(rows.getRegionIterArgs(), next));
   return SmallVector<Value>(rows.getResults());
 }
 
 /// Adds the sums of a shared tile. With two parts, this CTA has one of them in registers.
 SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const Share &share) {
-  Value areTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, share.parts, constant(2));
+  Value areTwo = b.compare(arith::CmpIPredicate::eq, share.parts, b.constant(2));
   auto ofBoth = [&] {
     SmallVector<Value> own = readAll(acc, number);
-    return addAll(own, fetchAll(number, add(share.firstSums, complement(share.part))));
+    return addAll(own, fetchAll(number, b.add(share.firstSums, complement(share.part))));
   };
-  auto ofMore = [&] { return sumOfRows(number, share.firstSums, constant(1), share.parts); };
+  auto ofMore = [&] { return sumOfRows(number, share.firstSums, b.constant(1), share.parts); };
   return chooseSums(areTwo, ofBoth, ofMore);
 }
 
@@ -412,42 +400,36 @@ SmallVector<Value> FragmentEpilogue::chooseSums(Value condition,
                                                 llvm::function_ref<SmallVector<Value>()> others) {
   SmallVector<Type> types;
   forParts([&](VectorType type, int64_t) { types.push_back(type); });
-  auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, sums());
+  scf::YieldOp::create(b, sums());
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, others());
+  scf::YieldOp::create(b, others());
   return SmallVector<Value>(branch.getResults());
 }
 
 void FragmentEpilogue::reductionShares(ValueRange accs, const Share &share,
                                        llvm::function_ref<void(size_t, SumsFrom)> finish) {
-  auto when = [&](Value condition, llvm::function_ref<void()> body) {
-    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  };
   auto compare = [&](arith::CmpIPredicate holds) -> Value {
-    return arith::CmpIOp::create(b, loc, holds, share.parts, constant(1));
+    return b.compare(holds, share.parts, b.constant(1));
   };
   auto read = [&](Value acc, VectorType type, int64_t first) -> Value {
-    return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
   };
-  when(compare(arith::CmpIPredicate::eq), [&] {
+  b.when(compare(arith::CmpIPredicate::eq), [&] {
     for (auto [number, acc] : llvm::enumerate(accs))
       finish(number,
              [&, acc = acc](VectorType type, int64_t first) { return read(acc, type, first); });
   });
-  when(compare(arith::CmpIPredicate::ne), [&] {
-    Value own = add(share.firstSums, share.part);
+  b.when(compare(arith::CmpIPredicate::ne), [&] {
+    Value own = b.add(share.firstSums, share.part);
     for (auto [number, acc] : llvm::enumerate(accs))
       forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-        LeaveFragmentOp::create(b, loc, read(acc, type, first), workspace, own,
+        LeaveFragmentOp::create(b, read(acc, type, first), workspace, own,
                                 placeOfSums(number, first));
       });
-    when(CountPartialOp::create(b, loc, counters, share.counter, share.parts, IntegerAttr()), [&] {
+    b.when(CountPartialOp::create(b, counters, share.counter, share.parts, IntegerAttr()), [&] {
       for (auto [number, acc] : llvm::enumerate(accs)) {
         SmallVector<Value> sums = sumOfShared(acc, number, share);
         finish(number,
@@ -460,15 +442,15 @@ void FragmentEpilogue::reductionShares(ValueRange accs, const Share &share,
 Value FragmentEpilogue::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {
   Value sum;
   for (Value acc : accs) {
-    Value next = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+    Value next = ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
+    sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
   }
   return sum;
 }
 
 Value FragmentEpilogue::placeOfRange() {
-  Value place = gpu::ClusterBlockIdOp::create(b, loc, gpu::Dimension::x);
-  return arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
+  Value place = gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x);
+  return arith::IndexCastOp::create(b, b.getI32Type(), place);
 }
 
 void FragmentEpilogue::reduceInCluster(ValueRange accs, Value part, Value row, Value column,
@@ -477,9 +459,9 @@ void FragmentEpilogue::reduceInCluster(ValueRange accs, Value part, Value row, V
   while (partColumns > kFewestColumns &&
          (partColumns * gemm.work.reducedCtas() > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
-  ReduceFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
+  ReduceFragmentOp::create(b, accs, partColumns, IntegerAttr());
   storeSums(accs.front(), row, column, restoring, {}, [&](int64_t first) -> Value {
-    Value block = constant(first / partColumns % gemm.work.reducedCtas());
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
+    Value block = b.constant(first / partColumns % gemm.work.reducedCtas());
+    return b.compare(arith::CmpIPredicate::eq, part, block);
   });
 }

@@ -24,7 +24,7 @@ protected:
 
   /// The whole kernel: `body` for every tile of the result, and of every split-K part, that this
   /// CTA works on.
-  void buildTiles(WorkBody body);
+  void buildTiles(TileBuilder::WorkBody body);
   /// A box of `map` from (row, column) on, or as many as `depth` columns take.
   mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
   /// The scales of a k tile of `rows` rows: the `blocks` scale tiles that exist from (rowBlock,

@@ -23,13 +23,12 @@ Value FragmentEpilogue::hold(Value elements) {
   auto type = cast<VectorType>(elements.getType());
   int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
   auto words = VectorType::get({count}, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, loc, words, elements);
+  Value all = vector::BitCastOp::create(b, words, elements);
   SmallVector<Value> registers;
   for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, loc, all, i));
-  registers = computeHere(b, loc, registers);
-  return vector::BitCastOp::create(b, loc, type,
-                                   vector::FromElementsOp::create(b, loc, words, registers));
+    registers.push_back(vector::ExtractOp::create(b, all, i));
+  registers = computeHere(b, b.getLoc(), registers);
+  return vector::BitCastOp::create(b, type, vector::FromElementsOp::create(b, words, registers));
 }
 
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
@@ -38,9 +37,9 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup g
   if (gemm.results.withAmax) {
     Value limit = rows;
     if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
-      limit = constant(gemm.m());
-    amax = FragmentAmaxOp::create(b, loc, b.getF32Type(), elements, row, column, limit,
-                                  columns ? columns : constant(gemm.n()), amax, isTransposed());
+      limit = b.constant(gemm.m());
+    amax = FragmentAmaxOp::create(b, b.getF32Type(), elements, row, column, limit,
+                                  columns ? columns : b.constant(gemm.n()), amax, isTransposed());
   }
   if (!gemm.results.quantizer)
     return;
@@ -49,8 +48,8 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup g
     return;
   int64_t ready = int64_t(converted.size()) * partColumns, section = gemm.gatheredSection(threads);
   if (fragmentKind == FragmentKind::Wgmma && ready == section)
-    quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)},
-                     group);
+    quantizeElements(row, b.add(column, b.constant(partColumns - section)),
+                     {b.constant(0), b.constant(0)}, group);
 }
 
 void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, OfGroup group) {
@@ -58,21 +57,21 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
   if (all.empty())
     return;
   if (!results)
-    results.emplace(b, loc, gemm, derived);
+    results.emplace(b, gemm, derived);
   bool ofWarps = fragmentKind == FragmentKind::MmaSync;
   size_t parts = ofWarps ? size_t(fragmentSize[0] / kWarpRows) : 1, perPart = all.size() / parts;
   SmallVector<Value> values;
   for (size_t part = 0; part < parts; ++part)
-    values.push_back(concatenate(b, loc, ArrayRef(all).slice(part * perPart, perPart)));
+    values.push_back(concatenate(b, ArrayRef(all).slice(part * perPart, perPart)));
   auto type = VectorType::get({gemm.gatheredColumns(threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
   int64_t width = gemm.route.transposes() ? fragmentSize[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
-    Value begin = first ? constant(first) : place.column;
-    auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row, begin,
+    Value begin = first ? b.constant(first) : place.column;
+    auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, place.row, begin,
                                          isTransposed(), IntegerAttr());
-    results->emitSegment({row, add(column, gathered.getFirst()),
+    results->emitSegment({row, b.add(column, gathered.getFirst()),
                           group.rowLimit ? group.rowLimit : rows, group.scaleShift},
                          gathered.getSegment());
   }
@@ -80,7 +79,7 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
 
 void FragmentEpilogue::finishTile() {
   if (amax)
-    FoldAmaxOp::create(b, loc, std::exchange(amax, {}), derived.amax);
+    FoldAmaxOp::create(b, std::exchange(amax, {}), derived.amax);
   if (gemm.problem.dual)
     results.reset();
 }

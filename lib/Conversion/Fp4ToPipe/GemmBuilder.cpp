@@ -32,7 +32,7 @@ static void takeDerived(const Gemm &gemm, ResultArguments &derived,
 
 GemmBuilder::GemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
                          Location loc)
-    : TileBuilder(func, plan, loc), gemm(gemm) {
+    : b(func, plan, loc), gemm(gemm) {
   unsigned number = 0;
   auto next = [&] { return func.getArgument(number++); };
   a = next();
@@ -77,13 +77,13 @@ Value GemmBuilder::sized(Value global, Type type, Value sizeOfRows, Value sizeOf
     int64_t bytes = isTiled    ? kScaleBlockBytes
                     : isPacked ? kRowUnitBytes
                                : matrix.getElementType().getIntOrFloatBitWidth() / 8;
-    Value count = sizeOfColumns ? sizeOfColumns : constant(matrix.getShape()[1]);
+    Value count = sizeOfColumns ? sizeOfColumns : b.constant(matrix.getShape()[1]);
     if (isTiled || isPacked)
-      count = quotientUp(count, isTiled ? kScaleBlockColumns : 2 * kRowUnitBytes);
-    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), count);
-    pitch = arith::MulIOp::create(b, loc, wide, arith::ConstantIntOp::create(b, loc, bytes, 64));
+      count = b.quotientUp(count, isTiled ? kScaleBlockColumns : 2 * kRowUnitBytes);
+    Value wide = arith::ExtUIOp::create(b, b.getI64Type(), count);
+    pitch = b.mul(wide, arith::ConstantIntOp::create(b, bytes, 64));
   }
-  return MatrixOp::create(b, loc, type, global, sizeOfRows,
+  return MatrixOp::create(b, type, global, sizeOfRows,
                           matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
 }
 
@@ -105,10 +105,10 @@ void GemmBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
   };
   if (!columns && !depth)
     return;
-  Value blocks = depth ? quotientUp(depth, gemm.problem.block) : Value();
+  Value blocks = depth ? b.quotientUp(depth, gemm.problem.block) : Value();
   take(scalesA, gemm.scalesA(), /*sizeOfRows=*/{}, blocks);
   Value ofB =
-      columns && gemm.problem.hasF32Scales() ? quotientUp(columns, gemm.problem.block) : columns;
+      columns && gemm.problem.hasF32Scales() ? b.quotientUp(columns, gemm.problem.block) : columns;
   take(scalesB, gemm.scalesB(), ofB, blocks);
   take(scalesB2, gemm.scalesB(), ofB, blocks);
   if (alpha)
@@ -129,7 +129,7 @@ void GemmBuilder::takeQuantized(TakeSized take) {
   if (gemm.results.quantizer->rows) {
     take(derived.codes, *next++, /*sizeOfRows=*/{}, columns);
     take(derived.scales, *next++, /*sizeOfRows=*/{},
-         quotientUp(columns, gemm.results.quantizer->block()));
+         b.quotientUp(columns, gemm.results.quantizer->block()));
   }
   if (gemm.results.quantizer->columns) {
     take(derived.columnCodes, *next++, columns, {});
@@ -137,24 +137,20 @@ void GemmBuilder::takeQuantized(TakeSized take) {
   }
 }
 
-Value GemmBuilder::quotientUp(Value size, int64_t unit) {
-  return arith::DivUIOp::create(b, loc, add(size, constant(unit - 1)), constant(unit));
-}
-
 Value GemmBuilder::countWorksN() {
-  return columns ? quotientUp(columns, gemm.tiling.workN()) : constant(gemm.worksN());
+  return columns ? b.quotientUp(columns, gemm.tiling.workN()) : b.constant(gemm.worksN());
 }
 
 Value GemmBuilder::existingOfK(Value done, int64_t count, int64_t unit) {
   if (gemm.problem.depthUnit % (count * unit) == 0) // all tiles are whole
     return {};
   if (depth)
-    return min(arith::SubIOp::create(b, loc, quotientUp(depth, unit), done), count);
-  return existing(done, count, llvm::divideCeil(gemm.problem.depth, unit));
+    return b.min(b.sub(b.quotientUp(depth, unit), done), count);
+  return b.existing(done, count, llvm::divideCeil(gemm.problem.depth, unit));
 }
 
 Value GemmBuilder::countTilesK() {
-  return depth ? quotientUp(depth, gemm.tiling.tileK) : constant(gemm.tilesK());
+  return depth ? b.quotientUp(depth, gemm.tiling.tileK) : b.constant(gemm.tilesK());
 }
 
 Value GemmBuilder::existingRows(Value map, Value row) {
@@ -166,11 +162,11 @@ Value GemmBuilder::existingRows(Value map, Value row) {
     return found;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(row);
-  Value all = rows ? rows : constant(gemm.problem.rows);
+  Value all = rows ? rows : b.constant(gemm.problem.rows);
   bool isOnlyBox =
       !rows && gemm.problem.rows <= type.getRows() &&
       type.getRows() == (gemm.route.swapsOperands() ? gemm.tiling.tileN : gemm.tiling.tileM);
-  return found = ExistingRowsOp::create(b, loc, b.getI32Type(), all, isOnlyBox ? constant(0) : row,
+  return found = ExistingRowsOp::create(b, b.getI32Type(), all, isOnlyBox ? b.constant(0) : row,
                                         type.getRows());
 }
 
@@ -178,21 +174,19 @@ Value GemmBuilder::entry(Value from, Value index, int64_t column) {
   auto type = cast<GlobalType>(from.getType());
   int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
   auto row = VectorType::get({columns}, type.getElementType());
-  return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
+  return vector::ExtractOp::create(b, LoadEntryOp::create(b, row, from, index), column);
 }
 
 /// Number `number` of `words` of the offsets, of 64 bits each, at most the rows that there are.
 Value GemmBuilder::rowAt(Value words, int64_t number) {
-  Value low = vector::ExtractOp::create(b, loc, words, 2 * number);
-  Value high = vector::ExtractOp::create(b, loc, words, 2 * number + 1);
-  Value zero = constant(0), most = constant(gemm.m());
-  auto compare = [&](arith::CmpIPredicate holds) -> Value {
-    return arith::CmpIOp::create(b, loc, holds, high, zero);
-  };
+  Value low = vector::ExtractOp::create(b, words, 2 * number);
+  Value high = vector::ExtractOp::create(b, words, 2 * number + 1);
+  Value zero = b.constant(0), most = b.constant(gemm.m());
+  auto compare = [&](arith::CmpIPredicate holds) -> Value { return b.compare(holds, high, zero); };
   auto choose = [&](arith::CmpIPredicate holds, Value then, Value otherwise) -> Value {
-    return arith::SelectOp::create(b, loc, compare(holds), then, otherwise);
+    return arith::SelectOp::create(b, compare(holds), then, otherwise);
   };
-  Value row = choose(arith::CmpIPredicate::eq, arith::MinUIOp::create(b, loc, low, most), most);
+  Value row = choose(arith::CmpIPredicate::eq, arith::MinUIOp::create(b, low, most), most);
   return choose(arith::CmpIPredicate::slt, zero, row);
 }
 
@@ -200,36 +194,36 @@ Value GemmBuilder::rowAt(Value words, int64_t number) {
 GemmBuilder::Rows GemmBuilder::rowsOfGroup(Value group, Value before) {
   auto type = VectorType::get({2 * gemm.work.searchedOffsets}, b.getI32Type());
   bool areRanges = gemm.work.searchedOffsets == 2;
-  Value words = LoadEntryOp::create(b, loc, type, table, group);
-  Value next =
-      areRanges ? words : LoadEntryOp::create(b, loc, type, table, add(group, constant(1)));
-  Value begin = arith::MaxUIOp::create(b, loc, before, rowAt(words, 0));
+  Value words = LoadEntryOp::create(b, type, table, group);
+  Value next = areRanges ? words : LoadEntryOp::create(b, type, table, b.add(group, b.constant(1)));
+  Value begin = arith::MaxUIOp::create(b, before, rowAt(words, 0));
   Value end = rowAt(next, areRanges ? 1 : 0);
-  return {begin, arith::MaxUIOp::create(b, loc, begin, end)};
+  return {begin, arith::MaxUIOp::create(b, begin, end)};
 }
 
 /// The row of the table behind all places, which has the number of tiles.
 Value GemmBuilder::lastPlace() {
   if (!rows)
-    return constant(gemm.work.tablePlaces);
-  Value whole = arith::DivUIOp::create(b, loc, rows, constant(gemm.workRows()));
-  return add(whole, constant(gemm.problem.morePlaces()));
+    return b.constant(gemm.work.tablePlaces);
+  Value whole = b.div(rows, gemm.workRows());
+  return b.add(whole, b.constant(gemm.problem.morePlaces()));
 }
 
 /// Searched, all groups are read here, once for all tiles.
 Value GemmBuilder::countTilesOfGroups() {
   if (gemm.problem.knowsGroups) // a CTA divides by it to find its tiles
-    return constant(gemm.work.tablePlaces);
+    return b.constant(gemm.work.tablePlaces);
   if (!gemm.work.searchedOffsets)
     return entry(table, lastPlace(), 0);
-  Value end = constant(0), tiles = constant(0);
+  Value end = b.constant(0), tiles = b.constant(0);
   for (int64_t group = 0; group < gemm.problem.groups; ++group) {
-    Rows rows = rowsOfGroup(constant(group), end);
+    Rows rows = rowsOfGroup(b.constant(group), end);
     groups.push_back({rows, tiles});
     end = rows.end;
-    Value count = arith::SubIOp::create(b, loc, rows.end, rows.begin);
-    tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(gemm.tiling.workM() - 1)),
-                                              constant(gemm.tiling.workM())));
+    Value count = b.sub(rows.end, rows.begin);
+    tiles =
+        b.add(tiles, arith::DivUIOp::create(b, b.add(count, b.constant(gemm.tiling.workM() - 1)),
+                                            b.constant(gemm.tiling.workM())));
   }
   return tiles;
 }
@@ -240,16 +234,16 @@ GemmBuilder::TileOfGroup GemmBuilder::tileOfGroup(Value m) {
     return {entry(table, m, 0), entry(table, m, 1), entry(table, m, 2)};
   TileOfGroup tile;
   for (auto [group, known] : llvm::enumerate(groups)) {
-    Value number = arith::SubIOp::create(b, loc, m, known.tilesBefore);
-    TileOfGroup here = {add(known.rows.begin, mul(number, gemm.tiling.workM())), known.rows.end,
-                        constant(int64_t(group))};
+    Value number = b.sub(m, known.tilesBefore);
+    TileOfGroup here = {b.add(known.rows.begin, b.mul(number, gemm.tiling.workM())), known.rows.end,
+                        b.constant(int64_t(group))};
     if (group == 0) {
       tile = here;
       continue;
     }
-    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, m, known.tilesBefore);
+    Value isHere = b.compare(arith::CmpIPredicate::uge, m, known.tilesBefore);
     auto choose = [&](Value then, Value otherwise) -> Value {
-      return arith::SelectOp::create(b, loc, isHere, then, otherwise);
+      return arith::SelectOp::create(b, isHere, then, otherwise);
     };
     tile = {choose(here.row, tile.row), choose(here.rowLimit, tile.rowLimit),
             choose(here.group, tile.group)};
@@ -261,50 +255,47 @@ Value GemmBuilder::alphaOfGroup(Value alphas, Value group) {
   return alphas && gemm.results.alpha == Results::Alpha::Groups ? entry(alphas, group, 0) : Value();
 }
 
-void GemmBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, gemm.m(), report); }
+void GemmBuilder::checkGroups() { CheckGroupsOp::create(b, table, gemm.m(), report); }
 
 void GemmBuilder::clearSearched() {
-  Value first = constant(0);
-  auto groups =
-      scf::ForOp::create(b, loc, first, constant(gemm.problem.groups), constant(1), first);
+  Value first = b.constant(0);
+  auto groups = scf::ForOp::create(b, first, b.constant(gemm.problem.groups), b.constant(1), first);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(groups.getBody());
     Value before = groups.getRegionIterArgs().front();
     Rows rows = rowsOfGroup(groups.getInductionVar(), before);
-    ClearRowsOp::create(b, loc, resultBuffer, before, rows.begin);
-    scf::YieldOp::create(b, loc, rows.end);
+    ClearRowsOp::create(b, resultBuffer, before, rows.begin);
+    scf::YieldOp::create(b, rows.end);
   }
-  ClearRowsOp::create(b, loc, resultBuffer, groups.getResult(0), constant(gemm.m()));
+  ClearRowsOp::create(b, resultBuffer, groups.getResult(0), b.constant(gemm.m()));
 }
 
 void GemmBuilder::clearRows() {
   if (gemm.work.searchedOffsets)
     return clearSearched();
-  loop(constant(0), constant(gemm.gaps()), constant(1), [&](Value gap) {
-    Value place = add(gap, constant(gemm.work.gapPlaces()));
-    ClearRowsOp::create(b, loc, resultBuffer, entry(table, place, 0), entry(table, place, 1));
+  b.loop(b.constant(0), b.constant(gemm.gaps()), b.constant(1), [&](Value gap) {
+    Value place = b.add(gap, b.constant(gemm.work.gapPlaces()));
+    ClearRowsOp::create(b, resultBuffer, entry(table, place, 0), entry(table, place, 1));
   });
 }
 
 GemmBuilder::ScaleBlocks GemmBuilder::scaleBlocksOf(Value k) {
   int64_t ofTile = gemm.tiling.tileK / gemm.problem.block / kScaleBlockColumns;
-  Value first = mul(k, ofTile);
+  Value first = b.mul(k, ofTile);
   return {first, existingOfK(first, ofTile, gemm.problem.block * kScaleBlockColumns)};
 }
 
-Value GemmBuilder::rowBlockOf(Value row) {
-  return arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
-}
+Value GemmBuilder::rowBlockOf(Value row) { return b.div(row, kScaleBlockRows); }
 
 GemmBuilder::Range GemmBuilder::rangeOf(Value part) {
   constexpr auto kSlice = int64_t(numerics::splitSlice);
   int64_t slices = llvm::divideCeil(gemm.problem.depth, kSlice), tiles = kSlice / gemm.tiling.tileK;
   auto bound = [&](Value number) -> Value {
-    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(gemm.work.splits));
-    return tiles == 1 ? slice : min(mul(slice, tiles), gemm.tilesK());
+    Value slice = b.div(b.mul(number, slices), gemm.work.splits);
+    return tiles == 1 ? slice : b.min(b.mul(slice, tiles), gemm.tilesK());
   };
-  return {bound(part), bound(add(part, constant(1)))};
+  return {bound(part), bound(b.add(part, b.constant(1)))};
 }
 
 Value GemmBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
@@ -318,36 +309,33 @@ Value GemmBuilder::timesPower(Value sums, int exponent) {
     return sums;
   auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
   auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
-  return arith::MulFOp::create(b, loc, sums, arith::ConstantOp::create(b, loc, powers));
+  return arith::MulFOp::create(b, sums, arith::ConstantOp::create(b, powers));
 }
 
 /// A step on sums; `factor` is their alpha.
 Value GemmBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value factor) {
   switch (step) {
   case numerics::EpilogueOp::Scale:
-    return arith::MulFOp::create(b, loc, sums, factor);
+    return arith::MulFOp::create(b, sums, factor);
   case numerics::EpilogueOp::Relu:
-    return arith::MaximumFOp::create(
-        b, loc, sums, arith::ConstantOp::create(b, loc, b.getZeroAttr(sums.getType())));
-  case numerics::EpilogueOp::Round: {
-    ImplicitLocOpBuilder at(loc, b);
-    return narrowTo(at, sums, gemm.results.type);
-  }
+    return arith::MaximumFOp::create(b, sums,
+                                     arith::ConstantOp::create(b, b.getZeroAttr(sums.getType())));
+  case numerics::EpilogueOp::Round:
+    return narrowTo(b, sums, gemm.results.type);
   }
   llvm_unreachable("every step has its operation");
 }
 
 /// Loads the numbers that the epilogue region reads of an input for `count` sums, in fp32.
 Value GemmBuilder::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
-  ImplicitLocOpBuilder at(loc, b);
   auto global = cast<GlobalType>(input.getType());
   auto type = VectorType::get({count}, global.getElementType());
   if (global.getRank() == 0) {
-    Value scalar = LoadScalarOp::create(b, loc, global.getElementType(), input);
-    return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
+    Value scalar = LoadScalarOp::create(b, global.getElementType(), input);
+    return widenToF32(b, vector::BroadcastOp::create(b, type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
-  return widenToF32(at, numbers(type, input, limit, isOfGroups));
+  return widenToF32(b, numbers(type, input, limit, isOfGroups));
 }
 
 Value GemmBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
@@ -360,19 +348,18 @@ Value GemmBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
   SmallVector<Value> elements;
   for (int64_t first = 0; first < count; first += width)
     elements.push_back(emitBodyOf(arguments, first, width));
-  return concatenate(b, loc, elements);
+  return concatenate(b, elements);
 }
 
 /// The elements of `width` sums from `first` on.
 Value GemmBuilder::emitBodyOf(ArrayRef<Value> arguments, int64_t first, int64_t width) {
-  ImplicitLocOpBuilder at(loc, b);
   auto parts = llvm::map_to_vector(arguments, [&](Value argument) -> Value {
     if (cast<VectorType>(argument.getType()).getNumElements() == width)
       return argument;
-    return vector::ExtractStridedSliceOp::create(b, loc, argument, first, width, int64_t(1));
+    return vector::ExtractStridedSliceOp::create(b, argument, first, width, int64_t(1));
   });
-  Value element = emitElementwise(at, gemm.results.region->front(), parts).front();
-  return narrowTo(at, element, gemm.results.type);
+  Value element = emitElementwise(b, gemm.results.region->front(), parts).front();
+  return narrowTo(b, element, gemm.results.type);
 }
 
 Value GemmBuilder::convertSums(ArrayRef<Sums> products, Numbers numbers) {

@@ -12,7 +12,7 @@
 
 namespace fp4 {
 
-class GemmBuilder : protected TileBuilder {
+class GemmBuilder {
 protected:
   GemmBuilder(mlir::gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
               mlir::Location loc);
@@ -68,11 +68,10 @@ protected:
   /// Returns how many of the `count` parts of `unit` elements of a k tile exist; `done` parts come
   /// before.
   mlir::Value existingOfK(mlir::Value done, int64_t count, int64_t unit);
-  /// ceil(size / unit)
-  mlir::Value quotientUp(mlir::Value size, int64_t unit);
   /// A vector of sums times 2^exponent.
   mlir::Value timesPower(mlir::Value sums, int exponent);
 
+  TileBuilder b;
   Gemm gemm;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
   mlir::Value columns, depth;            ///< N and K, where they are dynamic; else null

@@ -1,4 +1,4 @@
-//===- GemmValues.h - What a GEMM is, and how a kernel computes it --------===//
+//===- GemmValues.h - Values that describe a GEMM and its kernel ------------===//
 //
 // Five values describe the kernel of a GEMM (Gemm.h). `Problem` and `Results` say what the program
 // asks for. `GemmRoute`, `Tiling` and `WorkShares` say what the plan decided.

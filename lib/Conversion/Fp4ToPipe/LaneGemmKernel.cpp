@@ -42,22 +42,22 @@ void LaneGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   auto type =
       FragmentType::get(b.getContext(), {kMmaM, columns}, b.getF32Type(), FragmentKind::Lanes);
-  Value acc = FragmentOp::create(b, loc, type);
+  Value acc = FragmentOp::create(b, type);
   buildSums(acc, tile);
   if (gemm.tiling.laneGroups > 1)
-    tile.column = add(tile.column, LaneColumnOp::create(b, loc, b.getI32Type(), acc));
+    tile.column = b.add(tile.column, LaneColumnOp::create(b, b.getI32Type(), acc));
   buildEpilogue(acc, tile);
 }
 
 void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
   if (gemm.stagesScales()) {
-    loop(tile.k.begin, tile.k.end, constant(Gemm::kStagedBlocks),
-         [&](Value first) { buildStagedBlocks(acc, tile, first); });
+    b.loop(tile.k.begin, tile.k.end, b.constant(Gemm::kStagedBlocks),
+           [&](Value first) { buildStagedBlocks(acc, tile, first); });
     return;
   }
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
-    Value scale = LaneScaleOp::create(b, loc, b.getF32Type(), scalesA, tile.row, scalesB,
-                                      tile.scaleRowB, b.getI64IntegerAttr(columns), k, rows);
+  b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) {
+    Value scale = LaneScaleOp::create(b, b.getF32Type(), scalesA, tile.row, scalesB, tile.scaleRowB,
+                                      b.getI64IntegerAttr(columns), k, rows);
     buildBlock(acc, tile, k, scale);
   });
 }
@@ -65,30 +65,30 @@ void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
 Value LaneGemmBuilder::loadScales(Value map, Value row, Value block) {
   auto box = cast<TensorMapType>(map.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, block, Value(), Value(), Value(), DirectionAttr(),
+  return LoadOp::create(b, type, map, row, block, Value(), Value(), Value(), DirectionAttr(),
                         existingRows(map, row))
       .getResult();
 }
 
 /// Scale blocks from `first` on, whose scales a tile of each operand has.
 void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
-  Value band = arith::DivUIOp::create(b, loc, tile.scaleRowB, constant(kPromotedBlock));
+  Value band = b.div(tile.scaleRowB, kPromotedBlock);
   Value ofA = loadScales(scalesA, tile.row, first), ofB = loadScales(scalesB, band, first);
-  loop(constant(0), constant(Gemm::kStagedBlocks), constant(1), [&](Value place) {
-    Value scale = LaneTileScaleOp::create(b, loc, b.getF32Type(), ofA, ofB, place);
-    buildBlock(acc, tile, add(first, place), scale);
+  b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), b.constant(1), [&](Value place) {
+    Value scale = LaneTileScaleOp::create(b, b.getF32Type(), ofA, ofB, place);
+    buildBlock(acc, tile, b.add(first, place), scale);
   });
 }
 
 void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
-  Value element = mul(k, gemm.tiling.tileK);
+  Value element = b.mul(k, gemm.tiling.tileK);
   Value aTile = load(a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
   Value bTile = load(bb, tile.rowB, element, gemm.tiling.partsB(), gemm.tiling.directionB());
   auto type = TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
                             gemm.tiling.pair);
-  Value sums = AccumulatorOp::create(b, loc, type);
-  MmaDenseOp::create(b, loc, sums, aTile, bTile);
-  PromoteLanesOp::create(b, loc, acc, sums, scale);
+  Value sums = AccumulatorOp::create(b, type);
+  MmaDenseOp::create(b, sums, aTile, bTile);
+  PromoteLanesOp::create(b, acc, sums, scale);
 }
 
 /// Registers have constant numbers, so the chunks are written out; a store knows what of them
@@ -96,8 +96,8 @@ void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value sca
 void LaneGemmBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
   auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
   for (int64_t column = 0; column < columns; column += gemm.chunk()) {
-    Value sums = ReadLanesOp::create(b, loc, type, accs.front(), b.getI64IntegerAttr(column));
-    Value place = add(tile.column, constant(column));
+    Value sums = ReadLanesOp::create(b, type, accs.front(), b.getI64IntegerAttr(column));
+    Value place = b.add(tile.column, b.constant(column));
     store(convert(sums, orLast(place)), place);
   }
 }

@@ -56,7 +56,6 @@ private:
   void findRange(Tile &tile, Value &n);
   void moveToGroup(Tile &tile);
   void findShare(Tile &tile, Value &m, Value &n);
-  Value countTiles(Value size, int64_t unit);
   Value broadcast(Value scalar);
   void findPlaces();
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
@@ -69,8 +68,6 @@ private:
   void multiplyParts(const Product &product, const Tile &tile, Value kBlock);
   void buildAccumulation(ValueRange accs, const Tile &tile);
   void buildReduction(ValueRange accs, const Tile &tile);
-  void when(Value condition, llvm::function_ref<void()> body,
-            llvm::function_ref<void()> otherwise = {});
   Value rowOfSums(const Tile &tile, Value part);
   void leaveShare(Value chunk, Value row, Value column);
   Value fetchShare(Value row, Value column);
@@ -88,9 +85,9 @@ private:
   Value endOfColumns(const Tile &tile) {
     return gemm.route.swapsOperands() && tile.rowLimit ? tile.rowLimit
            : givenN()                                  ? givenN()
-                                                       : constant(gemm.n());
+                                                       : b.constant(gemm.n());
   }
-  void forColumns(const Tile &tile, int64_t most, LoopBody body);
+  void forColumns(const Tile &tile, int64_t most, TileBuilder::LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
   Value counterIndex(const Tile &tile);

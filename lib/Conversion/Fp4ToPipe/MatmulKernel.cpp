@@ -31,44 +31,40 @@ void MatmulBuilder::build() {
   if (gemm.problem.groups && !gemm.route.swapsOperands()) {
     numM = countTilesOfGroups();
   } else if (Value ofM = gemm.route.swapsOperands() ? columns : rows) {
-    numM = countTiles(ofM, gemm.tiling.workM());
+    numM = b.quotientUp(ofM, gemm.tiling.workM());
   } else if (gemm.work.stream) {
-    numM = constant(gemm.work.streamWorks);
+    numM = b.constant(gemm.work.streamWorks);
   } else {
-    numM = constant(gemm.tilesM());
+    numM = b.constant(gemm.tilesM());
   }
   auto scalar = [&](Value from) -> Value {
-    return from ? broadcast(LoadScalarOp::create(b, loc, b.getF32Type(), from)) : Value();
+    return from ? broadcast(LoadScalarOp::create(b, b.getF32Type(), from)) : Value();
   };
   if (gemm.results.alpha == Results::Alpha::One) {
     alphaVector = scalar(alpha);
     alpha2Vector = scalar(alpha2);
   }
   if (gemm.results.derives())
-    results.emplace(b, loc, gemm, derived);
+    results.emplace(b, gemm, derived);
   findPlaces();
   Value ofN = givenN();
   numTilesN = gemm.problem.groups && gemm.route.swapsOperands() ? countTilesOfGroups()
-              : ofN ? countTiles(ofN, gemm.tiling.workN())
-                    : constant(gemm.tilesN());
-  Value numN = gemm.work.stream ? constant(1) : mul(numTilesN, gemm.work.worksOfTile());
+              : ofN ? b.quotientUp(ofN, gemm.tiling.workN())
+                    : b.constant(gemm.tilesN());
+  Value numN = gemm.work.stream ? b.constant(1) : b.mul(numTilesN, gemm.work.worksOfTile());
   if (gemm.tiling.alternates)
-    forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
+    b.forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
       buildTile(m, n);
     });
   else
-    forEachWork(numM, numN, [&](Value m, Value n) { buildTile(m, n); });
-  gpu::ReturnOp::create(b, loc);
-}
-
-Value MatmulBuilder::countTiles(Value size, int64_t unit) {
-  return arith::DivUIOp::create(b, loc, add(size, constant(unit - 1)), constant(unit));
+    b.forEachWork(numM, numN, [&](Value m, Value n) { buildTile(m, n); });
+  gpu::ReturnOp::create(b);
 }
 
 Value MatmulBuilder::broadcast(Value scalar) {
   auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
-  return vector::BroadcastOp::create(b, loc, type, scalar);
+  return vector::BroadcastOp::create(b, type, scalar);
 }
 
 /// Finds the places of this CTA. For a reduction in the cluster, CTAs that share loads, or are a
@@ -78,19 +74,18 @@ void MatmulBuilder::findPlaces() {
   placeN = place(gpu::Dimension::y, gemm.tiling.clusterN);
   if (!gemm.work.reducesInCluster)
     return;
-  Value together = constant(gemm.tiling.clusterM), place = placeM;
-  placeOfRange = arith::DivUIOp::create(b, loc, place, together);
+  Value together = b.constant(gemm.tiling.clusterM), place = placeM;
+  placeOfRange = arith::DivUIOp::create(b, place, together);
   placeM = {};
   if (gemm.tiling.clusterM > 1)
-    placeM = arith::RemUIOp::create(b, loc, place, together);
+    placeM = arith::RemUIOp::create(b, place, together);
 }
 
 /// The place of this CTA in its cluster along m or n; null where there is one CTA.
 Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
   if (blocks == 1)
     return {};
-  return arith::IndexCastOp::create(b, loc, b.getI32Type(),
-                                    gpu::ClusterBlockIdOp::create(b, loc, dimension));
+  return arith::IndexCastOp::create(b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, dimension));
 }
 
 /// The rows of the result that a tile of groups has, which with `swap` are columns of the GEMM, and
@@ -106,8 +101,8 @@ void MatmulBuilder::findGroup(Tile &tile, Value work) {
 void MatmulBuilder::moveToGroup(Tile &tile) {
   Value &row = gemm.route.swapsOperands() ? tile.rowA : tile.rowB;
   Value &scaleRow = gemm.route.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
-  row = add(row, mul(tile.group, gemm.problem.columns));
-  scaleRow = add(scaleRow, mul(tile.group, gemm.scaleRowsOfGroup()));
+  row = b.add(row, b.mul(tile.group, gemm.problem.columns));
+  scaleRow = b.add(scaleRow, b.mul(tile.group, gemm.scaleRowsOfGroup()));
   if (Value own = alphaOfGroup(alpha, tile.group))
     tile.alpha = broadcast(own);
   if (Value own = alphaOfGroup(alpha2, tile.group))
@@ -116,7 +111,7 @@ void MatmulBuilder::moveToGroup(Tile &tile) {
 
 /// Work `m` of the table: its tile and its k tiles.
 void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
-  Value first = mul(m, 2), second = add(first, constant(1));
+  Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
   tile.firstSums = entry(table, second, 0);
   tile.part = entry(table, second, 1);
   tile.parts = entry(table, second, 2);
@@ -128,20 +123,20 @@ void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
 
 /// The k tiles of a tile, or those of this CTA's split-K part.
 void MatmulBuilder::findRange(Tile &tile, Value &n) {
-  tile.k = {constant(0), countTilesK()};
+  tile.k = {b.constant(0), countTilesK()};
   if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange;
     tile.k = rangeOf(tile.part);
   } else if (gemm.work.splits > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, numTilesN);
+    tile.part = arith::DivUIOp::create(b, n, numTilesN);
     tile.k = rangeOf(tile.part);
-    n = arith::RemUIOp::create(b, loc, n, numTilesN);
+    n = arith::RemUIOp::create(b, n, numTilesN);
   }
 }
 
 MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   auto shifted = [&](Value first, Value place, int64_t size) {
-    return place ? add(first, mul(place, size)) : first;
+    return place ? b.add(first, b.mul(place, size)) : first;
   };
   Tile tile;
   findRange(tile, n);
@@ -150,15 +145,15 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   if (gemm.problem.groups)
     findGroup(tile, gemm.route.swapsOperands() ? n : m);
   tile.row =
-      shifted(tile.row ? tile.row : mul(m, gemm.tiling.workM()), placeM, gemm.tiling.blockM());
+      shifted(tile.row ? tile.row : b.mul(m, gemm.tiling.workM()), placeM, gemm.tiling.blockM());
   tile.rowA = tile.row;
   tile.scaleRowA =
       tile.scaleRowA ? shifted(tile.scaleRowA, placeM, gemm.tiling.blockM()) : tile.row;
   tile.column =
-      shifted(tile.column ? tile.column : mul(n, gemm.tiling.workN()), placeN, gemm.tiling.tileN);
+      shifted(tile.column ? tile.column : b.mul(n, gemm.tiling.workN()), placeN, gemm.tiling.tileN);
   Value half = placeM; // half of B, that a CTA of a pair has
   if (gemm.tiling.pair && gemm.tiling.clusterM > 2)
-    half = arith::RemUIOp::create(b, loc, placeM, constant(2));
+    half = b.rem(placeM, 2);
   tile.rowB = gemm.tiling.pair ? shifted(tile.column, half, gemm.tiling.blockN()) : tile.column;
   tile.scaleRowB = tile.scaleRowB ? tile.scaleRowB : tile.column;
   tile.alpha = alphaVector;
@@ -169,9 +164,8 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.blockB = rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
   if (gemm.splitsScaleBlocks())
-    tile.bScaleRow =
-        arith::RemUIOp::create(b, loc, gemm.route.swapsOperands() ? tile.scaleRowB : tile.column,
-                               constant(kScaleBlockRows));
+    tile.bScaleRow = arith::RemUIOp::create(
+        b, gemm.route.swapsOperands() ? tile.scaleRowB : tile.column, b.constant(kScaleBlockRows));
   return tile;
 }
 
@@ -181,13 +175,13 @@ void MatmulBuilder::buildTile(Value m, Value n) {
                                Layout::Linear, gemm.tiling.pair);
   SmallVector<Value> accs;
   for (int64_t i = 0; i < (gemm.problem.dual ? 2 : 1); ++i)
-    accs.push_back(AccumulatorOp::create(b, loc, accType));
+    accs.push_back(AccumulatorOp::create(b, accType));
   buildAccumulation(accs, tile);
   buildEpilogue(accs, tile);
 }
 
 void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accs, tile, k); });
+  b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) { buildKTile(accs, tile, k); });
 }
 
 /// A tile of which each of `parts` CTAs along `direction` loads as much as the box of `map`.
@@ -201,7 +195,7 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
 Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, int64_t parts,
                           Direction direction) {
   auto multicast = parts > 1 ? DirectionAttr::get(b.getContext(), direction) : DirectionAttr();
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), multicast,
+  return LoadOp::create(b, type, map, row, column, Value(), Value(), Value(), multicast,
                         existingRows(map, row))
       .getResult();
 }
@@ -219,22 +213,22 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
       SharedType::get({ofA ? gemm.tiling.blockM() : gemm.rowsScalesB(), gemm.scaleColumns()},
                       gemm.problem.scaleType, isHalved ? Layout::Halves128x4 : Layout::Tiled128x4);
   if (areUnitScales(from)) // one tile of them is that of all tiles, in the L2 cache
-    row = rowBlock = kBlock = constant(0);
+    row = rowBlock = kBlock = b.constant(0);
   if (isHalved || gemm.tiling.inCluster())
-    return load(type, from, row, mul(kBlock, kScaleBlockColumns), parts,
+    return load(type, from, row, b.mul(kBlock, kScaleBlockColumns), parts,
                 ofA ? Direction::N : Direction::M);
-  return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value(), !ofA && gemm.fillsScaleBlocksB())
+  return LoadScalesOp::create(b, type, from, rowBlock, kBlock, blocks, Value(), Value(), Value(),
+                              !ofA && gemm.fillsScaleBlocksB())
       .getResult();
 }
 
 void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  Value kElement = mul(k, gemm.tiling.tileK);
+  Value kElement = b.mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
   if (int64_t tileSteps = gemm.tiling.tileK / gemm.stepK();
       gemm.problem.block != 16 || gemm.problem.k96)
-    steps = existingOfK(mul(k, tileSteps), tileSteps, gemm.stepK());
+    steps = existingOfK(b.mul(k, tileSteps), tileSteps, gemm.stepK());
 
   if (gemm.problem
           .k96) // the last step reads scales behind those that exist, which TMA has made zero
@@ -251,9 +245,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   loadB(bb);
   if (gemm.problem.dual)
     loadB(b2);
-  auto isMore = [&] {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin).getResult();
-  };
+  auto isMore = [&] { return b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin); };
   if (gemm.scaleParts() > 1)
     return multiplyParts({accs.front(), aTile, bTiles.front(), isMore(), steps}, tile, kBlock);
   Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
@@ -265,7 +257,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
       llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s, blocks); });
   Value more = isMore();
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
-    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, gemm.problem.k96,
+    MmaOp::create(b, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, gemm.problem.k96,
                   DenseI64ArrayAttr());
 }
 
@@ -274,7 +266,7 @@ Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Va
                              Value limit, bool ofGroup) {
   Value row = gemm.route.swapsOperands() ? column : tile.laneRow,
         first = gemm.route.swapsOperands() ? tile.row : column;
-  return LoadFactorsOp::create(b, loc, type, global, ofGroup ? tile.group : row, first, limit,
+  return LoadFactorsOp::create(b, type, global, ofGroup ? tile.group : row, first, limit,
                                /*transposed=*/gemm.route.swapsOperands(), /*one_row=*/ofGroup);
 }
 
@@ -286,14 +278,14 @@ Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
 }
 
 /// Runs `body` for the columns of the tile that exist, of the first `most`, a chunk at a time.
-void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
+void MatmulBuilder::forColumns(const Tile &tile, int64_t most, TileBuilder::LoopBody body) {
   if (most == 0)
     return;
-  Value columns = constant(most);
+  Value columns = b.constant(most);
   if (gemm.hasRaggedColumns()) {
-    columns = min(arith::SubIOp::create(b, loc, endOfColumns(tile), tile.column), most);
+    columns = b.min(b.sub(endOfColumns(tile), tile.column), most);
   }
-  loop(constant(0), columns, constant(gemm.chunk()), body);
+  b.loop(b.constant(0), columns, b.constant(gemm.chunk()), body);
 }
 
 /// The registers of a chunk that is converted here and not where it is stored.
@@ -301,22 +293,22 @@ SmallVector<Value> MatmulBuilder::registersOf(Value chunk) {
   auto type = cast<VectorType>(chunk.getType());
   int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
   if (bits != 32)
-    chunk = vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getI32Type()), chunk);
+    chunk = vector::BitCastOp::create(b, VectorType::get({count}, b.getI32Type()), chunk);
   SmallVector<Value> registers;
   for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, loc, chunk, i));
-  return bits == 32 ? registers : computeHere(b, loc, registers);
+    registers.push_back(vector::ExtractOp::create(b, chunk, i));
+  return bits == 32 ? registers : computeHere(b, b.getLoc(), registers);
 }
 
 /// The chunk, or chunks side by side, that registers have.
 Value MatmulBuilder::chunkOf(ValueRange registers, Type element) {
   int64_t count = registers.size();
   auto words = VectorType::get({count}, registers.front().getType());
-  Value packed = vector::FromElementsOp::create(b, loc, words, registers);
+  Value packed = vector::FromElementsOp::create(b, words, registers);
   int64_t perWord = 32 / element.getIntOrFloatBitWidth();
   if (perWord == 1)
     return packed;
-  return vector::BitCastOp::create(b, loc, VectorType::get({count * perWord}, element), packed);
+  return vector::BitCastOp::create(b, VectorType::get({count * perWord}, element), packed);
 }
 
 Value MatmulBuilder::hold(Value chunk) {
@@ -327,23 +319,22 @@ Value MatmulBuilder::hold(Value chunk) {
 SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
   auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   if (columnOfGroup)
-    column = add(column, columnOfGroup);
+    column = b.add(column, columnOfGroup);
   return llvm::map_to_vector(
-      accs, [&](Value acc) -> Value { return ReadOp::create(b, loc, wide, acc, column); });
+      accs, [&](Value acc) -> Value { return ReadOp::create(b, wide, acc, column); });
 }
 
 /// The last chunk of a tile comes first in even turns, and the first one in odd ones: what an
 /// accumulator has in common with the next one, which lies behind it or before it.
 Value MatmulBuilder::flipOf(Value turn) {
-  Value odd = arith::AndIOp::create(b, loc, turn, constant(1));
-  Value even = arith::XOrIOp::create(b, loc, odd, constant(1));
-  return mul(even, gemm.tiling.tileN - gemm.chunk());
+  Value odd = arith::AndIOp::create(b, turn, b.constant(1));
+  Value even = arith::XOrIOp::create(b, odd, b.constant(1));
+  return b.mul(even, gemm.tiling.tileN - gemm.chunk());
 }
 
 /// The column that is read or stored in the place of `column`.
 Value MatmulBuilder::inTurn(int64_t column) {
-  return flip ? arith::XOrIOp::create(b, loc, flip, constant(column)).getResult()
-              : constant(column);
+  return flip ? arith::XOrIOp::create(b, flip, b.constant(column)).getResult() : b.constant(column);
 }
 
 /// Reads the accumulator, converts and stores it. If the next tile waits for the accumulator, the
@@ -355,12 +346,12 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
   int64_t streamed = flip ? 0 : most - gemm.heldColumns();
   auto stream = [&](Value column) {
     SmallVector<Value> sums = read(accs, column);
-    Value place = add(tile.column, column);
+    Value place = b.add(tile.column, column);
     store(convert(sums, orLast(place)), place);
   };
   if (gemm.results.storesTiles && streamed < most) // written out, to share stages with those held
     for (int64_t column = 0; column < streamed; column += chunk)
-      stream(constant(column));
+      stream(b.constant(column));
   else
     forColumns(tile, streamed, stream);
   SmallVector<SmallVector<Value>> chunks;
@@ -375,11 +366,11 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
   int64_t piece = gemm.storedColumns(), size = 0, stored = streamed;
   auto storeUpTo = [&](int64_t end) {
     for (; stored < end; stored += piece, held.erase(held.begin(), held.begin() + size))
-      store(chunkOf(ArrayRef(held).take_front(size), element), add(tile.column, inTurn(stored)));
+      store(chunkOf(ArrayRef(held).take_front(size), element), b.add(tile.column, inTurn(stored)));
   };
   for (int64_t column = streamed; column < most; column += chunk) {
     readUpTo(std::min(column + 2 * chunk, most));
-    Value place = add(tile.column, inTurn(column));
+    Value place = b.add(tile.column, inTurn(column));
     Value converted = convert(chunks[(column - streamed) / chunk], orLast(place));
     element = cast<VectorType>(converted.getType()).getElementType();
     SmallVector<Value> registers = registersOf(converted);
@@ -398,9 +389,9 @@ Value MatmulBuilder::orLast(Value column) {
     return column;
   Value all = givenN();
   if (!all)
-    return min(column, (llvm::divideCeil(gemm.n(), gemm.chunk()) - 1) * gemm.chunk());
-  Value chunks = arith::SubIOp::create(b, loc, countTiles(all, gemm.chunk()), constant(1));
-  return arith::MinSIOp::create(b, loc, column, mul(chunks, gemm.chunk()));
+    return b.min(column, (llvm::divideCeil(gemm.n(), gemm.chunk()) - 1) * gemm.chunk());
+  Value chunks = b.sub(b.quotientUp(all, gemm.chunk()), b.constant(1));
+  return arith::MinSIOp::create(b, column, b.mul(chunks, gemm.chunk()));
 }
 
 /// Converts a chunk of sums of each GEMM.
@@ -418,13 +409,12 @@ Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) 
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   if (gemm.route.swapsOperands()) {
-    StoreOp::create(b, loc, chunk, result, column, tile.row, tile.rowLimit ? tile.rowLimit : rows,
+    StoreOp::create(b, chunk, result, column, tile.row, tile.rowLimit ? tile.rowLimit : rows,
                     /*transposed=*/true);
     return;
   }
   if (!gemm.results.storesTiles) {
-    StoreOp::create(b, loc, chunk, result, tile.laneRow, column,
-                    tile.rowLimit ? tile.rowLimit : rows);
+    StoreOp::create(b, chunk, result, tile.laneRow, column, tile.rowLimit ? tile.rowLimit : rows);
     return;
   }
   auto box = cast<TensorMapType>(result.getType());
@@ -432,8 +422,8 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(gemm.tiling.laneColumns()) : nullptr;
   SmallVector<int64_t> rowsAndColumns = {kMmaM * gemm.tiling.epilogueGroups, box.getColumns()};
   auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
-  Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
-  StoreTileOp::create(b, loc, staged, result, tile.row, column, halves);
+  Value staged = StageOp::create(b, type, chunk, Value()).getResult();
+  StoreTileOp::create(b, staged, result, tile.row, column, halves);
 }
 
 /// Returns the part of the tile that a thread has. Threads of the two halves of the TMEM lanes have
@@ -441,18 +431,18 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
 MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile, Value acc) {
   tile.laneRow = tile.row;
   if (gemm.tiling.epilogueGroups > 1)
-    tile.laneColumn = columnOfGroup = LaneColumnOp::create(b, loc, b.getI32Type(), acc);
+    tile.laneColumn = columnOfGroup = LaneColumnOp::create(b, b.getI32Type(), acc);
   if (!gemm.tiling.splitsColumns())
     return tile;
-  Value half = LaneHalfOp::create(b, loc, b.getI32Type());
-  tile.laneRow = arith::SubIOp::create(b, loc, tile.row, mul(half, gemm.tiling.blockM()));
-  tile.laneColumn = mul(half, gemm.tiling.laneColumns());
+  Value half = LaneHalfOp::create(b, b.getI32Type());
+  tile.laneRow = b.sub(tile.row, b.mul(half, gemm.tiling.blockM()));
+  tile.laneColumn = b.mul(half, gemm.tiling.laneColumns());
   return tile;
 }
 
 /// The column of a thread that reads what goes with `column` in the first lanes.
 Value MatmulBuilder::ofThread(const Tile &part, Value column) {
-  return part.laneColumn ? add(column, part.laneColumn) : column;
+  return part.laneColumn ? b.add(column, part.laneColumn) : column;
 }
 
 /// The column of ofThread, or the last that exists: a half of the columns may end behind the
@@ -478,9 +468,9 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
     Value first = ofThread(tile, tile.column);
     ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : rows, Value()};
     if (tile.group)
-      place.scaleShift = arith::SubIOp::create(b, loc, tile.scaleRowA, tile.row);
+      place.scaleShift = b.sub(tile.scaleRowA, tile.row);
     return results->emitTile(place, [&](Value column) {
-      return hold(convert(read(accs, column), tile, orLast(add(first, column))));
+      return hold(convert(read(accs, column), tile, orLast(b.add(first, column))));
     });
   }
   drain(

@@ -22,28 +22,27 @@ using namespace fp4::pipe;
 
 /// Index of the counter of this CTA's tile: rows of CTAs, then columns.
 Value MatmulBuilder::counterIndex(const Tile &tile) {
-  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
-  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(gemm.tiling.blockM()));
+  Value column = b.div(tile.column, gemm.tiling.tileN);
+  Value row = b.div(tile.row, gemm.tiling.blockM());
   if (gemm.dynamicColumns())
-    return add(mul(column, gemm.tilesM() * gemm.tiling.clusterM), row);
-  return add(mul(row, gemm.tilesN() * gemm.tiling.clusterN), column);
+    return b.add(b.mul(column, gemm.tilesM() * gemm.tiling.clusterM), row);
+  return b.add(b.mul(row, gemm.tilesN() * gemm.tiling.clusterN), column);
 }
 
 /// Returns the row of the workspace at which the sums of the first split-K part begin, and the row
 /// behind those of the last. An unknown number of columns counts tiles, each with rows of its own.
 MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
-  Value rowsOfPart = mul(numM, gemm.tiling.workM()), all = mul(rowsOfPart, gemm.work.splits);
+  Value rowsOfPart = b.mul(numM, gemm.tiling.workM()), all = b.mul(rowsOfPart, gemm.work.splits);
   if (!gemm.dynamicColumns())
     return {tile.laneRow, rowsOfPart, all};
-  Value number = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
-  Value before = arith::MulIOp::create(b, loc, number, all);
-  return {add(before, tile.laneRow), rowsOfPart, add(before, all)};
+  Value number = b.div(tile.column, gemm.tiling.tileN);
+  Value before = b.mul(number, all);
+  return {b.add(before, tile.laneRow), rowsOfPart, b.add(before, all)};
 }
 
 /// The column of the workspace in which the sums of `column` of the result are.
 Value MatmulBuilder::columnOfSums(const Tile &tile, Value column) {
-  return gemm.dynamicColumns() ? arith::SubIOp::create(b, loc, column, tile.column).getResult()
-                               : column;
+  return gemm.dynamicColumns() ? b.sub(column, tile.column) : column;
 }
 
 /// The parts of a chunk, added from the first to the last.
@@ -53,9 +52,9 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
   column = columnOfSums(tile, column);
   Value sum;
   for (int64_t part = 0; part < gemm.work.splits; ++part) {
-    Value next = FetchOp::create(b, loc, wide, workspace, row, column);
-    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
-    row = add(row, rowsOfPart);
+    Value next = FetchOp::create(b, wide, workspace, row, column);
+    sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
+    row = b.add(row, rowsOfPart);
   }
   return sum;
 }
@@ -63,19 +62,19 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
 /// Every CTA leaves the sums of its part; the last one of a tile finishes it.
 void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
   RowsOfSums rows = rowsOfSums(tile);
-  Value row = add(rows.first, arith::MulIOp::create(b, loc, tile.part, rows.ofPart));
+  Value row = b.add(rows.first, b.mul(tile.part, rows.ofPart));
   drain(
       accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
         Value place = columnOfSums(tile, ofThread(tile, column));
-        StoreOp::create(b, loc, sums, workspace, row, place, rows.end);
+        StoreOp::create(b, sums, workspace, row, place, rows.end);
       });
-  Value last = CountPartialOp::create(b, loc, counters, counterIndex(tile), gemm.work.splits);
-  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  Value last = CountPartialOp::create(b, counters, counterIndex(tile), gemm.work.splits);
+  auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   forColumns(tile, gemm.tiling.laneColumns(), [&](Value column) {
-    Value place = add(tile.column, column), inResult = ofThread(tile, place);
+    Value place = b.add(tile.column, column), inResult = ofThread(tile, place);
     Value sums = sumOfParts(tile, inResult);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
   });
@@ -85,26 +84,26 @@ void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
 void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
   int64_t width = gemm.reducedColumns(), chunk = gemm.chunk();
   auto type = VectorType::get({width}, b.getF32Type());
-  Value sums = ReduceTmemOp::create(b, loc, type, acc, IntegerAttr());
-  Value first = mul(tile.part, width), all = constant(gemm.tiling.laneColumns());
+  Value sums = ReduceTmemOp::create(b, type, acc, IntegerAttr());
+  Value first = b.mul(tile.part, width), all = b.constant(gemm.tiling.laneColumns());
   if (gemm.hasRaggedColumns()) {
     Value existing = endOfColumns(tile);
     Value before = ofThread(tile, tile.column);
-    all = min(arith::SubIOp::create(b, loc, existing, before), gemm.tiling.laneColumns());
+    all = b.min(b.sub(existing, before), gemm.tiling.laneColumns());
   }
   bool isWhole = !gemm.hasRaggedColumns() && gemm.tiling.laneColumns() % width == 0 &&
                  gemm.tiling.laneColumns() / width == gemm.work.reducedCtas();
   for (int64_t column = 0; column < width; column += chunk) {
-    Value inTile = add(first, constant(column)), place = add(tile.column, inTile);
+    Value inTile = b.add(first, b.constant(column)), place = b.add(tile.column, inTile);
     auto finish = [&] {
-      Value part = vector::ExtractStridedSliceOp::create(b, loc, sums, ArrayRef(column),
-                                                         ArrayRef(chunk), ArrayRef<int64_t>(1));
+      Value part = vector::ExtractStridedSliceOp::create(b, sums, ArrayRef(column), ArrayRef(chunk),
+                                                         ArrayRef<int64_t>(1));
       store(convert({part}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
     };
     if (isWhole)
       finish();
     else
-      when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, inTile, all), finish);
+      b.when(b.compare(arith::CmpIPredicate::slt, inTile, all), finish);
   }
 }
 
@@ -112,25 +111,13 @@ void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
 // Tiles that workers share
 //===----------------------------------------------------------------------===//
 
-void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
-                         llvm::function_ref<void()> otherwise) {
-  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-  if (!otherwise)
-    return;
-  b.setInsertionPointToStart(branch.elseBlock());
-  otherwise();
-}
-
 /// Returns the row of the workspace at which the sums begin that `part` of its tile leaves of this
 /// CTA's rows.
 Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
-  Value share = add(tile.firstSums, part);
+  Value share = b.add(tile.firstSums, part);
   if (placeM)
-    share = add(mul(share, gemm.tiling.clusterM), placeM);
-  return mul(share, gemm.rowsOfShare());
+    share = b.add(b.mul(share, gemm.tiling.clusterM), placeM);
+  return b.mul(share, gemm.rowsOfShare());
 }
 
 /// The rows of columns that a thread has side by side follow each other: those of all TMEM lanes,
@@ -139,50 +126,49 @@ static int64_t linesOfColumns(int64_t columns) { return columns / Gemm::kShareCo
 
 void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
-  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  row = b.add(row, b.mul(b.div(column, count), kMmaM));
   for (int64_t first = 0; first < gemm.storedColumns(); first += count) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, loc, chunk, first + i));
+      sums.push_back(vector::ExtractOp::create(b, chunk, first + i));
     auto type = VectorType::get({count}, b.getF32Type());
-    StoreOp::create(b, loc, vector::FromElementsOp::create(b, loc, type, sums), workspace,
-                    add(row, constant(linesOfColumns(first))), constant(0), Value());
+    StoreOp::create(b, vector::FromElementsOp::create(b, type, sums), workspace,
+                    b.add(row, b.constant(linesOfColumns(first))), b.constant(0), Value());
   }
 }
 
 Value MatmulBuilder::fetchShare(Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
-  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  row = b.add(row, b.mul(b.div(column, count), kMmaM));
   auto type = VectorType::get({count}, b.getF32Type());
   SmallVector<Value> sums;
   for (int64_t first = 0; first < gemm.chunk(); first += count) {
-    Value part = FetchOp::create(b, loc, type, workspace, add(row, constant(linesOfColumns(first))),
-                                 constant(0));
+    Value part = FetchOp::create(b, type, workspace, b.add(row, b.constant(linesOfColumns(first))),
+                                 b.constant(0));
     for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, loc, part, i));
+      sums.push_back(vector::ExtractOp::create(b, part, i));
   }
-  return vector::FromElementsOp::create(b, loc, VectorType::get({gemm.chunk()}, b.getF32Type()),
-                                        sums);
+  return vector::FromElementsOp::create(b, VectorType::get({gemm.chunk()}, b.getF32Type()), sums);
 }
 
 /// The sums of all split-K parts of a tile, from the first to the last. The first two, which every
 /// shared tile has, are on their way together.
 Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
-  Value first = fetchShare(rowOfSums(tile, constant(0)), column);
-  Value second = fetchShare(rowOfSums(tile, constant(1)), column);
-  Value both = arith::AddFOp::create(b, loc, first, second);
-  auto parts = scf::ForOp::create(b, loc, constant(2), tile.parts, constant(1), ValueRange{both});
+  Value first = fetchShare(rowOfSums(tile, b.constant(0)), column);
+  Value second = fetchShare(rowOfSums(tile, b.constant(1)), column);
+  Value both = arith::AddFOp::create(b, first, second);
+  auto parts = scf::ForOp::create(b, b.constant(2), tile.parts, b.constant(1), ValueRange{both});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(parts.getBody());
   Value next = fetchShare(rowOfSums(tile, parts.getInductionVar()), column);
-  Value sum = arith::AddFOp::create(b, loc, parts.getRegionIterArg(0), next);
-  scf::YieldOp::create(b, loc, sum);
+  Value sum = arith::AddFOp::create(b, parts.getRegionIterArg(0), next);
+  scf::YieldOp::create(b, sum);
   return parts.getResult(0);
 }
 
 void MatmulBuilder::finishShared(const Tile &tile) {
   forColumns(tile, gemm.tiling.laneColumns(), [&](Value column) {
-    Value place = add(tile.column, column), sums = sumOfShares(tile, column);
+    Value place = b.add(tile.column, column), sums = sumOfShares(tile, column);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
   });
 }
@@ -190,23 +176,22 @@ void MatmulBuilder::finishShared(const Tile &tile) {
 /// Stores a tile, or leaves its sums. The CTA that has all of a tile stores it. Every CTA of a
 /// shared tile leaves its sums, and the last to come adds all of them.
 void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
-  Value isShared =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, tile.parts, constant(1));
+  Value isShared = b.compare(arith::CmpIPredicate::sgt, tile.parts, b.constant(1));
   Value row = rowOfSums(tile, tile.part);
   drain(
       accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
-        when(
-            isShared,
-            [&] { leaveShare(sums, row, arith::SubIOp::create(b, loc, column, tile.column)); },
+        b.when(
+            isShared, [&] { leaveShare(sums, row, b.sub(column, tile.column)); },
             [&] {
               Value inResult = ofThread(tile, column);
               store(convert({sums}, tile, orLast(inResult)), tile, inResult);
             });
       });
-  when(isShared, [&] {
-    Value counter = placeM ? add(mul(tile.counter, gemm.tiling.clusterM), placeM) : tile.counter;
-    Value last = CountPartialOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
-    when(last, [&] { finishShared(tile); });
+  b.when(isShared, [&] {
+    Value counter =
+        placeM ? b.add(b.mul(tile.counter, gemm.tiling.clusterM), placeM) : tile.counter;
+    Value last = CountPartialOp::create(b, counters, counter, tile.parts, IntegerAttr());
+    b.when(last, [&] { finishShared(tile); });
   });
 }

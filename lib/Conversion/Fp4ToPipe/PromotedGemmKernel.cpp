@@ -60,7 +60,7 @@ private:
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
   void buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf);
   Value scalesOf(const Tile &tile, size_t part, Value k);
-  Value behind(Value k, int64_t next) { return next ? add(k, constant(next)) : k; }
+  Value behind(Value k, int64_t next) { return next ? b.add(k, b.constant(next)) : k; }
 
   int64_t partRows;
 };
@@ -68,22 +68,22 @@ private:
 
 PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = {constant(0), countTilesK()};
+  tile.k = {b.constant(0), countTilesK()};
   if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange();
     tile.k = rangeOf(tile.part);
   } else if (gemm.work.splits > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    tile.part = b.div(n, gemm.tilesN());
+    n = b.rem(n, gemm.tilesN());
     tile.k = rangeOf(tile.part);
-    tile.index = add(mul(m, gemm.tilesN()), n);
+    tile.index = b.add(b.mul(m, gemm.tilesN()), n);
   }
-  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{mul(m, gemm.tiling.tileM), {}, {}};
+  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{b.mul(m, gemm.tiling.tileM), {}, {}};
   Value row = place.row;
   tile.rows = {row};
   for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
-    tile.rows.push_back(add(row, constant(first)));
-  tile.column = mul(n, gemm.tiling.tileN);
+    tile.rows.push_back(b.add(row, b.constant(first)));
+  tile.column = b.mul(n, gemm.tiling.tileN);
   tile.rowB = tile.scaleColumn = tile.column;
   if (table)
     setGroup(tile, place);
@@ -94,8 +94,8 @@ PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
 void PromotedGemmBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
   Value group = place.group;
   tile.group = ofGroup(place);
-  tile.rowB = add(tile.column, mul(group, gemm.n()));
-  tile.scaleColumn = add(tile.column, mul(group, gemm.scaleRowsOfGroup()));
+  tile.rowB = b.add(tile.column, b.mul(group, gemm.n()));
+  tile.scaleColumn = b.add(tile.column, b.mul(group, gemm.scaleRowsOfGroup()));
 }
 
 void PromotedGemmBuilder::buildTile(Value m, Value n) {
@@ -104,7 +104,7 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
   for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(newFragment());
   int64_t step = gemm.stagesScales() ? Gemm::kStagedBlocks : gemm.tiling.blocksOfTileK;
-  loop(tile.k.begin, tile.k.end, constant(step), [&](Value k) {
+  b.loop(tile.k.begin, tile.k.end, b.constant(step), [&](Value k) {
     if (gemm.stagesScales())
       return buildKTiles(accumulators, tile, k);
     buildStage(accumulators, tile, k,
@@ -125,39 +125,39 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
 
 Value PromotedGemmBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
-  return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
+  return BlockScalesOp::create(b, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
                                b.getI64IntegerAttr(gemm.tiling.tileN), k, rows);
 }
 
 /// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
 void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
-  Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
+  Value blocks[] = {k, b.add(k, b.constant(1))}, sums[] = {newFragment(), newFragment()};
   SmallVector<std::pair<Value, Value>> tiles;
   for (Value block : blocks) {
-    Value element = mul(block, gemm.tiling.tileK), aTile = load(a, tile.rows.front(), element);
+    Value element = b.mul(block, gemm.tiling.tileK), aTile = load(a, tile.rows.front(), element);
     tiles.push_back({aTile, load(bb, tile.rowB, element)});
   }
   SmallVector<Value> scales;
   for (int64_t i = 0; gemm.stagesScales() && i < 2; ++i)
     scales.push_back(scalesOf(0, i));
   for (size_t i : {0, 1}) {
-    MmaFragmentOp::create(b, loc, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
+    MmaFragmentOp::create(b, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
     if (scales.size() == i)
       scales.push_back(scalesOf(0, int64_t(i)));
-    PromoteOp::create(b, loc, acc, sums[i], scales[i], tile.scaleColumn);
+    PromoteOp::create(b, acc, sums[i], scales[i], tile.scaleColumn);
   }
 }
 
 /// Scale blocks from `first` on, whose scales a tile of each operand has.
 void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first) {
-  Value block = arith::DivUIOp::create(b, loc, tile.scaleColumn, constant(kPromotedBlock));
+  Value block = b.div(tile.scaleColumn, kPromotedBlock);
   Value ofA = load(scalesA, tile.rows.front(), first), ofB = load(scalesB, block, first);
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
-  Value step = constant(gemm.tiling.blocksOfTileK);
-  loop(constant(0), constant(Gemm::kStagedBlocks), step, [&](Value place) {
-    buildStage(accumulators, tile, add(first, place), [&](size_t part, int64_t next) -> Value {
-      return TileScalesOp::create(b, loc, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows),
-                                  ofB, behind(place, next));
+  Value step = b.constant(gemm.tiling.blocksOfTileK);
+  b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), step, [&](Value place) {
+    buildStage(accumulators, tile, b.add(first, place), [&](size_t part, int64_t next) -> Value {
+      return TileScalesOp::create(b, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows), ofB,
+                                  behind(place, next));
     });
   });
 }
@@ -179,15 +179,14 @@ void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &t
   bool before = accumulators.size() > 1 || gemm.stagesScales();
   for (size_t part = 0; before && part < accumulators.size(); ++part)
     scales.push_back(scalesOf(part, 0));
-  Value element = mul(k, gemm.tiling.tileK);
+  Value element = b.mul(k, gemm.tiling.tileK);
   Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
   Value sums = newFragment();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
-    MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows),
-                          bTile);
+    MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     if (scales.size() == part)
       scales.push_back(scalesOf(part, 0));
-    PromoteOp::create(b, loc, acc, sums, scales[part], tile.scaleColumn);
+    PromoteOp::create(b, acc, sums, scales[part], tile.scaleColumn);
   }
 }
 

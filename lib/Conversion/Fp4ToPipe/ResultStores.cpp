@@ -12,19 +12,10 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-ResultStores::ResultStores(OpBuilder &builder, Location loc, const Gemm &gemm,
-                           const ResultArguments &to)
-    : b(builder), loc(loc), gemm(gemm), to(to) {
+ResultStores::ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to)
+    : b(builder), gemm(gemm), to(to) {
   if (to.quantizeAmax)
-    tensorAmax = LoadScalarOp::create(b, loc, b.getF32Type(), to.quantizeAmax);
-}
-
-Value ResultStores::constant(int64_t value) {
-  return arith::ConstantIntOp::create(b, loc, value, 32);
-}
-Value ResultStores::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-Value ResultStores::divide(Value x, int64_t y) {
-  return arith::DivUIOp::create(b, loc, x, constant(y));
+    tensorAmax = LoadScalarOp::create(b, b.getF32Type(), to.quantizeAmax);
 }
 
 /// Emits a loop over the columns. There is no loop if all columns are read before any is stored, or
@@ -34,14 +25,14 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
   running = {};
   if (gemm.hasOneAccumulator() || gemm.results.withAmax) {
     for (int64_t column = 0; column < gemm.tiling.laneColumns(); column += step)
-      emitGroup(place, constant(column), elements);
+      emitGroup(place, b.constant(column), elements);
     storeKept();
     if (running)
-      FoldAmaxOp::create(b, loc, running, to.amax);
+      FoldAmaxOp::create(b, running, to.amax);
     return;
   }
   auto loop =
-      scf::ForOp::create(b, loc, constant(0), constant(gemm.tiling.laneColumns()), constant(step));
+      scf::ForOp::create(b, b.constant(0), b.constant(gemm.tiling.laneColumns()), b.constant(step));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emitGroup(place, loop.getInductionVar(), elements);
@@ -52,27 +43,26 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
 void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements elements) {
   SmallVector<Value> pieces;
   for (int64_t first = 0; first < gemm.resultGroup(); first += gemm.chunk()) {
-    Value inTile = add(column, constant(first)), inResult = add(place.column, inTile);
+    Value inTile = b.add(column, b.constant(first)), inResult = b.add(place.column, inTile);
     Value piece = elements(inTile);
     pieces.push_back(piece);
     if (to.elements)
-      StoreOp::create(b, loc, piece, to.elements, place.row, inResult, place.rows);
+      StoreOp::create(b, piece, to.elements, place.row, inResult, place.rows);
     if (to.amax)
       foldAmax(place, piece, inResult);
     if (to.columnCodes)
       quantizeColumn(place, piece, inResult);
   }
   if (to.codes)
-    quantizeRow(place, pieces, add(place.column, column));
+    quantizeRow(place, pieces, b.add(place.column, column));
 }
 
 void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
   int64_t count = cast<VectorType>(elements.getType()).getNumElements(), square = 32;
   for (int64_t first = 0; to.columnCodes && first < count; first += square) {
-    Value piece =
-        vector::ExtractStridedSliceOp::create(b, loc, elements, ArrayRef<int64_t>{first},
-                                              ArrayRef<int64_t>{square}, ArrayRef<int64_t>{1});
-    quantizeColumn(place, piece, add(place.column, constant(first)));
+    Value piece = vector::ExtractStridedSliceOp::create(
+        b, elements, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{square}, ArrayRef<int64_t>{1});
+    quantizeColumn(place, piece, b.add(place.column, b.constant(first)));
   }
   if (to.codes)
     quantizeRow(place, elements, place.column);
@@ -82,9 +72,9 @@ void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
 void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value column) {
   Value rows = place.rows;
   if (!rows && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
-    rows = constant(gemm.m());
-  running = RowAmaxOp::create(b, loc, b.getF32Type(), elements, place.row, column, rows,
-                              to.columns ? to.columns : constant(gemm.n()), running);
+    rows = b.constant(gemm.m());
+  running = RowAmaxOp::create(b, b.getF32Type(), elements, place.row, column, rows,
+                              to.columns ? to.columns : b.constant(gemm.n()), running);
 }
 
 std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {
@@ -95,44 +85,43 @@ std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) 
   auto scales = VectorType::get(count / numerics::blockSizeOf(format),
                                 scaleType(b.getContext(), formatOf(format)));
   auto quantized = QuantizeBlocksOp::create(
-      b, loc, codes, scales, elements, tensorAmax, /*rng=*/Value(), /*row=*/Value(),
+      b, codes, scales, elements, tensorAmax, /*rng=*/Value(), /*row=*/Value(),
       /*column=*/Value(), /*matrix=*/DenseI64ArrayAttr(), recipe, Philox::Element, columnwise,
       /*held=*/true);
   return {quantized.getCodes(), quantized.getScales()};
 }
 
-Value fp4::concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
+Value fp4::concatenate(ImplicitLocOpBuilder &b, ArrayRef<Value> pieces) {
   if (pieces.size() == 1)
     return pieces.front();
-  Value low = concatenate(b, loc, pieces.take_front(pieces.size() / 2));
-  Value high = concatenate(b, loc, pieces.drop_front(pieces.size() / 2));
+  Value low = concatenate(b, pieces.take_front(pieces.size() / 2));
+  Value high = concatenate(b, pieces.drop_front(pieces.size() / 2));
   int64_t count = 2 * cast<VectorType>(low.getType()).getNumElements();
-  return vector::ShuffleOp::create(b, loc, low, high, llvm::to_vector(llvm::seq<int64_t>(count)));
+  return vector::ShuffleOp::create(b, low, high, llvm::to_vector(llvm::seq<int64_t>(count)));
 }
 
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
-  auto [codes, scales] = quantize(concatenate(b, loc, pieces), /*columnwise=*/false);
+  auto [codes, scales] = quantize(concatenate(b, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  keepScales(place, scales, divide(column, gemm.results.quantizer->block()));
+  keepScales(place, scales, b.div(column, gemm.results.quantizer->block()));
 }
 
 /// Keeps scales to store. Tiled scales of a group begin behind those of the group before.
 void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column) {
   bool isList = place.scaleShift && cast<GlobalType>(to.scales.getType()).isScales();
-  Value row = isList ? add(place.row, place.scaleShift) : place.row;
-  Value rows = isList ? add(place.rows, place.scaleShift) : place.rows;
+  Value row = isList ? b.add(place.row, place.scaleShift) : place.row;
+  Value rows = isList ? b.add(place.rows, place.scaleShift) : place.rows;
   kept.push_back({scales, to.scales, row, column, rows, false});
 }
 
 /// Quantizes the rows that a warp has of `column` and the next columns, which become rows of codes.
 /// The first row may be negative if the upper lanes begin at the first row too.
 void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
-  Value turned = TransposeOp::create(b, loc, elements);
+  Value turned = TransposeOp::create(b, elements);
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
   kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
   Value rowBlock = arith::ShRSIOp::create(
-      b, loc, place.row,
-      constant(int64_t(llvm::Log2_64(uint64_t(gemm.results.quantizer->block())))));
+      b, place.row, b.constant(int64_t(llvm::Log2_64(uint64_t(gemm.results.quantizer->block())))));
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
@@ -145,10 +134,9 @@ static bool isPartOfWord(Value scales, Value dest) {
 void ResultStores::storeKept() {
   for (const Store &store : std::exchange(kept, {}))
     if (store.isColumn)
-      StoreColumnOp::create(b, loc, store.value, store.dest, store.row, store.column);
+      StoreColumnOp::create(b, store.value, store.dest, store.row, store.column);
     else if (isPartOfWord(store.value, store.dest))
-      StoreFewScalesOp::create(b, loc, store.value, store.dest, store.row, store.column,
-                               store.rows);
+      StoreFewScalesOp::create(b, store.value, store.dest, store.row, store.column, store.rows);
     else
-      StoreOp::create(b, loc, store.value, store.dest, store.row, store.column, store.rows);
+      StoreOp::create(b, store.value, store.dest, store.row, store.column, store.rows);
 }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "Gemm.h"
+#include "TileBuilder.h"
 
 namespace fp4 {
 
@@ -33,13 +34,12 @@ struct ResultPlace {
 };
 
 /// A power of two of vectors of one type, one after the other.
-mlir::Value concatenate(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> pieces);
+mlir::Value concatenate(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> pieces);
 
 class ResultStores {
 public:
   /// Emits at `builder` what every tile needs once.
-  ResultStores(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm,
-               const ResultArguments &to);
+  ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to);
 
   /// The elements of the result from `column` of the tile on, as many as a chunk has.
   using Elements = llvm::function_ref<mlir::Value(mlir::Value column)>;
@@ -54,9 +54,6 @@ private:
     bool isColumn; ///< a thread has codes or scales of a column of the result
   };
 
-  mlir::Value constant(int64_t value);
-  mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value divide(mlir::Value x, int64_t y);
   void emitGroup(const ResultPlace &place, mlir::Value column, Elements elements);
   void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   void quantizeRow(const ResultPlace &place, llvm::ArrayRef<mlir::Value> pieces,
@@ -66,8 +63,7 @@ private:
   std::pair<mlir::Value, mlir::Value> quantize(mlir::Value elements, bool columnwise);
   void storeKept();
 
-  mlir::OpBuilder &b;
-  mlir::Location loc;
+  TileBuilder &b;
   const Gemm &gemm;
   ResultArguments to;
   mlir::Value tensorAmax; ///< amax of the quantizer, where its recipe has one

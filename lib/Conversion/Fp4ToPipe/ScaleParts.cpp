@@ -23,19 +23,19 @@ Value MatmulBuilder::copyScales(Value from, Value blocks) {
   auto tile = cast<SharedType>(from.getType());
   auto type =
       TmemType::get(tile.getShape(), tile.getElementType(), tile.getLayout(), gemm.tiling.pair);
-  return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
+  return CopyScalesOp::create(b, type, from, blocks, IntegerAttr(), IntegerAttr());
 }
 
 /// The scales of each part are loaded and copied when those of the part before are on their way.
 void MatmulBuilder::multiplyParts(const Product &product, const Tile &tile, Value kBlock) {
   int64_t ofPart = Gemm::kScalesOfPart * gemm.problem.block / gemm.stepK();
   for (int64_t part = 0; part < gemm.scaleParts(); ++part) {
-    Value block = add(kBlock, constant(part * gemm.scaleColumns() / kScaleBlockColumns));
+    Value block = b.add(kBlock, b.constant(part * gemm.scaleColumns() / kScaleBlockColumns));
     Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, block, Value());
     Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, block, Value());
     Value ta = copyScales(sa, Value()), tb = copyScales(sb, Value());
-    Value more = part ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult() : product.accumulate;
-    MmaOp::create(b, loc, product.accumulator, product.a, ta, product.b, tb, tile.bScaleRow, more,
+    Value more = part ? arith::ConstantIntOp::create(b, 1, 1).getResult() : product.accumulate;
+    MmaOp::create(b, product.accumulator, product.a, ta, product.b, tb, tile.bScaleRow, more,
                   product.steps, gemm.problem.k96, b.getDenseI64ArrayAttr({part * ofPart, ofPart}));
   }
 }

@@ -1,4 +1,4 @@
-//===- TileBuilder.h - Small builders of sequential tile kernels ----------===//
+//===- TileBuilder.h - Builder of sequential tile kernels -----------------===//
 //
 // Counters, coordinates and sizes in a kernel are i32.
 //
@@ -13,69 +13,83 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fp4 {
 
-class TileBuilder {
-protected:
-  TileBuilder(mlir::gpu::GPUFuncOp func, const KernelPlan &plan, mlir::Location loc)
-      : schedule(mlir::cast<pipe::WorkScheduleAttrInterface>(plan.schedule)), loc(loc),
-        b(func.getBody()) {}
+/// A builder in the body of a kernel, with i32 arithmetic and loops.
+class TileBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using Value = mlir::Value;
 
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIntOp::create(b, loc, value, 32);
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(b, loc, x, y);
-  }
-  mlir::Value mul(mlir::Value x, int64_t y) {
-    return mlir::arith::MulIOp::create(b, loc, x, constant(y));
-  }
-  mlir::Value min(mlir::Value x, int64_t y) {
-    return mlir::arith::MinSIOp::create(b, loc, x, constant(y));
+  TileBuilder(mlir::gpu::GPUFuncOp func, const KernelPlan &plan, mlir::Location loc)
+      : ImplicitLocOpBuilder(loc, func.getBody()),
+        schedule(mlir::cast<pipe::WorkScheduleAttrInterface>(plan.schedule)) {}
+
+  Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(*this, value, 32); }
+  Value add(Value x, Value y) { return mlir::arith::AddIOp::create(*this, x, y); }
+  Value sub(Value x, Value y) { return mlir::arith::SubIOp::create(*this, x, y); }
+  Value mul(Value x, Value y) { return mlir::arith::MulIOp::create(*this, x, y); }
+  Value mul(Value x, int64_t y) { return mul(x, constant(y)); }
+  Value min(Value x, int64_t y) { return mlir::arith::MinSIOp::create(*this, x, constant(y)); }
+  Value div(Value x, int64_t y) { return mlir::arith::DivUIOp::create(*this, x, constant(y)); }
+  Value rem(Value x, int64_t y) { return mlir::arith::RemUIOp::create(*this, x, constant(y)); }
+  /// ceil(x / unit)
+  Value quotientUp(Value x, int64_t unit) { return div(add(x, constant(unit - 1)), unit); }
+  Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y) {
+    return mlir::arith::CmpIOp::create(*this, predicate, x, y);
   }
   /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
-  mlir::Value existing(mlir::Value done, int64_t unit, int64_t total) {
-    if (total % unit == 0)
-      return {};
-    return min(mlir::arith::SubIOp::create(b, loc, constant(total), done), unit);
+  Value existing(Value done, int64_t unit, int64_t total) {
+    return total % unit == 0 ? Value() : min(sub(constant(total), done), unit);
   }
 
-  using LoopBody = llvm::function_ref<void(mlir::Value)>;
-  mlir::scf::ForOp loop(mlir::Value lower, mlir::Value upper, mlir::Value step, LoopBody body) {
-    auto op = mlir::scf::ForOp::create(b, loc, lower, upper, step);
-    mlir::OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(op.getBody());
+  using Body = llvm::function_ref<void()>;
+  using LoopBody = llvm::function_ref<void(Value)>;
+  mlir::scf::ForOp loop(Value lower, Value upper, Value step, LoopBody body) {
+    auto op = mlir::scf::ForOp::create(*this, lower, upper, step);
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(op.getBody());
     body(op.getInductionVar());
     return op;
   }
-  using WorkBody = llvm::function_ref<void(mlir::Value m, mlir::Value n)>;
+  /// Emits `body` for where `condition` holds, and `otherwise` for where it does not.
+  void when(Value condition, Body body, Body otherwise = {}) {
+    auto branch = mlir::scf::IfOp::create(*this, condition, /*withElseRegion=*/bool(otherwise));
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(branch.thenBlock());
+    body();
+    if (!otherwise)
+      return;
+    setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
+  using WorkBody = llvm::function_ref<void(Value m, Value n)>;
   /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule.
-  void forEachWork(mlir::Value numM, mlir::Value numN, WorkBody body) {
-    auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule);
-    mlir::OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(work.getBody());
+  void forEachWork(Value numM, Value numN, WorkBody body) {
+    auto work = pipe::ForEachWorkOp::create(*this, numM, numN, schedule);
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(work.getBody());
     if (schedule.getRingDepth())
-      pipe::RequestWorkOp::create(b, loc, mlir::Value());
+      pipe::RequestWorkOp::create(*this, Value());
     body(work.getM(), work.getN());
   }
-  using TurnBody = llvm::function_ref<void(mlir::Value m, mlir::Value n, mlir::Value turn)>;
+  using TurnBody = llvm::function_ref<void(Value m, Value n, Value turn)>;
   /// Works on the tiles as forEachWork does; `turn` counts the tiles that this CTA worked on
   /// before.
-  void forEachTurn(mlir::Value numM, mlir::Value numN, TurnBody body) {
-    auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule, constant(0));
-    mlir::OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(work.getBody());
+  void forEachTurn(Value numM, Value numN, TurnBody body) {
+    auto work = pipe::ForEachWorkOp::create(*this, numM, numN, schedule, constant(0));
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(work.getBody());
     if (schedule.getRingDepth())
-      pipe::RequestWorkOp::create(b, loc, mlir::Value());
-    mlir::Value turn = work.getRegionIterArgs().front();
+      pipe::RequestWorkOp::create(*this, Value());
+    Value turn = work.getRegionIterArgs().front();
     body(work.getM(), work.getN(), turn);
-    pipe::YieldOp::create(b, loc, add(turn, constant(1)));
+    pipe::YieldOp::create(*this, add(turn, constant(1)));
   }
 
+private:
   pipe::WorkScheduleAttrInterface schedule;
-  mlir::Location loc;
-  mlir::OpBuilder b;
 };
 
 /// An empty `gpu.func @kernel` in `module`, with what of its plan later passes read.

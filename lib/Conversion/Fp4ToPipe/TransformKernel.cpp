@@ -58,7 +58,7 @@ SmallVector<Type> TransformShape::argumentTypes() const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-class TransformBuilder : TileBuilder {
+class TransformBuilder {
 public:
   TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, const KernelPlan &plan,
                    Location loc);
@@ -69,6 +69,7 @@ private:
   void buildTile(Value row, Value column);
   void buildEpilogue(Value acc, Value row, Value column);
 
+  TileBuilder b;
   TransformShape shape;
   Value x, amax, rng, codes, scales;
   Value amaxValue, hadamard;
@@ -77,7 +78,7 @@ private:
 
 TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
                                    const KernelPlan &plan, Location loc)
-    : TileBuilder(func, plan, loc), shape(shape) {
+    : b(func, plan, loc), shape(shape) {
   auto arguments = func.getArguments().begin();
   x = *arguments++;
   if (shape.hasAmax)
@@ -90,40 +91,38 @@ TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &sh
 
 void TransformBuilder::build() {
   if (amax)
-    amaxValue = LoadScalarOp::create(b, loc, b.getF32Type(), amax);
+    amaxValue = LoadScalarOp::create(b, b.getF32Type(), amax);
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
   hadamard =
-      HadamardMatrixOp::create(b, loc, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
+      HadamardMatrixOp::create(b, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
   // Consecutive strips, which run at the same time, read the same rows of X.
-  forEachWork(constant(shape.tilesK()), constant(shape.strips() / shape.tilesK()),
-              [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
-  gpu::ReturnOp::create(b, loc);
+  b.forEachWork(b.constant(shape.tilesK()), b.constant(shape.strips() / shape.tilesK()),
+                [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
+  gpu::ReturnOp::create(b);
 }
 
 void TransformBuilder::buildStrip(Value tileK, Value strip) {
-  Value column = mul(tileK, shape.tileK), first = mul(strip, shape.stripTiles);
-  Value count = existing(first, shape.stripTiles, shape.tilesM());
+  Value column = b.mul(tileK, shape.tileK), first = b.mul(strip, shape.stripTiles);
+  Value count = b.existing(first, shape.stripTiles, shape.tilesM());
   if (!count)
-    count = constant(shape.stripTiles);
-  loop(constant(0), count, constant(1),
-       [&](Value i) { buildTile(mul(add(first, i), shape.tileM), column); });
+    count = b.constant(shape.stripTiles);
+  b.loop(b.constant(0), count, b.constant(1),
+         [&](Value i) { buildTile(b.mul(b.add(first, i), shape.tileM), column); });
 }
 
 void TransformBuilder::buildTile(Value row, Value column) {
   auto tileType = SharedType::get({shape.tileM, shape.tileK}, b.getBF16Type(), Layout::Swizzle128B);
-  Value tile =
-      LoadOp::create(b, loc, tileType, x, row, column, Value(), Value(), Value()).getResult();
+  Value tile = LoadOp::create(b, tileType, x, row, column, Value(), Value(), Value()).getResult();
   auto accType = TmemType::get({kMmaM, shape.tileM}, b.getF32Type());
-  Value acc = AccumulatorOp::create(b, loc, accType);
-  MmaBlockwiseOp::create(b, loc, acc, tile, hadamard);
+  Value acc = AccumulatorOp::create(b, accType);
+  MmaBlockwiseOp::create(b, acc, tile, hadamard);
   buildEpilogue(acc, row, column);
 }
 
 void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
-  Value sums =
-      ReadOp::create(b, loc, VectorType::get(shape.tileM, b.getF32Type()), acc, constant(0));
+  Value sums = ReadOp::create(b, VectorType::get(shape.tileM, b.getF32Type()), acc, b.constant(0));
   auto rounded = VectorType::get(shape.tileM, b.getBF16Type());
-  Value values = arith::TruncFOp::create(b, loc, rounded, sums);
+  Value values = arith::TruncFOp::create(b, rounded, sums);
   auto codesType = VectorType::get(shape.tileM, Float4E2M1FNType::get(b.getContext()));
   auto scalesType = VectorType::get(shape.tileM / shape.kBlock, shape.scaleType);
   // Row and column of Q are column and row of X.
@@ -131,12 +130,12 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
   DenseI64ArrayAttr matrix;
   if (rng)
     matrix = b.getDenseI64ArrayAttr({shape.k, shape.m});
-  auto quantized = QuantizeBlocksOp::create(b, loc, codesType, scalesType, values, amaxValue, rng,
-                                            q, p, matrix, shape.recipe, shape.philox,
+  auto quantized = QuantizeBlocksOp::create(b, codesType, scalesType, values, amaxValue, rng, q, p,
+                                            matrix, shape.recipe, shape.philox,
                                             /*columnwise=*/true);
-  StoreOp::create(b, loc, quantized.getCodes(), codes, column, row, Value());
-  Value block = arith::ShRUIOp::create(b, loc, row, constant(4));
-  StoreOp::create(b, loc, quantized.getScales(), scales, column, block, Value());
+  StoreOp::create(b, quantized.getCodes(), codes, column, row, Value());
+  Value block = arith::ShRUIOp::create(b, row, b.constant(4));
+  StoreOp::create(b, quantized.getScales(), scales, column, block, Value());
 }
 
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,

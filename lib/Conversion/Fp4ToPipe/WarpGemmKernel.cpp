@@ -48,11 +48,11 @@ private:
 
 WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = {constant(0), countTilesK()};
+  tile.k = {b.constant(0), countTilesK()};
   if (gemm.work.hasWorkspace()) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
-    tile.index = add(mul(m, gemm.tilesN()), n);
+    tile.part = b.div(n, gemm.tilesN());
+    n = b.rem(n, gemm.tilesN());
+    tile.index = b.add(b.mul(m, gemm.tilesN()), n);
     tile.k = rangeOf(tile.part);
   }
   static_cast<PlacedTile &>(tile) = placeTile(m, n);
@@ -62,18 +62,19 @@ WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
 void WarpGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   Value acc = newFragment(), second = gemm.problem.dual ? newFragment() : Value();
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, second, tile, k); });
+  b.loop(tile.k.begin, tile.k.end, b.constant(1),
+         [&](Value k) { buildKTile(acc, second, tile, k); });
   storeTile(acc, second, tile);
 }
 
 /// Stores the fragment of this warp, 16 rows after the other; with split-K, the sums of all parts.
 void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
-  auto place = WarpPlaceOp::create(b, loc, acc, gemm.tiling.tileM, gemm.tiling.tileN);
-  Value rowOfWarp = add(tile.row, place.getRow());
-  Value columnOfWarp = add(tile.column, place.getColumn());
+  auto place = WarpPlaceOp::create(b, acc, gemm.tiling.tileM, gemm.tiling.tileN);
+  Value rowOfWarp = b.add(tile.row, place.getRow());
+  Value columnOfWarp = b.add(tile.column, place.getColumn());
   auto parts = size_t(fragmentSize[0] / kWarpRows);
   auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
-    Value first = number ? add(rowOfWarp, constant(int64_t(number) * kWarpRows)) : rowOfWarp;
+    Value first = number ? b.add(rowOfWarp, b.constant(int64_t(number) * kWarpRows)) : rowOfWarp;
     storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
   };
   if (tile.part)
@@ -95,11 +96,11 @@ void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
 Value WarpGemmBuilder::rowInBlock(Value row, int64_t rows) {
   if (rows % kScaleBlockRows == 0)
     return {};
-  return arith::RemUIOp::create(b, loc, row, constant(kScaleBlockRows));
+  return b.rem(row, kScaleBlockRows);
 }
 
 void WarpGemmBuilder::buildKTile(Value acc, Value second, const Tile &tile, Value k) {
-  Value element = mul(k, gemm.tiling.tileK);
+  Value element = b.mul(k, gemm.tiling.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
   Value b2Tile = second ? load(b2, tile.rowB, element) : Value();
@@ -113,9 +114,9 @@ void WarpGemmBuilder::buildKTile(Value acc, Value second, const Tile &tile, Valu
   };
   Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
   Value rowOfB = rowInBlock(tile.scaleRowB, gemm.tiling.tileN);
-  MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
+  MmaSyncOp::create(b, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
   if (second)
-    MmaSyncOp::create(b, loc, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);
+    MmaSyncOp::create(b, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);
 }
 
 gpu::GPUFuncOp fp4::buildWarpGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,

@@ -65,7 +65,7 @@ private:
     return {restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
   }
   Value loadFloats(const Tile &tile, Value k) {
-    return load(a, tile.row, mul(k, gemm.tiling.tileK), gemm.tiling.tileK);
+    return load(a, tile.row, b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK);
   }
   void multiply(Value acc, Weights weights, Value act);
   void multiplyResident(Value acc, const Tile &tile);
@@ -97,24 +97,24 @@ private:
     return shift(tile.rowB, part, hw::weightTileRows);
   }
   Value shift(Value first, size_t part, int64_t size) {
-    return part ? add(first, constant(int64_t(part) * size)) : first;
+    return part ? b.add(first, b.constant(int64_t(part) * size)) : first;
   }
 };
 } // namespace
 
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = {constant(0), countTilesK()};
+  tile.k = {b.constant(0), countTilesK()};
   if (gemm.work.stream) {
     findShare(tile, m, n);
   } else if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange();
   } else if (gemm.work.reducedCtas() > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(gemm.tilesN()));
-    n = arith::RemUIOp::create(b, loc, n, constant(gemm.tilesN()));
+    tile.part = b.div(n, gemm.tilesN());
+    n = b.rem(n, gemm.tilesN());
   }
   if (gemm.work.splits > 1)
-    tile.k = rangeOf(tile.part ? mul(tile.part, gemm.work.ranges) : constant(0));
+    tile.k = rangeOf(tile.part ? b.mul(tile.part, gemm.work.ranges) : b.constant(0));
   static_cast<PlacedTile &>(tile) = placeTile(m, n);
   for (size_t part = 0; part < numParts(); ++part)
     tile.rows.push_back(
@@ -124,7 +124,7 @@ WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
 
 /// Work `m` of the table: its tile and its k tiles.
 void WeightGemmBuilder::findShare(Tile &tile, Value &m, Value &n) {
-  Value first = mul(m, 2), second = add(first, constant(1));
+  Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
   tile.share = {entry(table, second, 0), entry(table, second, 1), entry(table, second, 2),
                 entry(table, second, 3)};
   m = entry(table, first, 0);
@@ -145,8 +145,8 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   else if (gemm.holdsWeights())
     multiplyResident(accumulators.front(), tile);
   else
-    loop(tile.k.begin, tile.k.end, constant(1),
-         [&](Value k) { buildKTile(accumulators, tile, k); });
+    b.loop(tile.k.begin, tile.k.end, b.constant(1),
+           [&](Value k) { buildKTile(accumulators, tile, k); });
   if (gemm.work.reducesInCluster)
     return reduceInCluster(accumulators, tile.part, tile.row, tile.column, restoring(tile, 0));
   auto store = [&](size_t part, auto sums) {
@@ -165,7 +165,7 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
     Value row = tile.rows[part], column = partColumn(tile, part);
     storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
               gemm.problem.dual ? accumulators[numParts() + part] : Value());
-    quantizeElements(row, column, {constant(0), constant(0)}, tile.group);
+    quantizeElements(row, column, {b.constant(0), b.constant(0)}, tile.group);
   }
   finishTile();
 }
@@ -178,8 +178,8 @@ void WeightGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &til
   if (gemm.prepackedB())
     return multiplyPrepacked(accumulators, tile, k);
   Value more = gemm.route.core == Core::MmaSync
-                   ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true)).getResult()
-                   : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+                   ? arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()
+                   : b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
   multiplyPlain(accumulators, tile, k, more);
 }
 
@@ -189,17 +189,17 @@ WeightGemmBuilder::Weights WeightGemmBuilder::loadWeights(Value from, Value row,
   int64_t perRow = gemm.problem.depth / columns, perTile = gemm.tiling.tileK / columns;
   auto source = cast<GlobalType>(from.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
-  Value first = mul(k, perTile);
-  Value count = existing(first, perTile, perRow);
-  Value index = add(firstTile(row, perRow), first);
+  Value first = b.mul(k, perTile);
+  Value count = b.existing(first, perTile, perRow);
+  Value index = b.add(firstTile(row, perRow), first);
   Value rows =
-      LoadRowsOp::create(b, loc, type, from, index, count, Value(), Value(), Value()).getResult();
+      LoadRowsOp::create(b, type, from, index, count, Value(), Value(), Value()).getResult();
   return {rows, count};
 }
 
 /// The first tile of the row of tiles that begins with `row`.
 Value WeightGemmBuilder::firstTile(Value row, int64_t perRow) {
-  return mul(arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows)), perRow);
+  return b.mul(b.div(row, hw::weightTileRows), perRow);
 }
 
 /// A row has the same power in all tiles, so any of them tells it.
@@ -207,14 +207,13 @@ void WeightGemmBuilder::loadPowers(Tile &tile) {
   auto ofRows = VectorType::get({4}, b.getF32Type());
   for (size_t part = 0; part < numParts(); ++part)
     tile.powers.push_back(RowPowersOp::create(
-        b, loc, ofRows, bb,
-        firstTile(rowOfPart(tile, part), gemm.problem.depth / hw::byteTileColumns)));
+        b, ofRows, bb, firstTile(rowOfPart(tile, part), gemm.problem.depth / hw::byteTileColumns)));
 }
 
 /// The first MMA is added to the zeros of the accumulator, which costs no predicate.
 void WeightGemmBuilder::multiply(Value acc, Weights weights, Value act) {
-  Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
-  MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count,
+  Value more = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  MmaPrepackedOp::create(b, acc, weights.rows, act, more, weights.count,
                          /*without_powers=*/gemm.route.accumulate == Accumulate::Fast);
 }
 
@@ -239,7 +238,7 @@ void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile 
   int64_t tilesOfRange = gemm.tilesK() / gemm.work.splits;
   SmallVector<std::pair<Weights, Value>> operands;
   for (int64_t range = 0; range < gemm.work.ranges; ++range) {
-    Value own = range ? add(k, constant(range * tilesOfRange)) : k;
+    Value own = range ? b.add(k, b.constant(range * tilesOfRange)) : k;
     Weights weights = loadWeights(bb, tile.rowB, own);
     operands.push_back({weights, loadFloats(tile, own)});
   }
@@ -251,9 +250,8 @@ void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile 
 Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
-  Value index = add(firstTile(tile.rowB, gemm.tilesK()), k);
-  return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
-      .getResult();
+  Value index = b.add(firstTile(tile.rowB, gemm.tilesK()), k);
+  return LoadRowsOp::create(b, type, bb, index, Value(), Value(), Value(), Value()).getResult();
 }
 
 /// Weights are loaded one k tile early, in the stage of the activations before, so that a warpgroup
@@ -262,12 +260,12 @@ Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
 void WeightGemmBuilder::multiplyResident(Value acc, const Tile &tile) {
   auto type = FragmentType::get(b.getContext(), {fragmentSize[0], hw::byteTileColumns},
                                 b.getType<Float8E4M3FNType>(), fragmentKind);
-  Value held = LoadResidentOp::create(b, loc, type, loadTile(tile, tile.k.begin));
-  Value last = arith::SubIOp::create(b, loc, tile.k.end, constant(1));
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
-    Value next = loadTile(tile, arith::MinSIOp::create(b, loc, add(k, constant(1)), last));
+  Value held = LoadResidentOp::create(b, type, loadTile(tile, tile.k.begin));
+  Value last = b.sub(tile.k.end, b.constant(1));
+  b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) {
+    Value next = loadTile(tile, arith::MinSIOp::create(b, b.add(k, b.constant(1)), last));
     Value act = loadFloats(tile, k);
-    MmaResidentOp::create(b, loc, acc, held, act, next);
+    MmaResidentOp::create(b, acc, held, act, next);
   });
 }
 
@@ -277,15 +275,14 @@ void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, con
   int64_t count = gemm.writtenKTiles();
   auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
   Value firstOfRow = firstTile(tile.column, gemm.tilesK());
-  loop(tile.k.begin, tile.k.end, constant(count), [&](Value first) {
-    Value index = add(firstOfRow, first);
+  b.loop(tile.k.begin, tile.k.end, b.constant(count), [&](Value first) {
+    Value index = b.add(firstOfRow, first);
     Value powers =
-        LoadRowsOp::create(b, loc, type, scalesB, index, Value(), Value(), Value(), Value())
-            .getResult();
+        LoadRowsOp::create(b, type, scalesB, index, Value(), Value(), Value(), Value()).getResult();
     if (count == 1)
-      return promoteKTile(accumulators, tile, first, {powers, constant(0)});
-    loop(constant(0), constant(count), constant(1), [&](Value place) {
-      promoteKTile(accumulators, tile, add(first, place), {powers, place});
+      return promoteKTile(accumulators, tile, first, {powers, b.constant(0)});
+    b.loop(b.constant(0), b.constant(count), b.constant(1), [&](Value place) {
+      promoteKTile(accumulators, tile, b.add(first, place), {powers, place});
     });
   });
 }
@@ -293,22 +290,22 @@ void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, con
 /// All parts have their sums in one fragment, one part after the other.
 void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                      PowersOfBlock powers) {
-  Value element = mul(k, gemm.tiling.tileK);
+  Value element = b.mul(k, gemm.tiling.tileK);
   Value scales =
-      TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
+      TilePowersOp::create(b, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
   // The third number, 1, is the scale of every scale block that the columns can reach into.
   SmallVector<int64_t> order(size_t(2 + promotedBlocks(gemm.partRows())), 2);
   std::iota(order.begin(), order.begin() + 2, 0);
   if (order.size() > 3)
-    scales = vector::ShuffleOp::create(b, loc, scales, scales, order);
+    scales = vector::ShuffleOp::create(b, scales, scales, order);
   Value weights = load(bb, tile.column, element, gemm.tiling.tileK);
   SmallVector<Value> parts;
   for (Value row : tile.rows)
     parts.push_back(load(a, row, element, gemm.tiling.tileK));
   Value sums = newFragment();
   for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
-    MmaFragmentOp::create(b, loc, sums, weights, b.getI64IntegerAttr(0), act);
-    PromoteOp::create(b, loc, acc, sums, scales, constant(0));
+    MmaFragmentOp::create(b, sums, weights, b.getI64IntegerAttr(0), act);
+    PromoteOp::create(b, acc, sums, scales, b.constant(0));
   }
 }
 
@@ -317,9 +314,8 @@ WeightGemmBuilder::ScaledTile WeightGemmBuilder::loadScaled(Value map, Value sca
                                                             ScaleBlocks blocks) {
   Value rowBlock = rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
   if (part && columns) // the part may not exist
-    rowBlock = arith::MinUIOp::create(
-        b, loc, rowBlock, rowBlockOf(arith::SubIOp::create(b, loc, columns, constant(1))));
-  return {load(map, rowOfPart(tile, part), mul(k, gemm.tiling.tileK), gemm.tiling.tileK),
+    rowBlock = arith::MinUIOp::create(b, rowBlock, rowBlockOf(b.sub(columns, b.constant(1))));
+  return {load(map, rowOfPart(tile, part), b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK),
           loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
 }
 
@@ -334,7 +330,7 @@ void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &
     weights.push_back(loadScaled(b2, scalesB2, tile, part, k, blocks));
   Value rows = loadRows(tile, k, blocks);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
-    MmaConvertedOp::create(b, loc, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
+    MmaConvertedOp::create(b, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
                            /*in_order=*/gemm.floatA() && gemm.route.activations != Reach::Pre);
 }
 
@@ -344,7 +340,7 @@ Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks)
   if (gemm.floatA())
     return codes;
   // The plan has one tile along m, which begins where a scale tile does.
-  Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, gemm.tiling.tileM);
+  Value scales = loadScales(scalesA, b.constant(0), blocks.first, blocks.count, gemm.tiling.tileM);
   return convert(codes, scales, blocks.count);
 }
 
@@ -354,9 +350,9 @@ Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks)
 
 /// Index of a tile of the result among all of them.
 Value WeightGemmBuilder::indexOf(const Tile &tile) {
-  Value m = arith::DivUIOp::create(b, loc, tile.row, constant(gemm.tiling.tileM));
-  Value n = arith::DivUIOp::create(b, loc, tile.column, constant(gemm.tiling.tileN));
-  return add(mul(m, gemm.tilesN()), n);
+  Value m = b.div(tile.row, gemm.tiling.tileM);
+  Value n = b.div(tile.column, gemm.tiling.tileN);
+  return b.add(b.mul(m, gemm.tilesN()), n);
 }
 
 gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,

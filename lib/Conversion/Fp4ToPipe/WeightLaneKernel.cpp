@@ -41,21 +41,21 @@ WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &til
           perTile = gemm.tiling.tileK / hw::weightTileColumns;
   auto source = cast<GlobalType>(from.getType());
   auto ofRows = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowA, constant(hw::weightTileRows));
-  Value first = mul(k, perTile), index = add(mul(rowOfTiles, perRow), first);
-  Value tiles = existing(first, perTile, perRow);
+  Value rowOfTiles = b.div(tile.rowA, hw::weightTileRows);
+  Value first = b.mul(k, perTile), index = b.add(b.mul(rowOfTiles, perRow), first);
+  Value tiles = b.existing(first, perTile, perRow);
   Value rows =
-      LoadRowsOp::create(b, loc, ofRows, from, index, tiles, Value(), Value(), Value()).getResult();
+      LoadRowsOp::create(b, ofRows, from, index, tiles, Value(), Value(), Value()).getResult();
   auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
-  return {UnpackLanesOp::create(b, loc, type, rows, tiles, Value()).getResult(), tiles};
+  return {UnpackLanesOp::create(b, type, rows, tiles, Value()).getResult(), tiles};
 }
 
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value codes = load(a, tile.rowA, mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
+  Value codes = load(a, tile.rowA, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
   Value scales = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
-  return ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
+  return ConvertLanesOp::create(b, type, codes, scales, blocks, Value()).getResult();
 }
 
 void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
@@ -63,11 +63,11 @@ void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
                                                     : Weights{convertScaled(tile, k), {}}};
   if (gemm.problem.dual)
     weights.push_back(unpack(b2, tile, k));
-  Value floats = load(bb, tile.rowB, mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
+  Value floats = load(bb, tile.rowB, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
                       gemm.tiling.directionB());
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  Value more = b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, ofGemm] : llvm::zip_equal(accs, weights))
-    MmaLanesOp::create(b, loc, acc, ofGemm.floats, floats, more, ofGemm.tiles);
+    MmaLanesOp::create(b, acc, ofGemm.floats, floats, more, ofGemm.tiles);
 }
 
 gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const Gemm &gemm,
