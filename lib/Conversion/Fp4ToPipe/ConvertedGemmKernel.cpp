@@ -9,6 +9,7 @@
 
 #include "FragmentEpilogue.h"
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -18,55 +19,67 @@ using namespace fp4::pipe;
 
 /// Beside many sums and the values that an epilogue region reads, a thread has registers for what
 /// it computes of few.
-static constexpr int64_t kManySums = 128, kBodyWidth = 4;
+static constexpr int64_t kManySums = 128, kRegionWidth = 4;
 
 /// Rows of A that an MMA of both warpgroups takes at a time.
 static constexpr int64_t kRows = 128;
 
 namespace {
-class ConvertedGemmBuilder : FragmentEpilogue {
+class ConvertedGemmBuilder {
 public:
-  ConvertedGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
-      : FragmentEpilogue(func, gemm, plan, loc) {
+  ConvertedGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
+        fragments(kernel, works, plan), epilogue(kernel, fragments) {
     if (sumsOfThread() >= kManySums && !gemm.results.inputs.empty())
-      bodyWidth = kBodyWidth;
+      epilogue.conversion.regionWidth = kRegionWidth;
   }
   void build() {
-    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+    works.countTiles();
+    epilogue.begin();
+    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
-  using Tile = PlacedTile;
+  using Tile = WorkLoop::Tile;
   int64_t sumsOfThread() const {
-    return gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1) / threads;
+    return gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1) / fragments.threads;
   }
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
   Value lastRowBlock();
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  WorkLoop works;
+  OperandPath operands;
+  FragmentSums fragments;
+  FragmentEpilogue epilogue;
 };
 } // namespace
 
 void ConvertedGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = placeTile(m, n);
+  Tile tile = works.findTile(m, n);
   SmallVector<Value> accs, second;
   for (int64_t first = 0; first < gemm.tiling.tileM; first += kRows) {
-    accs.push_back(newFragment());
-    second.push_back(gemm.problem.dual ? newFragment() : Value());
+    accs.push_back(fragments.create());
+    second.push_back(gemm.problem.dual ? fragments.create() : Value());
   }
-  b.loop(b.constant(0), countTilesK(), b.constant(1),
+  b.loop(tile.k.begin, tile.k.end, b.constant(1),
          [&](Value k) { buildKTile(accs, second, tile, k); });
   for (auto [i, acc] : llvm::enumerate(accs)) {
     Value first = i ? b.add(tile.row, b.constant(int64_t(i) * kRows)) : tile.row;
-    storeSums(acc, first, tile.column, {restoringExponent()}, tile.group, {}, second[i]);
+    epilogue.storeSums(acc, first, tile.column, {operands.restoringExponent()}, tile.group, {},
+                       second[i]);
   }
-  finishTile();
+  epilogue.finishTile();
 }
 
 /// The scale tile of A that has the last row.
 Value ConvertedGemmBuilder::lastRowBlock() {
-  if (!rows)
+  if (!args.rows)
     return b.constant((gemm.scaleRowsA() - 1) / kScaleBlockRows);
-  return rowBlockOf(b.sub(rows, b.constant(1)));
+  return operands.rowBlockOf(b.sub(args.rows, b.constant(1)));
 }
 
 /// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
@@ -74,30 +87,30 @@ Value ConvertedGemmBuilder::lastRowBlock() {
 void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
                                       const Tile &tile, Value k) {
   Value element = b.mul(k, gemm.tiling.tileK);
-  auto [kBlock, blocks] = scaleBlocksOf(k);
+  auto [kBlock, blocks] = operands.scaleBlocksOf(k);
   SmallVector<Value> firstRows = {tile.row}, aTiles, aScales, bTiles, bScales;
   for (size_t i = 1; i < accs.size(); ++i)
     firstRows.push_back(b.add(tile.row, b.constant(int64_t(i) * kRows)));
   for (auto [i, first] : llvm::enumerate(firstRows)) {
-    aTiles.push_back(load(a, first, element));
-    Value rowBlock = rowBlockOf(tile.scaleRowA);
+    aTiles.push_back(operands.load(args.a, first, element));
+    Value rowBlock = operands.rowBlockOf(tile.scaleRowA);
     if (i) {
-      Value next = table ? b.add(tile.scaleRowA, b.constant(int64_t(i) * kRows)) : first;
-      rowBlock = arith::MinUIOp::create(b, rowBlockOf(next), lastRowBlock());
+      Value next = args.table ? b.add(tile.scaleRowA, b.constant(int64_t(i) * kRows)) : first;
+      rowBlock = arith::MinUIOp::create(b, operands.rowBlockOf(next), lastRowBlock());
     }
-    aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
+    aScales.push_back(operands.loadScales(args.scalesA, rowBlock, kBlock, blocks, kRows));
   }
   auto loadB = [&](Value map, Value scales) {
-    bTiles.push_back(load(map, tile.rowB, element));
-    bScales.push_back(
-        loadScales(scales, rowBlockOf(tile.scaleRowB), kBlock, blocks, gemm.tiling.tileN));
+    bTiles.push_back(operands.load(map, tile.rowB, element));
+    bScales.push_back(operands.loadScales(scales, operands.rowBlockOf(tile.scaleRowB), kBlock,
+                                          blocks, gemm.tiling.tileN));
   };
-  loadB(bb, scalesB);
+  loadB(args.bb, args.scalesB);
   if (gemm.problem.dual)
-    loadB(b2, scalesB2);
+    loadB(args.b2, args.scalesB2);
   Value more = b.compare(arith::CmpIPredicate::sgt, k, b.constant(0));
   for (auto [number, bTile] : llvm::enumerate(bTiles)) {
-    Value half = convert(bTile, bScales[number], blocks);
+    Value half = operands.convert(bTile, bScales[number], blocks);
     for (auto [acc, aTile, ofA] : llvm::zip(number ? second : accs, aTiles, aScales))
       MmaConvertedOp::create(b, acc, aTile, ofA, half, more, blocks);
   }
@@ -106,6 +119,7 @@ void ConvertedGemmBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> seco
 gpu::GPUFuncOp fp4::buildConvertedGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                              const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
-  ConvertedGemmBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  ConvertedGemmBuilder(kernel, plan).build();
   return func;
 }

@@ -35,20 +35,22 @@ Value FragmentEpilogue::hold(Value elements) {
 /// there; transposed, all rows of it, which are gathered behind the last.
 void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup group) {
   if (gemm.results.withAmax) {
-    Value limit = rows;
+    Value limit = args.rows;
     if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
       limit = b.constant(gemm.m());
     amax = FragmentAmaxOp::create(b, b.getF32Type(), elements, row, column, limit,
-                                  columns ? columns : b.constant(gemm.n()), amax, isTransposed());
+                                  args.columns ? args.columns : b.constant(gemm.n()), amax,
+                                  isTransposed());
   }
   if (!gemm.results.quantizer)
     return;
   converted.push_back(hold(elements));
   if (gemm.route.transposes())
     return;
-  int64_t ready = int64_t(converted.size()) * partColumns, section = gemm.gatheredSection(threads);
-  if (fragmentKind == FragmentKind::Wgmma && ready == section)
-    quantizeElements(row, b.add(column, b.constant(partColumns - section)),
+  int64_t ready = int64_t(converted.size()) * fragments.partColumns,
+          section = gemm.gatheredSection(fragments.threads);
+  if (fragments.kind == FragmentKind::Wgmma && ready == section)
+    quantizeElements(row, b.add(column, b.constant(fragments.partColumns - section)),
                      {b.constant(0), b.constant(0)}, group);
 }
 
@@ -57,29 +59,30 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
   if (all.empty())
     return;
   if (!results)
-    results.emplace(b, gemm, derived);
-  bool ofWarps = fragmentKind == FragmentKind::MmaSync;
-  size_t parts = ofWarps ? size_t(fragmentSize[0] / kWarpRows) : 1, perPart = all.size() / parts;
+    results.emplace(b, gemm, args.derived);
+  bool ofWarps = fragments.kind == FragmentKind::MmaSync;
+  size_t parts = ofWarps ? size_t(fragments.size[0] / FragmentSums::kWarpRows) : 1,
+         perPart = all.size() / parts;
   SmallVector<Value> values;
   for (size_t part = 0; part < parts; ++part)
     values.push_back(concatenate(b, ArrayRef(all).slice(part * perPart, perPart)));
-  auto type = VectorType::get({gemm.gatheredColumns(threads)},
+  auto type = VectorType::get({gemm.gatheredColumns(fragments.threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
-  int64_t width = gemm.route.transposes() ? fragmentSize[0] : type.getNumElements();
+  int64_t width = gemm.route.transposes() ? fragments.size[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
     Value begin = first ? b.constant(first) : place.column;
     auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, place.row, begin,
                                          isTransposed(), IntegerAttr());
     results->emitSegment({row, b.add(column, gathered.getFirst()),
-                          group.rowLimit ? group.rowLimit : rows, group.scaleShift},
+                          group.rowLimit ? group.rowLimit : args.rows, group.scaleShift},
                          gathered.getSegment());
   }
 }
 
 void FragmentEpilogue::finishTile() {
   if (amax)
-    FoldAmaxOp::create(b, std::exchange(amax, {}), derived.amax);
+    FoldAmaxOp::create(b, std::exchange(amax, {}), args.derived.amax);
   if (gemm.problem.dual)
     results.reset();
 }

@@ -23,8 +23,8 @@ using namespace fp4::pipe;
 namespace {
 class LaneGemmBuilder : public MatmulBuilder {
 public:
-  LaneGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
-      : MatmulBuilder(func, gemm, plan, loc), columns(gemm.tiling.tileN / gemm.tiling.laneGroups) {}
+  explicit LaneGemmBuilder(GemmKernel &kernel)
+      : MatmulBuilder(kernel), columns(gemm.tiling.tileN / gemm.tiling.laneGroups) {}
 
 private:
   void buildTile(Value m, Value n) override;
@@ -32,7 +32,6 @@ private:
   void buildSums(Value acc, const Tile &tile);
   void buildStagedBlocks(Value acc, const Tile &tile, Value first);
   void buildBlock(Value acc, const Tile &tile, Value k, Value scale);
-  Value loadScales(Value map, Value row, Value block);
 
   int64_t columns; ///< columns of a warpgroup
 };
@@ -56,24 +55,17 @@ void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
     return;
   }
   b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) {
-    Value scale = LaneScaleOp::create(b, b.getF32Type(), scalesA, tile.row, scalesB, tile.scaleRowB,
-                                      b.getI64IntegerAttr(columns), k, rows);
+    Value scale = LaneScaleOp::create(b, b.getF32Type(), args.scalesA, tile.row, args.scalesB,
+                                      tile.scaleRowB, b.getI64IntegerAttr(columns), k, args.rows);
     buildBlock(acc, tile, k, scale);
   });
-}
-
-Value LaneGemmBuilder::loadScales(Value map, Value row, Value block) {
-  auto box = cast<TensorMapType>(map.getType());
-  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  return LoadOp::create(b, type, map, row, block, Value(), Value(), Value(), DirectionAttr(),
-                        existingRows(map, row))
-      .getResult();
 }
 
 /// Scale blocks from `first` on, whose scales a tile of each operand has.
 void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
   Value band = b.div(tile.scaleRowB, kPromotedBlock);
-  Value ofA = loadScales(scalesA, tile.row, first), ofB = loadScales(scalesB, band, first);
+  Value ofA = operands.load(args.scalesA, tile.row, first),
+        ofB = operands.load(args.scalesB, band, first);
   b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), b.constant(1), [&](Value place) {
     Value scale = LaneTileScaleOp::create(b, b.getF32Type(), ofA, ofB, place);
     buildBlock(acc, tile, b.add(first, place), scale);
@@ -82,8 +74,8 @@ void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first
 
 void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
   Value element = b.mul(k, gemm.tiling.tileK);
-  Value aTile = load(a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
-  Value bTile = load(bb, tile.rowB, element, gemm.tiling.partsB(), gemm.tiling.directionB());
+  Value aTile = load(args.a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
+  Value bTile = load(args.bb, tile.rowB, element, gemm.tiling.partsB(), gemm.tiling.directionB());
   auto type = TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
                             gemm.tiling.pair);
   Value sums = AccumulatorOp::create(b, type);
@@ -108,6 +100,7 @@ gpu::GPUFuncOp fp4::buildLaneGemmKernel(gpu::GPUModuleOp module, const Gemm &gem
   if (gemm.results
           .region) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
     declareCtasPerSm(func, 1);
-  LaneGemmBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  LaneGemmBuilder(kernel).build();
   return func;
 }

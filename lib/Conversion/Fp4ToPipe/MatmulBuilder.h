@@ -1,16 +1,18 @@
 //===- MatmulBuilder.h - The sequential kernel of a GEMM ------------------===//
 #pragma once
 
-#include "GemmBuilder.h"
+#include "OperandPath.h"
+#include "SumConversion.h"
+#include "WorkLoop.h"
 
 namespace fp4 {
 
 /// Emits the body of the kernel; one method per part, in the order of the code.
-class MatmulBuilder : protected GemmBuilder {
+class MatmulBuilder {
 public:
-  MatmulBuilder(mlir::gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan,
-                mlir::Location loc)
-      : GemmBuilder(func, gemm, plan, loc) {}
+  explicit MatmulBuilder(GemmKernel &kernel)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
+        conversion(kernel) {}
   virtual ~MatmulBuilder() = default;
   void build();
 
@@ -20,26 +22,24 @@ protected:
 
   /// The part of a tile that this CTA has.
   struct Tile {
-    Value row, column;               ///< first row and first column of Y
-    Value rowLimit;                  ///< end of the rows of a group in the result; else null
-    Value rowA, rowB;                ///< first row of A and of B
-    Value scaleRowA, scaleRowB;      ///< first row of the scales of A and of B
-    Value blockA, blockB;            ///< the scale tiles of 128 rows where these are
-    Value bScaleRow;                 ///< row of `column` within its scale tile; null when always 0
-    Range k;                         ///< k tiles
-    Value part;                      ///< the part of K with split-K, or of a shared tile
-    Value parts, firstSums, counter; ///< shared tile: its parts, and the place of sums
-    Value alpha, alpha2;             ///< in every lane; null where there is none for the whole tile
-    Value group;                     ///< null where there is one GEMM
-    Value laneRow;                   ///< base of the row of a thread, to which its lane is added
-    Value laneColumn; ///< offset of the columns of a thread; null where all have the same
+    Value row, column;          ///< first row and first column of Y
+    Value rowLimit;             ///< end of the rows of a group in the result; else null
+    Value rowA, rowB;           ///< first row of A and of B
+    Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
+    Value blockA, blockB;       ///< the scale tiles of 128 rows where these are
+    Value bScaleRow;            ///< row of `column` within its scale tile; null when always 0
+    WorkLoop::Range k;          ///< k tiles
+    Value part;                 ///< the part of K with split-K; null without
+    WorkLoop::Share share;      ///< share of a tile that workers share
+    Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
+    Value group;                ///< null where there is one GEMM
+    Value laneRow;              ///< base of the row of a thread, to which its lane is added
+    Value laneColumn;           ///< offset of the columns of a thread; null where all have the same
   };
 
   virtual void buildTile(Value m, Value n);
   Tile findTile(Value m, Value n);
   Value load(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
-  Value load(pipe::SharedType type, Value map, Value row, Value column, int64_t parts,
-             pipe::Direction direction);
   Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks);
   virtual void buildKTile(ValueRange accs, const Tile &tile, Value k);
   void buildEpilogue(ValueRange accs, const Tile &tile);
@@ -51,11 +51,17 @@ protected:
   Value ofThread(const Tile &part, Value column);
   Value ofThreadOrLast(const Tile &part, Value column);
 
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  WorkLoop works;
+  OperandPath operands;
+  SumConversion conversion;
+
 private:
   void findGroup(Tile &tile, Value work);
   void findRange(Tile &tile, Value &n);
   void moveToGroup(Tile &tile);
-  void findShare(Tile &tile, Value &m, Value &n);
   Value broadcast(Value scalar);
   void findPlaces();
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
@@ -81,7 +87,7 @@ private:
   Value flipOf(Value turn);
   Value inTurn(int64_t column);
   /// Columns of the accumulators of all tiles, where they are dynamic; else null.
-  Value givenN() { return gemm.route.swapsOperands() ? rows : columns; }
+  Value givenN() { return gemm.route.swapsOperands() ? args.rows : args.columns; }
   Value endOfColumns(const Tile &tile) {
     return gemm.route.swapsOperands() && tile.rowLimit ? tile.rowLimit
            : givenN()                                  ? givenN()

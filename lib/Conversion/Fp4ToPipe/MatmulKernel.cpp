@@ -27,10 +27,10 @@ using namespace fp4::pipe;
 
 void MatmulBuilder::build() {
   if (gemm.results.clearsRows)
-    clearRows();
+    works.clearRows();
   if (gemm.problem.groups && !gemm.route.swapsOperands()) {
-    numM = countTilesOfGroups();
-  } else if (Value ofM = gemm.route.swapsOperands() ? columns : rows) {
+    numM = works.countTilesOfGroups();
+  } else if (Value ofM = gemm.route.swapsOperands() ? args.columns : args.rows) {
     numM = b.quotientUp(ofM, gemm.tiling.workM());
   } else if (gemm.work.stream) {
     numM = b.constant(gemm.work.streamWorks);
@@ -41,14 +41,14 @@ void MatmulBuilder::build() {
     return from ? broadcast(LoadScalarOp::create(b, b.getF32Type(), from)) : Value();
   };
   if (gemm.results.alpha == Results::Alpha::One) {
-    alphaVector = scalar(alpha);
-    alpha2Vector = scalar(alpha2);
+    alphaVector = scalar(args.alpha);
+    alpha2Vector = scalar(args.alpha2);
   }
   if (gemm.results.derives())
-    results.emplace(b, gemm, derived);
+    results.emplace(b, gemm, args.derived);
   findPlaces();
   Value ofN = givenN();
-  numTilesN = gemm.problem.groups && gemm.route.swapsOperands() ? countTilesOfGroups()
+  numTilesN = gemm.problem.groups && gemm.route.swapsOperands() ? works.countTilesOfGroups()
               : ofN ? b.quotientUp(ofN, gemm.tiling.workN())
                     : b.constant(gemm.tilesN());
   Value numN = gemm.work.stream ? b.constant(1) : b.mul(numTilesN, gemm.work.worksOfTile());
@@ -91,10 +91,10 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
 /// The rows of the result that a tile of groups has, which with `swap` are columns of the GEMM, and
 /// the group.
 void MatmulBuilder::findGroup(Tile &tile, Value work) {
-  (gemm.route.swapsOperands() ? tile.column : tile.row) = entry(table, work, 0);
-  tile.rowLimit = entry(table, work, 1);
-  (gemm.route.swapsOperands() ? tile.scaleRowB : tile.scaleRowA) = entry(table, work, 3);
-  tile.group = entry(table, work, 2);
+  (gemm.route.swapsOperands() ? tile.column : tile.row) = works.entry(args.table, work, 0);
+  tile.rowLimit = works.entry(args.table, work, 1);
+  (gemm.route.swapsOperands() ? tile.scaleRowB : tile.scaleRowA) = works.entry(args.table, work, 3);
+  tile.group = works.entry(args.table, work, 2);
 }
 
 /// The weights of a group, their scales and its alphas lie behind those of the groups before.
@@ -103,33 +103,21 @@ void MatmulBuilder::moveToGroup(Tile &tile) {
   Value &scaleRow = gemm.route.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
   row = b.add(row, b.mul(tile.group, gemm.problem.columns));
   scaleRow = b.add(scaleRow, b.mul(tile.group, gemm.scaleRowsOfGroup()));
-  if (Value own = alphaOfGroup(alpha, tile.group))
+  if (Value own = works.alphaOfGroup(args.alpha, tile.group))
     tile.alpha = broadcast(own);
-  if (Value own = alphaOfGroup(alpha2, tile.group))
+  if (Value own = works.alphaOfGroup(args.alpha2, tile.group))
     tile.alpha2 = broadcast(own);
-}
-
-/// Work `m` of the table: its tile and its k tiles.
-void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
-  Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
-  tile.firstSums = entry(table, second, 0);
-  tile.part = entry(table, second, 1);
-  tile.parts = entry(table, second, 2);
-  tile.counter = entry(table, second, 3);
-  m = entry(table, first, 0);
-  n = entry(table, first, 1);
-  tile.k = {entry(table, first, 2), entry(table, first, 3)};
 }
 
 /// The k tiles of a tile, or those of this CTA's split-K part.
 void MatmulBuilder::findRange(Tile &tile, Value &n) {
-  tile.k = {b.constant(0), countTilesK()};
+  tile.k = works.allOfK();
   if (gemm.work.reducesInCluster) {
     tile.part = placeOfRange;
-    tile.k = rangeOf(tile.part);
+    tile.k = works.rangeOf(tile.part);
   } else if (gemm.work.splits > 1) {
     tile.part = arith::DivUIOp::create(b, n, numTilesN);
-    tile.k = rangeOf(tile.part);
+    tile.k = works.rangeOf(tile.part);
     n = arith::RemUIOp::create(b, n, numTilesN);
   }
 }
@@ -141,7 +129,7 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   Tile tile;
   findRange(tile, n);
   if (gemm.work.stream)
-    findShare(tile, m, n);
+    tile.share = works.findShare(m, n, tile.k);
   if (gemm.problem.groups)
     findGroup(tile, gemm.route.swapsOperands() ? n : m);
   tile.row =
@@ -160,8 +148,9 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.alpha2 = alpha2Vector;
   if (gemm.problem.groups)
     moveToGroup(tile);
-  tile.blockA = gemm.problem.groups || gemm.tiling.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
-  tile.blockB = rowBlockOf(tile.scaleRowB);
+  tile.blockA =
+      gemm.problem.groups || gemm.tiling.inCluster() ? operands.rowBlockOf(tile.scaleRowA) : m;
+  tile.blockB = operands.rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
   if (gemm.splitsScaleBlocks())
     tile.bScaleRow = arith::RemUIOp::create(
@@ -189,24 +178,16 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
   auto box = cast<TensorMapType>(map.getType());
   auto type = SharedType::get({box.getRows() * parts, gemm.tiling.tileK}, box.getElementType(),
                               box.getLayout());
-  return load(type, map, row, column, parts, direction);
-}
-
-Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, int64_t parts,
-                          Direction direction) {
-  auto multicast = parts > 1 ? DirectionAttr::get(b.getContext(), direction) : DirectionAttr();
-  return LoadOp::create(b, type, map, row, column, Value(), Value(), Value(), multicast,
-                        existingRows(map, row))
-      .getResult();
+  return operands.load(type, map, row, column, parts, direction);
 }
 
 bool MatmulBuilder::areUnitScales(Value from) {
-  return (gemm.hasUnitScalesOfA() && from == scalesA) ||
-         (gemm.hasUnitScalesOfB() && from == scalesB);
+  return (gemm.hasUnitScalesOfA() && from == args.scalesA) ||
+         (gemm.hasUnitScalesOfB() && from == args.scalesB);
 }
 
 Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks) {
-  bool ofA = from == scalesA;
+  bool ofA = from == args.scalesA;
   int64_t parts = ofA ? gemm.partsScalesA() : gemm.partsScalesB();
   bool isHalved = gemm.tiling.splitsColumns() && !ofA;
   auto type =
@@ -215,8 +196,8 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
   if (areUnitScales(from)) // one tile of them is that of all tiles, in the L2 cache
     row = rowBlock = kBlock = b.constant(0);
   if (isHalved || gemm.tiling.inCluster())
-    return load(type, from, row, b.mul(kBlock, kScaleBlockColumns), parts,
-                ofA ? Direction::N : Direction::M);
+    return operands.load(type, from, row, b.mul(kBlock, kScaleBlockColumns), parts,
+                         ofA ? Direction::N : Direction::M);
   return LoadScalesOp::create(b, type, from, rowBlock, kBlock, blocks, Value(), Value(), Value(),
                               !ofA && gemm.fillsScaleBlocksB())
       .getResult();
@@ -224,17 +205,17 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
 
 void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value kElement = b.mul(k, gemm.tiling.tileK);
-  auto [kBlock, blocks] = scaleBlocksOf(k);
+  auto [kBlock, blocks] = operands.scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
   if (int64_t tileSteps = gemm.tiling.tileK / gemm.stepK();
       gemm.problem.block != 16 || gemm.problem.k96)
-    steps = existingOfK(b.mul(k, tileSteps), tileSteps, gemm.stepK());
+    steps = operands.existingOfK(b.mul(k, tileSteps), tileSteps, gemm.stepK());
 
   if (gemm.problem
           .k96) // the last step reads scales behind those that exist, which TMA has made zero
     blocks = Value();
   SmallVector<Value> bTiles, bScales;
-  Value aTile = load(a, tile.rowA, kElement, gemm.tiling.partsA(), Direction::N);
+  Value aTile = load(args.a, tile.rowA, kElement, gemm.tiling.partsA(), Direction::N);
   auto loadB = [&](Value map) {
     bTiles.push_back(
         load(map, tile.rowB, kElement, gemm.tiling.partsB(), gemm.tiling.directionB()));
@@ -242,16 +223,16 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   auto loadScalesB = [&](Value from) {
     bScales.push_back(loadScales(from, tile.scaleRowB, tile.blockB, kBlock, blocks));
   };
-  loadB(bb);
+  loadB(args.bb);
   if (gemm.problem.dual)
-    loadB(b2);
+    loadB(args.b2);
   auto isMore = [&] { return b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin); };
   if (gemm.scaleParts() > 1)
     return multiplyParts({accs.front(), aTile, bTiles.front(), isMore(), steps}, tile, kBlock);
-  Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
-  loadScalesB(scalesB);
+  Value sa = loadScales(args.scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
+  loadScalesB(args.scalesB);
   if (gemm.problem.dual)
-    loadScalesB(scalesB2);
+    loadScalesB(args.scalesB2);
   Value ta = copyScales(sa, blocks);
   SmallVector<Value> tbs =
       llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s, blocks); });
@@ -271,10 +252,10 @@ Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Va
 }
 
 Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
-  return loadAlphas(gemm.chunk(), alphas,
-                    [&](VectorType type, Value global, Value limit, bool ofGroup) {
-                      return numbers(tile, column, type, global, limit, ofGroup);
-                    });
+  return conversion.loadAlphas(gemm.chunk(), alphas,
+                               [&](VectorType type, Value global, Value limit, bool ofGroup) {
+                                 return numbers(tile, column, type, global, limit, ofGroup);
+                               });
 }
 
 /// Runs `body` for the columns of the tile that exist, of the first `most`, a chunk at a time.
@@ -397,33 +378,39 @@ Value MatmulBuilder::orLast(Value column) {
 /// Converts a chunk of sums of each GEMM.
 Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
   bool ofColumns = gemm.hasAlphaOfColumns();
-  SmallVector<Sums> sums;
-  auto restored = [&](Value chunk) { return timesPower(chunk, gemm.restoringExponent()); };
-  sums.push_back({restored(chunks[0]), ofColumns ? factors(tile, alpha, column) : tile.alpha});
+  SmallVector<SumConversion::Sums> sums;
+  auto restored = [&](Value chunk) {
+    return conversion.timesPower(chunk, gemm.restoringExponent());
+  };
+  sums.push_back({restored(chunks[0]), ofColumns ? factors(tile, args.alpha, column) : tile.alpha});
   if (gemm.problem.dual)
-    sums.push_back({restored(chunks[1]), ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
-  return convertSums(sums, [&](VectorType type, Value global, Value limit, bool ofGroup) {
-    return numbers(tile, column, type, global, limit, ofGroup);
-  });
+    sums.push_back(
+        {restored(chunks[1]), ofColumns ? factors(tile, args.alpha2, column) : tile.alpha2});
+  return conversion.convertSums(sums,
+                                [&](VectorType type, Value global, Value limit, bool ofGroup) {
+                                  return numbers(tile, column, type, global, limit, ofGroup);
+                                });
 }
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   if (gemm.route.swapsOperands()) {
-    StoreOp::create(b, chunk, result, column, tile.row, tile.rowLimit ? tile.rowLimit : rows,
+    StoreOp::create(b, chunk, args.result, column, tile.row,
+                    tile.rowLimit ? tile.rowLimit : args.rows,
                     /*transposed=*/true);
     return;
   }
   if (!gemm.results.storesTiles) {
-    StoreOp::create(b, chunk, result, tile.laneRow, column, tile.rowLimit ? tile.rowLimit : rows);
+    StoreOp::create(b, chunk, args.result, tile.laneRow, column,
+                    tile.rowLimit ? tile.rowLimit : args.rows);
     return;
   }
-  auto box = cast<TensorMapType>(result.getType());
+  auto box = cast<TensorMapType>(args.result.getType());
   bool isOfTwo = gemm.tiling.splitsColumns() || gemm.tiling.epilogueGroups > 1;
   IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(gemm.tiling.laneColumns()) : nullptr;
   SmallVector<int64_t> rowsAndColumns = {kMmaM * gemm.tiling.epilogueGroups, box.getColumns()};
   auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, type, chunk, Value()).getResult();
-  StoreTileOp::create(b, staged, result, tile.row, column, halves);
+  StoreTileOp::create(b, staged, args.result, tile.row, column, halves);
 }
 
 /// Returns the part of the tile that a thread has. Threads of the two halves of the TMEM lanes have
@@ -454,9 +441,9 @@ Value MatmulBuilder::ofThreadOrLast(const Tile &part, Value column) {
 void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   Tile tile = partOfThread(found, accs.front());
   if (gemm.hasAlphaOfThread()) {
-    tile.alpha = factors(tile, alpha, tile.column);
+    tile.alpha = factors(tile, args.alpha, tile.column);
     if (gemm.problem.dual)
-      tile.alpha2 = factors(tile, alpha2, tile.column);
+      tile.alpha2 = factors(tile, args.alpha2, tile.column);
   }
   if (gemm.work.stream)
     return buildShare(accs, tile);
@@ -466,7 +453,7 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
     return buildReduction(accs, tile);
   if (results) {
     Value first = ofThread(tile, tile.column);
-    ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : rows, Value()};
+    ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : args.rows, Value()};
     if (tile.group)
       place.scaleShift = b.sub(tile.scaleRowA, tile.row);
     return results->emitTile(place, [&](Value column) {
@@ -494,6 +481,7 @@ gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const Gemm &gemm,
     declareCtasPerSm(func, 1);
   if (gemm.scaleParts() > 1)
     func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));
-  MatmulBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  MatmulBuilder(kernel).build();
   return func;
 }

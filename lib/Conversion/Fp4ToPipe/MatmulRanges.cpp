@@ -52,7 +52,7 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
   column = columnOfSums(tile, column);
   Value sum;
   for (int64_t part = 0; part < gemm.work.splits; ++part) {
-    Value next = FetchOp::create(b, wide, workspace, row, column);
+    Value next = FetchOp::create(b, wide, args.workspace, row, column);
     sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
     row = b.add(row, rowsOfPart);
   }
@@ -67,9 +67,9 @@ void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
       accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
         Value place = columnOfSums(tile, ofThread(tile, column));
-        StoreOp::create(b, sums, workspace, row, place, rows.end);
+        StoreOp::create(b, sums, args.workspace, row, place, rows.end);
       });
-  Value last = CountPartialOp::create(b, counters, counterIndex(tile), gemm.work.splits);
+  Value last = CountPartialOp::create(b, args.counters, counterIndex(tile), gemm.work.splits);
   auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -114,7 +114,7 @@ void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
 /// Returns the row of the workspace at which the sums begin that `part` of its tile leaves of this
 /// CTA's rows.
 Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
-  Value share = b.add(tile.firstSums, part);
+  Value share = b.add(tile.share.firstSums, part);
   if (placeM)
     share = b.add(b.mul(share, gemm.tiling.clusterM), placeM);
   return b.mul(share, gemm.rowsOfShare());
@@ -132,7 +132,7 @@ void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, chunk, first + i));
     auto type = VectorType::get({count}, b.getF32Type());
-    StoreOp::create(b, vector::FromElementsOp::create(b, type, sums), workspace,
+    StoreOp::create(b, vector::FromElementsOp::create(b, type, sums), args.workspace,
                     b.add(row, b.constant(linesOfColumns(first))), b.constant(0), Value());
   }
 }
@@ -143,8 +143,8 @@ Value MatmulBuilder::fetchShare(Value row, Value column) {
   auto type = VectorType::get({count}, b.getF32Type());
   SmallVector<Value> sums;
   for (int64_t first = 0; first < gemm.chunk(); first += count) {
-    Value part = FetchOp::create(b, type, workspace, b.add(row, b.constant(linesOfColumns(first))),
-                                 b.constant(0));
+    Value part = FetchOp::create(b, type, args.workspace,
+                                 b.add(row, b.constant(linesOfColumns(first))), b.constant(0));
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, part, i));
   }
@@ -157,7 +157,8 @@ Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
   Value first = fetchShare(rowOfSums(tile, b.constant(0)), column);
   Value second = fetchShare(rowOfSums(tile, b.constant(1)), column);
   Value both = arith::AddFOp::create(b, first, second);
-  auto parts = scf::ForOp::create(b, b.constant(2), tile.parts, b.constant(1), ValueRange{both});
+  auto parts =
+      scf::ForOp::create(b, b.constant(2), tile.share.parts, b.constant(1), ValueRange{both});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(parts.getBody());
   Value next = fetchShare(rowOfSums(tile, parts.getInductionVar()), column);
@@ -176,8 +177,8 @@ void MatmulBuilder::finishShared(const Tile &tile) {
 /// Stores a tile, or leaves its sums. The CTA that has all of a tile stores it. Every CTA of a
 /// shared tile leaves its sums, and the last to come adds all of them.
 void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
-  Value isShared = b.compare(arith::CmpIPredicate::sgt, tile.parts, b.constant(1));
-  Value row = rowOfSums(tile, tile.part);
+  Value isShared = b.compare(arith::CmpIPredicate::sgt, tile.share.parts, b.constant(1));
+  Value row = rowOfSums(tile, tile.share.part);
   drain(
       accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
@@ -189,9 +190,9 @@ void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
             });
       });
   b.when(isShared, [&] {
-    Value counter =
-        placeM ? b.add(b.mul(tile.counter, gemm.tiling.clusterM), placeM) : tile.counter;
-    Value last = CountPartialOp::create(b, counters, counter, tile.parts, IntegerAttr());
+    Value counter = placeM ? b.add(b.mul(tile.share.counter, gemm.tiling.clusterM), placeM)
+                           : tile.share.counter;
+    Value last = CountPartialOp::create(b, args.counters, counter, tile.share.parts, IntegerAttr());
     b.when(last, [&] { finishShared(tile); });
   });
 }

@@ -16,42 +16,38 @@
 
 #include "FragmentEpilogue.h"
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-class PromotedGemmBuilder : FragmentEpilogue {
+class PromotedGemmBuilder {
 public:
-  PromotedGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
-      : FragmentEpilogue(func, gemm, plan, loc),
+  PromotedGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
+        fragments(kernel, works, plan), epilogue(kernel, fragments),
         partRows(std::min(gemm.tiling.tileM, kMostPartRows)) {}
   void build() {
     if (gemm.work.searchedOffsets)
-      checkGroups();
+      works.checkGroups();
     if (gemm.results.clearsRows)
-      clearRows();
-    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+      works.clearRows();
+    works.countTiles();
+    epilogue.begin();
+    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
   /// Rows of two warpgroups.
   static constexpr int64_t kMostPartRows = 128;
 
-  /// A tile of the result, and the part of K of its sums.
-  struct Tile {
+  struct Tile : WorkLoop::Tile {
     SmallVector<Value> rows; ///< the first of each part
-    Value column;
-    Value rowB;        ///< first row of rhs
-    Value scaleColumn; ///< `column`, where the groups before have whole scale blocks
-    OfGroup group;
-    Range k;
-    Value part, index; ///< the part, and the tile among those of the result; null without split-K
   };
 
   Tile findTile(Value m, Value n);
-  void setGroup(Tile &tile, const TileOfGroup &place);
   void buildTile(Value m, Value n);
   void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
   /// The scales of a part of the tile, and of scale block `next` behind the first of a stage.
@@ -62,47 +58,30 @@ private:
   Value scalesOf(const Tile &tile, size_t part, Value k);
   Value behind(Value k, int64_t next) { return next ? b.add(k, b.constant(next)) : k; }
 
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  WorkLoop works;
+  OperandPath operands;
+  FragmentSums fragments;
+  FragmentEpilogue epilogue;
   int64_t partRows;
 };
 } // namespace
 
 PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
-  Tile tile;
-  tile.k = {b.constant(0), countTilesK()};
-  if (gemm.work.reducesInCluster) {
-    tile.part = placeOfRange();
-    tile.k = rangeOf(tile.part);
-  } else if (gemm.work.splits > 1) {
-    tile.part = b.div(n, gemm.tilesN());
-    n = b.rem(n, gemm.tilesN());
-    tile.k = rangeOf(tile.part);
-    tile.index = b.add(b.mul(m, gemm.tilesN()), n);
-  }
-  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{b.mul(m, gemm.tiling.tileM), {}, {}};
-  Value row = place.row;
-  tile.rows = {row};
+  Tile tile{works.findTile(m, n), {}};
+  tile.rows = {tile.row};
   for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
-    tile.rows.push_back(b.add(row, b.constant(first)));
-  tile.column = b.mul(n, gemm.tiling.tileN);
-  tile.rowB = tile.scaleColumn = tile.column;
-  if (table)
-    setGroup(tile, place);
+    tile.rows.push_back(b.add(tile.row, b.constant(first)));
   return tile;
-}
-
-/// Sets the values of the tile that belong to its group.
-void PromotedGemmBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
-  Value group = place.group;
-  tile.group = ofGroup(place);
-  tile.rowB = b.add(tile.column, b.mul(group, gemm.n()));
-  tile.scaleColumn = b.add(tile.column, b.mul(group, gemm.scaleRowsOfGroup()));
 }
 
 void PromotedGemmBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
-    accumulators.push_back(newFragment());
+    accumulators.push_back(fragments.create());
   int64_t step = gemm.stagesScales() ? Gemm::kStagedBlocks : gemm.tiling.blocksOfTileK;
   b.loop(tile.k.begin, tile.k.end, b.constant(step), [&](Value k) {
     if (gemm.stagesScales())
@@ -111,31 +90,35 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
                [&](size_t part, int64_t next) { return scalesOf(tile, part, behind(k, next)); });
   });
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
+    epilogue.storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
   };
-  if (gemm.work.reducesInCluster)
-    return reduceInCluster(accumulators, tile.part, tile.rows.front(), tile.column,
-                           /*restoring=*/{});
+  if (gemm.work.reducesInCluster) {
+    fragments.reduceInCluster(accumulators);
+    return epilogue.storeSums(
+        accumulators.front(), tile.row, tile.column, /*restoring=*/{}, {},
+        [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
+  }
   if (gemm.work.splits > 1)
-    return reduceSums(accumulators, tile.index, tile.part,
-                      [&](size_t part, SumsFrom sums) { store(part, sums); });
+    return fragments.reduce(accumulators, tile.index, tile.part,
+                            [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
     store(part, acc);
 }
 
 Value PromotedGemmBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
-  return BlockScalesOp::create(b, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
-                               b.getI64IntegerAttr(gemm.tiling.tileN), k, rows);
+  return BlockScalesOp::create(b, type, args.scalesA, tile.rows[part], args.scalesB, tile.scaleRowB,
+                               b.getI64IntegerAttr(gemm.tiling.tileN), k, args.rows);
 }
 
 /// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
 void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
-  Value blocks[] = {k, b.add(k, b.constant(1))}, sums[] = {newFragment(), newFragment()};
+  Value blocks[] = {k, b.add(k, b.constant(1))}, sums[] = {fragments.create(), fragments.create()};
   SmallVector<std::pair<Value, Value>> tiles;
   for (Value block : blocks) {
-    Value element = b.mul(block, gemm.tiling.tileK), aTile = load(a, tile.rows.front(), element);
-    tiles.push_back({aTile, load(bb, tile.rowB, element)});
+    Value element = b.mul(block, gemm.tiling.tileK),
+          aTile = operands.load(args.a, tile.rows.front(), element);
+    tiles.push_back({aTile, operands.load(args.bb, tile.rowB, element)});
   }
   SmallVector<Value> scales;
   for (int64_t i = 0; gemm.stagesScales() && i < 2; ++i)
@@ -144,14 +127,15 @@ void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesO
     MmaFragmentOp::create(b, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
     if (scales.size() == i)
       scales.push_back(scalesOf(0, int64_t(i)));
-    PromoteOp::create(b, acc, sums[i], scales[i], tile.scaleColumn);
+    PromoteOp::create(b, acc, sums[i], scales[i], tile.scaleRowB);
   }
 }
 
 /// Scale blocks from `first` on, whose scales a tile of each operand has.
 void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first) {
-  Value block = b.div(tile.scaleColumn, kPromotedBlock);
-  Value ofA = load(scalesA, tile.rows.front(), first), ofB = load(scalesB, block, first);
+  Value block = b.div(tile.scaleRowB, kPromotedBlock);
+  Value ofA = operands.load(args.scalesA, tile.rows.front(), first),
+        ofB = operands.load(args.scalesB, block, first);
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
   Value step = b.constant(gemm.tiling.blocksOfTileK);
   b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), step, [&](Value place) {
@@ -180,19 +164,21 @@ void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &t
   for (size_t part = 0; before && part < accumulators.size(); ++part)
     scales.push_back(scalesOf(part, 0));
   Value element = b.mul(k, gemm.tiling.tileK);
-  Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
-  Value sums = newFragment();
+  Value aTile = operands.load(args.a, tile.rows.front(), element),
+        bTile = operands.load(args.bb, tile.rowB, element);
+  Value sums = fragments.create();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
     MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     if (scales.size() == part)
       scales.push_back(scalesOf(part, 0));
-    PromoteOp::create(b, acc, sums, scales[part], tile.scaleColumn);
+    PromoteOp::create(b, acc, sums, scales[part], tile.scaleRowB);
   }
 }
 
 gpu::GPUFuncOp fp4::buildPromotedGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                             const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
-  PromotedGemmBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  PromotedGemmBuilder(kernel, plan).build();
   return func;
 }

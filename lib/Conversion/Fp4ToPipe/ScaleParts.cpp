@@ -31,8 +31,8 @@ void MatmulBuilder::multiplyParts(const Product &product, const Tile &tile, Valu
   int64_t ofPart = Gemm::kScalesOfPart * gemm.problem.block / gemm.stepK();
   for (int64_t part = 0; part < gemm.scaleParts(); ++part) {
     Value block = b.add(kBlock, b.constant(part * gemm.scaleColumns() / kScaleBlockColumns));
-    Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, block, Value());
-    Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, block, Value());
+    Value sa = loadScales(args.scalesA, tile.scaleRowA, tile.blockA, block, Value());
+    Value sb = loadScales(args.scalesB, tile.scaleRowB, tile.blockB, block, Value());
     Value ta = copyScales(sa, Value()), tb = copyScales(sb, Value());
     Value more = part ? arith::ConstantIntOp::create(b, 1, 1).getResult() : product.accumulate;
     MmaOp::create(b, product.accumulator, product.a, ta, product.b, tb, tile.bScaleRow, more,

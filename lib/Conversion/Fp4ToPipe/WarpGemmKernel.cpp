@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 #include "FragmentEpilogue.h"
 
@@ -19,49 +20,42 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-class WarpGemmBuilder : FragmentEpilogue {
+class WarpGemmBuilder {
 public:
-  WarpGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
-      : FragmentEpilogue(func, gemm, plan, loc) {
+  WarpGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
+        fragments(kernel, works, plan), epilogue(kernel, fragments) {
     int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
-    fragmentSize =
+    fragments.size =
         *warpFragment(gemm.tiling.tileM, gemm.tiling.tileN, warps); // the check of the plan has it
-    fragmentKind = FragmentKind::MmaSync;
+    fragments.kind = FragmentKind::MmaSync;
   }
   void build() {
-    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+    works.countTiles();
+    epilogue.begin();
+    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
-  struct Tile : PlacedTile {
-    Range k;
-    Value part, index; ///< the part, and the tile among those of the result; null without split-K
-  };
-
-  Tile findTile(Value m, Value n);
+  using Tile = WorkLoop::Tile;
   void buildTile(Value m, Value n);
   void storeTile(Value acc, Value second, const Tile &tile);
   void buildKTile(Value acc, Value second, const Tile &tile, Value k);
   Value rowInBlock(Value row, int64_t rows);
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  WorkLoop works;
+  OperandPath operands;
+  FragmentSums fragments;
+  FragmentEpilogue epilogue;
 };
 } // namespace
 
-WarpGemmBuilder::Tile WarpGemmBuilder::findTile(Value m, Value n) {
-  Tile tile;
-  tile.k = {b.constant(0), countTilesK()};
-  if (gemm.work.hasWorkspace()) {
-    tile.part = b.div(n, gemm.tilesN());
-    n = b.rem(n, gemm.tilesN());
-    tile.index = b.add(b.mul(m, gemm.tilesN()), n);
-    tile.k = rangeOf(tile.part);
-  }
-  static_cast<PlacedTile &>(tile) = placeTile(m, n);
-  return tile;
-}
-
 void WarpGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = findTile(m, n);
-  Value acc = newFragment(), second = gemm.problem.dual ? newFragment() : Value();
+  Tile tile = works.findTile(m, n);
+  Value acc = fragments.create(), second = gemm.problem.dual ? fragments.create() : Value();
   b.loop(tile.k.begin, tile.k.end, b.constant(1),
          [&](Value k) { buildKTile(acc, second, tile, k); });
   storeTile(acc, second, tile);
@@ -72,23 +66,27 @@ void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   auto place = WarpPlaceOp::create(b, acc, gemm.tiling.tileM, gemm.tiling.tileN);
   Value rowOfWarp = b.add(tile.row, place.getRow());
   Value columnOfWarp = b.add(tile.column, place.getColumn());
-  auto parts = size_t(fragmentSize[0] / kWarpRows);
-  auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
-    Value first = number ? b.add(rowOfWarp, b.constant(int64_t(number) * kWarpRows)) : rowOfWarp;
-    storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
+  auto parts = size_t(fragments.size[0] / FragmentSums::kWarpRows);
+  auto store = [&](size_t number, FragmentSums::From sums, FragmentSums::From more) {
+    Value first = number ? b.add(rowOfWarp, b.constant(int64_t(number) * FragmentSums::kWarpRows))
+                         : rowOfWarp;
+    epilogue.storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
   };
   if (tile.part)
-    return reduceSums(SmallVector<Value>(parts, acc), tile.index, tile.part,
-                      [&](size_t number, SumsFrom sums) { store(number, sums, {}); });
+    return fragments.reduce(
+        SmallVector<Value>(parts, acc), tile.index, tile.part,
+        [&](size_t number, FragmentSums::From sums) { store(number, sums, {}); });
   for (size_t number = 0; number < parts; ++number) {
-    auto sums = [&](VectorType type, int64_t first) { return readPart(acc, number, type, first); };
-    auto more = [&](VectorType type, int64_t first) {
-      return readPart(second, number, type, first);
+    auto sums = [&](VectorType type, int64_t first) {
+      return fragments.readPart(acc, number, type, first);
     };
-    store(number, sums, second ? SumsFrom(more) : SumsFrom());
+    auto more = [&](VectorType type, int64_t first) {
+      return fragments.readPart(second, number, type, first);
+    };
+    store(number, sums, second ? FragmentSums::From(more) : FragmentSums::From());
   }
-  quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()}, tile.group);
-  finishTile();
+  epilogue.quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()}, tile.group);
+  epilogue.finishTile();
 }
 
 /// Returns the row in its scale tile at which a tile of `rows` rows begins; null where that is the
@@ -101,18 +99,21 @@ Value WarpGemmBuilder::rowInBlock(Value row, int64_t rows) {
 
 void WarpGemmBuilder::buildKTile(Value acc, Value second, const Tile &tile, Value k) {
   Value element = b.mul(k, gemm.tiling.tileK);
-  auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
-  Value b2Tile = second ? load(b2, tile.rowB, element) : Value();
+  auto [kBlock, blocks] = operands.scaleBlocksOf(k);
+  Value aTile = operands.load(args.a, tile.row, element),
+        bTile = operands.load(args.bb, tile.rowB, element);
+  Value b2Tile = second ? operands.load(args.b2, tile.rowB, element) : Value();
   Value sa, rowOfA;
   if (!gemm.unitScalesA()) {
-    sa = loadScales(scalesA, rowBlockOf(tile.scaleRowA), kBlock, blocks, gemm.tiling.tileM);
+    sa = operands.loadScales(args.scalesA, operands.rowBlockOf(tile.scaleRowA), kBlock, blocks,
+                             gemm.tiling.tileM);
     rowOfA = rowInBlock(tile.scaleRowA, gemm.tiling.tileM);
   }
   auto scalesOf = [&](Value from) {
-    return loadScales(from, rowBlockOf(tile.scaleRowB), kBlock, blocks, gemm.tiling.tileN);
+    return operands.loadScales(from, operands.rowBlockOf(tile.scaleRowB), kBlock, blocks,
+                               gemm.tiling.tileN);
   };
-  Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
+  Value sb = scalesOf(args.scalesB), sb2 = second ? scalesOf(args.scalesB2) : Value();
   Value rowOfB = rowInBlock(tile.scaleRowB, gemm.tiling.tileN);
   MmaSyncOp::create(b, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
   if (second)
@@ -125,6 +126,7 @@ gpu::GPUFuncOp fp4::buildWarpGemmKernel(gpu::GPUModuleOp module, const Gemm &gem
   // Without a declared number of CTAs per SM, ptxas spills so that more CTAs would fit than the
   // shared memory allows.
   declareCtasPerSm(func, 1);
-  WarpGemmBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  WarpGemmBuilder(kernel, plan).build();
   return func;
 }

@@ -16,6 +16,7 @@
 
 #include "FragmentEpilogue.h"
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -29,29 +30,29 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-class WeightGemmBuilder : FragmentEpilogue {
+class WeightGemmBuilder {
 public:
-  WeightGemmBuilder(gpu::GPUFuncOp func, const Gemm &gemm, const KernelPlan &plan, Location loc)
-      : FragmentEpilogue(func, gemm, plan, loc) {
-    fragmentSize[1] = gemm.partRows();
+  WeightGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
+        fragments(kernel, works, plan), epilogue(kernel, fragments) {
+    fragments.size[1] = gemm.partRows();
   }
   void build() {
-    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+    works.countTiles();
+    epilogue.begin();
+    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
   /// A tile of the result, and the first k slice of this CTA.
-  struct Tile : PlacedTile {
+  struct Tile : WorkLoop::Tile {
     SmallVector<Value> rows;   ///< the first of each part
     SmallVector<Value> powers; ///< one vector per part, where rows of weights have powers
-    Range k;                   ///< k tiles
-    Value part;  ///< the place of the CTA among those of the tile; null where there is one
-    Share share; ///< share of a worker, for shared tiles
   };
 
   Tile findTile(Value m, Value n);
-  void findShare(Tile &tile, Value &m, Value &n);
   void buildTile(Value m, Value n);
+  void storeTile(ArrayRef<Value> accumulators, const Tile &tile);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k);
@@ -61,11 +62,11 @@ private:
   Weights loadWeights(Value from, Value row, Value k);
   Value firstTile(Value row, int64_t perRow);
   void loadPowers(Tile &tile);
-  Restoring restoring(const Tile &tile, size_t part) {
-    return {restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
+  FragmentEpilogue::Restoring restoring(const Tile &tile, size_t part) {
+    return {operands.restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
   }
   Value loadFloats(const Tile &tile, Value k) {
-    return load(a, tile.row, b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK);
+    return operands.load(args.a, tile.row, b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK);
   }
   void multiply(Value acc, Weights weights, Value act);
   void multiplyResident(Value acc, const Tile &tile);
@@ -82,8 +83,8 @@ private:
     Value codes, scales;
   };
   ScaledTile loadScaled(Value map, Value scales, const Tile &tile, size_t part, Value k,
-                        ScaleBlocks blocks);
-  Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
+                        OperandPath::ScaleBlocks blocks);
+  Value loadRows(const Tile &tile, Value k, OperandPath::ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
   /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
   /// threads have sums for, consists of parts, each with an accumulator of its own.
@@ -99,37 +100,23 @@ private:
   Value shift(Value first, size_t part, int64_t size) {
     return part ? b.add(first, b.constant(int64_t(part) * size)) : first;
   }
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  WorkLoop works;
+  OperandPath operands;
+  FragmentSums fragments;
+  FragmentEpilogue epilogue;
 };
 } // namespace
 
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
-  Tile tile;
-  tile.k = {b.constant(0), countTilesK()};
-  if (gemm.work.stream) {
-    findShare(tile, m, n);
-  } else if (gemm.work.reducesInCluster) {
-    tile.part = placeOfRange();
-  } else if (gemm.work.reducedCtas() > 1) {
-    tile.part = b.div(n, gemm.tilesN());
-    n = b.rem(n, gemm.tilesN());
-  }
-  if (gemm.work.splits > 1)
-    tile.k = rangeOf(tile.part ? b.mul(tile.part, gemm.work.ranges) : b.constant(0));
-  static_cast<PlacedTile &>(tile) = placeTile(m, n);
+  Tile tile{works.findTile(m, n), {}, {}};
   for (size_t part = 0; part < numParts(); ++part)
     tile.rows.push_back(
         shift(tile.row, gemm.route.weights == Reach::Pre ? part : 0, gemm.partRows()));
   return tile;
-}
-
-/// Work `m` of the table: its tile and its k tiles.
-void WeightGemmBuilder::findShare(Tile &tile, Value &m, Value &n) {
-  Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
-  tile.share = {entry(table, second, 0), entry(table, second, 1), entry(table, second, 2),
-                entry(table, second, 3)};
-  m = entry(table, first, 0);
-  n = entry(table, first, 1);
-  tile.k = {entry(table, first, 2), entry(table, first, 3)};
 }
 
 void WeightGemmBuilder::buildTile(Value m, Value n) {
@@ -137,7 +124,7 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   // Accumulators of a second GEMM are behind those of the first.
   for (size_t i = 0; i < numParts() * size_t(gemm.work.ranges) * (gemm.problem.dual ? 2 : 1); ++i)
-    accumulators.push_back(newFragment());
+    accumulators.push_back(fragments.create());
   if (gemm.route.accumulate == Accumulate::Fast)
     loadPowers(tile);
   if (gemm.route.weights == Reach::Pre)
@@ -147,27 +134,37 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   else
     b.loop(tile.k.begin, tile.k.end, b.constant(1),
            [&](Value k) { buildKTile(accumulators, tile, k); });
-  if (gemm.work.reducesInCluster)
-    return reduceInCluster(accumulators, tile.part, tile.row, tile.column, restoring(tile, 0));
+  storeTile(accumulators, tile);
+}
+
+void WeightGemmBuilder::storeTile(ArrayRef<Value> accumulators, const Tile &tile) {
+  if (gemm.work.reducesInCluster) {
+    fragments.reduceInCluster(accumulators);
+    return epilogue.storeSums(
+        accumulators.front(), tile.row, tile.column, restoring(tile, 0), {},
+        [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
+  }
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part), tile.group);
+    epilogue.storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part),
+                       tile.group);
   };
   if (gemm.work.stream)
-    return reductionShares(accumulators, tile.share,
-                           [&](size_t part, SumsFrom sums) { store(part, sums); });
+    return fragments.reduceShares(accumulators, tile.share,
+                                  [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   if (gemm.work.reducedCtas() > 1)
-    return reduceSums(accumulators, indexOf(tile), tile.part,
-                      [&](size_t part, SumsFrom sums) { store(part, sums); });
+    return fragments.reduce(accumulators, indexOf(tile), tile.part,
+                            [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   if (gemm.work.ranges > 1)
-    return store(
-        0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
+    return store(0, [&](VectorType type, int64_t first) {
+      return fragments.sumOfRanges(accumulators, type, first);
+    });
   for (size_t part = 0; part < numParts(); ++part) {
     Value row = tile.rows[part], column = partColumn(tile, part);
-    storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
-              gemm.problem.dual ? accumulators[numParts() + part] : Value());
-    quantizeElements(row, column, {b.constant(0), b.constant(0)}, tile.group);
+    epilogue.storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
+                       gemm.problem.dual ? accumulators[numParts() + part] : Value());
+    epilogue.quantizeElements(row, column, {b.constant(0), b.constant(0)}, tile.group);
   }
-  finishTile();
+  epilogue.finishTile();
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,7 +204,8 @@ void WeightGemmBuilder::loadPowers(Tile &tile) {
   auto ofRows = VectorType::get({4}, b.getF32Type());
   for (size_t part = 0; part < numParts(); ++part)
     tile.powers.push_back(RowPowersOp::create(
-        b, ofRows, bb, firstTile(rowOfPart(tile, part), gemm.problem.depth / hw::byteTileColumns)));
+        b, ofRows, args.bb,
+        firstTile(rowOfPart(tile, part), gemm.problem.depth / hw::byteTileColumns)));
 }
 
 /// The first MMA is added to the zeros of the accumulator, which costs no predicate.
@@ -221,9 +219,9 @@ void WeightGemmBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Ti
   if (gemm.work.ranges > 1)
     return multiplyRanges(accumulators, tile, k);
   SmallVector<Weights> weights;
-  SmallVector<Value> sources = {bb};
+  SmallVector<Value> sources = {args.bb};
   if (gemm.problem.dual)
-    sources.push_back(b2);
+    sources.push_back(args.b2);
   for (Value from : sources)
     for (size_t part = 0; part < numParts(); ++part)
       weights.push_back(loadWeights(from, rowOfPart(tile, part), k));
@@ -239,7 +237,7 @@ void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile 
   SmallVector<std::pair<Weights, Value>> operands;
   for (int64_t range = 0; range < gemm.work.ranges; ++range) {
     Value own = range ? b.add(k, b.constant(range * tilesOfRange)) : k;
-    Weights weights = loadWeights(bb, tile.rowB, own);
+    Weights weights = loadWeights(args.bb, tile.rowB, own);
     operands.push_back({weights, loadFloats(tile, own)});
   }
   for (auto [acc, ofRange] : llvm::zip_equal(accumulators, operands))
@@ -248,18 +246,19 @@ void WeightGemmBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile 
 
 /// The tile of prepacked weights of k tile `k`.
 Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
-  auto source = cast<GlobalType>(bb.getType());
+  auto source = cast<GlobalType>(args.bb.getType());
   auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
   Value index = b.add(firstTile(tile.rowB, gemm.tilesK()), k);
-  return LoadRowsOp::create(b, type, bb, index, Value(), Value(), Value(), Value()).getResult();
+  return LoadRowsOp::create(b, type, args.bb, index, Value(), Value(), Value(), Value())
+      .getResult();
 }
 
 /// Weights are loaded one k tile early, in the stage of the activations before, so that a warpgroup
 /// converts them as soon as these are multiplied. Loads behind the last k tile take the last one
 /// again.
 void WeightGemmBuilder::multiplyResident(Value acc, const Tile &tile) {
-  auto type = FragmentType::get(b.getContext(), {fragmentSize[0], hw::byteTileColumns},
-                                b.getType<Float8E4M3FNType>(), fragmentKind);
+  auto type = FragmentType::get(b.getContext(), {fragments.size[0], hw::byteTileColumns},
+                                b.getType<Float8E4M3FNType>(), fragments.kind);
   Value held = LoadResidentOp::create(b, type, loadTile(tile, tile.k.begin));
   Value last = b.sub(tile.k.end, b.constant(1));
   b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) {
@@ -278,7 +277,8 @@ void WeightGemmBuilder::multiplyPreDequantized(ArrayRef<Value> accumulators, con
   b.loop(tile.k.begin, tile.k.end, b.constant(count), [&](Value first) {
     Value index = b.add(firstOfRow, first);
     Value powers =
-        LoadRowsOp::create(b, type, scalesB, index, Value(), Value(), Value(), Value()).getResult();
+        LoadRowsOp::create(b, type, args.scalesB, index, Value(), Value(), Value(), Value())
+            .getResult();
     if (count == 1)
       return promoteKTile(accumulators, tile, first, {powers, b.constant(0)});
     b.loop(b.constant(0), b.constant(count), b.constant(1), [&](Value place) {
@@ -298,11 +298,11 @@ void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &t
   std::iota(order.begin(), order.begin() + 2, 0);
   if (order.size() > 3)
     scales = vector::ShuffleOp::create(b, scales, scales, order);
-  Value weights = load(bb, tile.column, element, gemm.tiling.tileK);
+  Value weights = operands.load(args.bb, tile.column, element, gemm.tiling.tileK);
   SmallVector<Value> parts;
   for (Value row : tile.rows)
-    parts.push_back(load(a, row, element, gemm.tiling.tileK));
-  Value sums = newFragment();
+    parts.push_back(operands.load(args.a, row, element, gemm.tiling.tileK));
+  Value sums = fragments.create();
   for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
     MmaFragmentOp::create(b, sums, weights, b.getI64IntegerAttr(0), act);
     PromoteOp::create(b, acc, sums, scales, b.constant(0));
@@ -311,23 +311,24 @@ void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &t
 
 WeightGemmBuilder::ScaledTile WeightGemmBuilder::loadScaled(Value map, Value scales,
                                                             const Tile &tile, size_t part, Value k,
-                                                            ScaleBlocks blocks) {
-  Value rowBlock = rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
-  if (part && columns) // the part may not exist
-    rowBlock = arith::MinUIOp::create(b, rowBlock, rowBlockOf(b.sub(columns, b.constant(1))));
-  return {load(map, rowOfPart(tile, part), b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK),
-          loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
+                                                            OperandPath::ScaleBlocks blocks) {
+  Value rowBlock = operands.rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
+  if (part && args.columns) // the part may not exist
+    rowBlock = arith::MinUIOp::create(b, rowBlock,
+                                      operands.rowBlockOf(b.sub(args.columns, b.constant(1))));
+  return {operands.load(map, rowOfPart(tile, part), b.mul(k, gemm.tiling.tileK), gemm.tiling.tileK),
+          operands.loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
 }
 
 /// A is converted once for the weights of both GEMMs, in shared memory or before.
 void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                       Value more) {
-  ScaleBlocks blocks = scaleBlocksOf(k);
+  OperandPath::ScaleBlocks blocks = operands.scaleBlocksOf(k);
   SmallVector<ScaledTile> weights;
   for (size_t part = 0; part < numParts(); ++part)
-    weights.push_back(loadScaled(bb, scalesB, tile, part, k, blocks));
+    weights.push_back(loadScaled(args.bb, args.scalesB, tile, part, k, blocks));
   for (size_t part = 0; gemm.problem.dual && part < numParts(); ++part)
-    weights.push_back(loadScaled(b2, scalesB2, tile, part, k, blocks));
+    weights.push_back(loadScaled(args.b2, args.scalesB2, tile, part, k, blocks));
   Value rows = loadRows(tile, k, blocks);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     MmaConvertedOp::create(b, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
@@ -335,13 +336,14 @@ void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &
 }
 
 /// A k tile of A, for the tensor core.
-Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks) {
+Value WeightGemmBuilder::loadRows(const Tile &tile, Value k, OperandPath::ScaleBlocks blocks) {
   Value codes = loadFloats(tile, k);
   if (gemm.floatA())
     return codes;
   // The plan has one tile along m, which begins where a scale tile does.
-  Value scales = loadScales(scalesA, b.constant(0), blocks.first, blocks.count, gemm.tiling.tileM);
-  return convert(codes, scales, blocks.count);
+  Value scales = operands.loadScales(args.scalesA, b.constant(0), blocks.first, blocks.count,
+                                     gemm.tiling.tileM);
+  return operands.convert(codes, scales, blocks.count);
 }
 
 //===----------------------------------------------------------------------===//
@@ -361,6 +363,7 @@ gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const Gemm &g
   // If warps multiply, ptxas would spill so that more CTAs fit than have shared memory.
   if (*plan.ctasPerSm > 1 || gemm.route.core == Core::MmaSync)
     declareCtasPerSm(func, *plan.ctasPerSm);
-  WeightGemmBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  WeightGemmBuilder(kernel, plan).build();
   return func;
 }

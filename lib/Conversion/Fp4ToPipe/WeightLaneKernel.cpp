@@ -51,19 +51,20 @@ WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &til
 }
 
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
-  auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value codes = load(a, tile.rowA, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
-  Value scales = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
+  auto [kBlock, blocks] = operands.scaleBlocksOf(k);
+  Value codes =
+      load(args.a, tile.rowA, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
+  Value scales = loadScales(args.scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
   return ConvertLanesOp::create(b, type, codes, scales, blocks, Value()).getResult();
 }
 
 void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  SmallVector<Weights> weights = {gemm.prepackedA() ? unpack(a, tile, k)
+  SmallVector<Weights> weights = {gemm.prepackedA() ? unpack(args.a, tile, k)
                                                     : Weights{convertScaled(tile, k), {}}};
   if (gemm.problem.dual)
-    weights.push_back(unpack(b2, tile, k));
-  Value floats = load(bb, tile.rowB, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
+    weights.push_back(unpack(args.b2, tile, k));
+  Value floats = load(args.bb, tile.rowB, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
                       gemm.tiling.directionB());
   Value more = b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, ofGemm] : llvm::zip_equal(accs, weights))
@@ -75,6 +76,7 @@ gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const Gemm &g
   gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // ptxas would spill sums so that more CTAs fit than have tensor memory.
   declareCtasPerSm(func, *plan.ctasPerSm);
-  WeightLaneBuilder(func, gemm, plan, loc).build();
+  GemmKernel kernel(func, gemm, plan, loc);
+  WeightLaneBuilder(kernel).build();
   return func;
 }

@@ -1,0 +1,221 @@
+//===- FragmentSums.cpp - Sums in the registers of threads ----------------===//
+
+#include "FragmentSums.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Columns of a fragment that an instruction has at least.
+static constexpr int64_t kFewestColumns = 8;
+
+Value FragmentSums::create() {
+  auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), kind);
+  return FragmentOp::create(b, type);
+}
+
+void FragmentSums::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
+  int64_t width = size[1];
+  for (int64_t first = 0; first < width; first += partColumns)
+    body(VectorType::get({std::min(partColumns, width - first) / 2}, b.getF32Type()), first);
+}
+
+IntegerAttr FragmentSums::placeOfSums(size_t part, int64_t first) {
+  return b.getI64IntegerAttr((int64_t(part) * size[1] + first) / 2 * threads);
+}
+
+void FragmentSums::reduce(ValueRange accs, Value index, Value part, Finish finish) {
+  Value tiles = b.mul(works.numM, gemm.tilesN());
+  auto rowOf = [&](Value range) { return b.add(b.mul(range, tiles), index); };
+  for (auto [number, acc] : llvm::enumerate(accs)) {
+    Value range = part;
+    if (gemm.work.ranges > 1)
+      range = b.add(b.mul(part, gemm.work.ranges), b.constant(int64_t(number) % gemm.work.ranges));
+    Value own = rowOf(range);
+    forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
+      size_t partOfTile = number / size_t(gemm.work.ranges);
+      LeaveFragmentOp::create(b, readPart(acc, partOfTile, type, first), args.workspace, own,
+                              placeOfSums(partOfTile, first));
+    });
+  }
+  Value last = CountPartialOp::create(b, args.counters, index, gemm.work.reducedCtas());
+  auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  size_t parts = accs.size() / size_t(gemm.work.ranges);
+  bool keepsOwn = keepsOwnSums(int64_t(parts));
+  for (size_t number = 0; number < parts; ++number) {
+    SmallVector<Value> sums =
+        keepsOwn ? sumWithOwn(accs[number], number, part, rowOf) : sumOfLeft(number, index, tiles);
+    finish(number, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
+  }
+}
+
+/// The sums of all split-K parts: those of CTA `part` are in its registers. As many parts as there
+/// is room for beside these are read before any is added, since ptxas moves no addition in front of
+/// a branch.
+SmallVector<Value> FragmentSums::sumWithOwn(Value acc, size_t number, Value part,
+                                            llvm::function_ref<Value(Value)> rowOf) {
+  if (gemm.work.splits == 2) // in either order
+    return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
+  int64_t together = kMostReduced / (size[1] / 2) - 1;
+  SmallVector<Value> sums;
+  for (int64_t first = 0; first < gemm.work.splits; first += together) {
+    SmallVector<SmallVector<Value>> next;
+    for (int64_t range = first; range < std::min(first + together, gemm.work.splits); ++range)
+      next.push_back(ownOrLeft(acc, number, part, range, rowOf(b.constant(range))));
+    for (SmallVector<Value> &range : next)
+      sums = sums.empty() ? range : addAll(sums, range);
+  }
+  return sums;
+}
+
+/// The sums of part `range`: what CTA `range` has in its registers, and others in `row` of the
+/// workspace.
+SmallVector<Value> FragmentSums::ownOrLeft(Value acc, size_t number, Value part, int64_t range,
+                                           Value row) {
+  Value isOwn = b.compare(arith::CmpIPredicate::eq, part, b.constant(range));
+  return chooseSums(
+      isOwn, [&] { return readAll(acc, number); }, [&] { return fetchAll(number, row); });
+}
+
+/// Adds the sums of all split-K parts, which are `step` rows of the workspace apart. All loads of
+/// one split-K part are on their way before any sum is stored. With many split-K parts ptxas would
+/// load more than registers hold.
+SmallVector<Value> FragmentSums::sumOfLeft(size_t number, Value row, Value step) {
+  constexpr int64_t mostWrittenOut = 4;
+  if (gemm.work.splits > mostWrittenOut)
+    return sumOfRows(number, row, step, b.constant(gemm.work.splits));
+  SmallVector<Value> sums = fetchAll(number, row);
+  for (int64_t range = 1; range < gemm.work.splits; ++range) {
+    row = b.add(row, step);
+    sums = addAll(sums, fetchAll(number, row));
+  }
+  return sums;
+}
+
+/// Loads row `row` of the workspace, of part `number` of a tile.
+SmallVector<Value> FragmentSums::fetchAll(size_t number, Value row) {
+  SmallVector<Value> sums;
+  forParts([&](VectorType type, int64_t first) {
+    sums.push_back(
+        FetchFragmentOp::create(b, type, args.workspace, row, placeOfSums(number, first)));
+  });
+  return sums;
+}
+
+SmallVector<Value> FragmentSums::readAll(Value acc, size_t number) {
+  SmallVector<Value> sums;
+  forParts(
+      [&](VectorType type, int64_t first) { sums.push_back(readPart(acc, number, type, first)); });
+  return sums;
+}
+
+Value FragmentSums::readPart(Value acc, size_t number, VectorType type, int64_t first) {
+  if (kind == FragmentKind::MmaSync)
+    return ReadWarpFragmentOp::create(b, type, acc, int64_t(number) * kWarpRows, first);
+  return read(acc, type, first);
+}
+
+/// Returns the other one of two parts.
+Value FragmentSums::complement(Value part) { return b.sub(b.constant(1), part); }
+
+SmallVector<Value> FragmentSums::addAll(ValueRange sums, ValueRange more) {
+  return llvm::map_to_vector(llvm::zip_equal(sums, more), [&](auto pair) -> Value {
+    return arith::AddFOp::create(b, std::get<0>(pair), std::get<1>(pair));
+  });
+}
+
+/// The sums in `count` rows of the workspace, two at least, which are `step` apart: from the first
+/// to the last. The loads of the first two rows are on their way together.
+SmallVector<Value> FragmentSums::sumOfRows(size_t number, Value row, Value step, Value count) {
+  auto rowOf = [&](Value i) { return b.add(row, b.mul(i, step)); };
+  SmallVector<Value> first = fetchAll(number, row), second = fetchAll(number, b.add(row, step));
+  auto rows = scf::ForOp::create(b, b.constant(2), count, b.constant(1), addAll(first, second));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rows.getBody());
+  SmallVector<Value> next = fetchAll(number, rowOf(rows.getInductionVar()));
+  scf::YieldOp::create(b, addAll(rows.getRegionIterArgs(), next));
+  return SmallVector<Value>(rows.getResults());
+}
+
+/// Adds the sums of a shared tile. With two parts, this CTA has one of them in registers.
+SmallVector<Value> FragmentSums::sumOfShared(Value acc, size_t number,
+                                             const WorkLoop::Share &share) {
+  Value areTwo = b.compare(arith::CmpIPredicate::eq, share.parts, b.constant(2));
+  auto ofBoth = [&] {
+    SmallVector<Value> own = readAll(acc, number);
+    return addAll(own, fetchAll(number, b.add(share.firstSums, complement(share.part))));
+  };
+  auto ofMore = [&] { return sumOfRows(number, share.firstSums, b.constant(1), share.parts); };
+  return chooseSums(areTwo, ofBoth, ofMore);
+}
+
+SmallVector<Value> FragmentSums::chooseSums(Value condition,
+                                            llvm::function_ref<SmallVector<Value>()> sums,
+                                            llvm::function_ref<SmallVector<Value>()> others) {
+  SmallVector<Type> types;
+  forParts([&](VectorType type, int64_t) { types.push_back(type); });
+  auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, sums());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, others());
+  return SmallVector<Value>(branch.getResults());
+}
+
+void FragmentSums::reduceShares(ValueRange accs, const WorkLoop::Share &share, Finish finish) {
+  auto compare = [&](arith::CmpIPredicate holds) -> Value {
+    return b.compare(holds, share.parts, b.constant(1));
+  };
+  b.when(compare(arith::CmpIPredicate::eq), [&] {
+    for (auto [number, acc] : llvm::enumerate(accs))
+      finish(number,
+             [&, acc = acc](VectorType type, int64_t first) { return read(acc, type, first); });
+  });
+  b.when(compare(arith::CmpIPredicate::ne), [&] {
+    Value own = b.add(share.firstSums, share.part);
+    for (auto [number, acc] : llvm::enumerate(accs))
+      forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
+        LeaveFragmentOp::create(b, read(acc, type, first), args.workspace, own,
+                                placeOfSums(number, first));
+      });
+    b.when(CountPartialOp::create(b, args.counters, share.counter, share.parts, IntegerAttr()),
+           [&] {
+             for (auto [number, acc] : llvm::enumerate(accs)) {
+               SmallVector<Value> sums = sumOfShared(acc, number, share);
+               finish(number,
+                      [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
+             }
+           });
+  });
+}
+
+Value FragmentSums::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {
+  Value sum;
+  for (Value acc : accs) {
+    Value next = read(acc, type, first);
+    sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
+  }
+  return sum;
+}
+
+void FragmentSums::reduceInCluster(ValueRange accs) {
+  int64_t width = size[1];
+  while (partColumns > kFewestColumns &&
+         (partColumns * gemm.work.reducedCtas() > width || width % partColumns != 0))
+    partColumns -= kFewestColumns;
+  ReduceFragmentOp::create(b, accs, partColumns, IntegerAttr());
+}
+
+Value FragmentSums::hasColumns(Value part, int64_t first) {
+  Value block = b.constant(first / partColumns % gemm.work.reducedCtas());
+  return b.compare(arith::CmpIPredicate::eq, part, block);
+}
+
+Value FragmentSums::read(Value acc, VectorType type, int64_t first) {
+  return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
+}

@@ -1,0 +1,91 @@
+//===- SumConversion.cpp - Elements of the result from sums ---------------===//
+
+#include "SumConversion.h"
+
+#include "ElementwiseEmitter.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+Value SumConversion::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
+  auto type = VectorType::get({count}, b.getF32Type());
+  return numbers(type, alphas, gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
+                 /*ofGroup=*/false);
+}
+
+Value SumConversion::timesPower(Value sums, int exponent) {
+  if (!exponent)
+    return sums;
+  auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
+  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
+  return arith::MulFOp::create(b, sums, arith::ConstantOp::create(b, powers));
+}
+
+/// A step on sums; `factor` is their alpha.
+Value SumConversion::emitStep(numerics::EpilogueOp step, Value sums, Value factor) {
+  switch (step) {
+  case numerics::EpilogueOp::Scale:
+    return arith::MulFOp::create(b, sums, factor);
+  case numerics::EpilogueOp::Relu:
+    return arith::MaximumFOp::create(b, sums,
+                                     arith::ConstantOp::create(b, b.getZeroAttr(sums.getType())));
+  case numerics::EpilogueOp::Round:
+    return narrowTo(b, sums, gemm.results.type);
+  }
+  llvm_unreachable("every step has its operation");
+}
+
+/// Loads the numbers that the epilogue region reads of an input for `count` sums, in fp32.
+Value SumConversion::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
+  auto global = cast<GlobalType>(input.getType());
+  auto type = VectorType::get({count}, global.getElementType());
+  if (global.getRank() == 0) {
+    Value scalar = LoadScalarOp::create(b, global.getElementType(), input);
+    return widenToF32(b, vector::BroadcastOp::create(b, type, scalar));
+  }
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? args.rows : Value();
+  return widenToF32(b, numbers(type, input, limit, isOfGroups));
+}
+
+Value SumConversion::emitRegion(ArrayRef<Value> sums, Numbers numbers) {
+  int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
+  SmallVector<Value> arguments(sums);
+  for (auto [input, given] : llvm::zip_equal(args.inputs, gemm.results.inputs))
+    arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
+  bool hasParts = count > regionWidth && llvm::isPowerOf2_64(count);
+  int64_t width = hasParts ? regionWidth : count;
+  SmallVector<Value> elements;
+  for (int64_t first = 0; first < count; first += width)
+    elements.push_back(emitRegionOf(arguments, first, width));
+  return concatenate(b, elements);
+}
+
+/// The elements of `width` sums from `first` on.
+Value SumConversion::emitRegionOf(ArrayRef<Value> arguments, int64_t first, int64_t width) {
+  auto parts = llvm::map_to_vector(arguments, [&](Value argument) -> Value {
+    if (cast<VectorType>(argument.getType()).getNumElements() == width)
+      return argument;
+    return vector::ExtractStridedSliceOp::create(b, argument, first, width, int64_t(1));
+  });
+  Value element = emitElementwise(b, gemm.results.region->front(), parts).front();
+  return narrowTo(b, element, gemm.results.type);
+}
+
+Value SumConversion::convertSums(ArrayRef<Sums> products, Numbers numbers) {
+  SmallVector<Value> elements;
+  for (auto [values, factor] : products) {
+    Value element = values;
+    for (numerics::EpilogueOp step :
+         numerics::epilogueSteps(gemm.results.alpha != Results::Alpha::None, gemm.results.steps))
+      if (!gemm.results.region ||
+          step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
+        element = emitStep(step, element, factor);
+    elements.push_back(element);
+  }
+  return gemm.results.region ? emitRegion(elements, numbers) : elements.front();
+}
