@@ -99,7 +99,7 @@ Status Judge::judge() {
 }
 
 //===----------------------------------------------------------------------===//
-// What the cache knows
+// Plans of the cache
 //===----------------------------------------------------------------------===//
 
 /// A text that tells whether a file has changed: its size and its time.

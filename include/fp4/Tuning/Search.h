@@ -41,7 +41,7 @@ public:
   virtual std::vector<PlanChange> changesOf(const Plans &plans, size_t kernel) = 0;
 };
 
-/// What is done, and what there is to do.
+/// Is told how many plans were predicted, and how many there are.
 using Progress = std::function<void(uint64_t done, uint64_t total)>;
 
 class Search {
