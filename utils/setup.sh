@@ -42,6 +42,12 @@ install_tool() {
   rm -rf $folder/wheel
 }
 
+# Downloads while the build compiles, which needs neither tool.
+fetch_tools() {
+  install_tool ptxas "$FP4_PTXAS_WHEEL" "kernels run in the simulator, --emit=cubin fails"
+  install_tool nvdisasm "$FP4_NVDISASM_WHEEL" "tests that count machine instructions are skipped"
+}
+
 # The Python of the tests that need numpy: the user's, or where that has none, Debian's.
 choose_python() {
   export FP4_PYTHON=python3
@@ -56,12 +62,12 @@ build() {
   else
     ninja -C build --quiet "$@"
   fi
+  wait "$fetching"
 }
 
-mkdir -p build
+mkdir -p build/toolchain
 install_packages
-install_tool ptxas "$FP4_PTXAS_WHEEL" "kernels run in the simulator, --emit=cubin fails"
-install_tool nvdisasm "$FP4_NVDISASM_WHEEL" "tests that count machine instructions are skipped"
+fetch_tools &
+fetching=$!
 choose_python
-[ -d build/toolchain ] && export PATH="$PATH:$PWD/build/toolchain"
-true
+export PATH="$PATH:$PWD/build/toolchain"
