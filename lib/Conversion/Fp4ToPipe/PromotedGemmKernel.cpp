@@ -27,8 +27,9 @@ class PromotedGemmBuilder {
 public:
   PromotedGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
       : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
-        fragments(kernel, works, plan), epilogue(kernel, fragments),
-        partRows(std::min(gemm.tiling.tileM, kMostPartRows)) {}
+        fragments(kernel, works, plan), epilogue(kernel, fragments) {
+    works.partRows = std::min(gemm.tiling.tileM, kMostPartRows);
+  }
   void build() {
     if (gemm.work.searchedOffsets)
       works.checkGroups();
@@ -43,11 +44,7 @@ private:
   /// Rows of two warpgroups.
   static constexpr int64_t kMostPartRows = 128;
 
-  struct Tile : WorkLoop::Tile {
-    SmallVector<Value> rows; ///< the first of each part
-  };
-
-  Tile findTile(Value m, Value n);
+  using Tile = WorkLoop::Tile;
   void buildTile(Value m, Value n);
   void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
   /// The scales of a part of the tile, and of scale block `next` behind the first of a stage.
@@ -65,20 +62,11 @@ private:
   OperandPath operands;
   FragmentSums fragments;
   FragmentEpilogue epilogue;
-  int64_t partRows;
 };
 } // namespace
 
-PromotedGemmBuilder::Tile PromotedGemmBuilder::findTile(Value m, Value n) {
-  Tile tile{works.findTile(m, n), {}};
-  tile.rows = {tile.row};
-  for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
-    tile.rows.push_back(b.add(tile.row, b.constant(first)));
-  return tile;
-}
-
 void PromotedGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = findTile(m, n);
+  Tile tile = works.findTile(m, n);
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(fragments.create());
@@ -140,8 +128,8 @@ void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &
   Value step = b.constant(gemm.tiling.blocksOfTileK);
   b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), step, [&](Value place) {
     buildStage(accumulators, tile, b.add(first, place), [&](size_t part, int64_t next) -> Value {
-      return TileScalesOp::create(b, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows), ofB,
-                                  behind(place, next));
+      return TileScalesOp::create(b, type, ofA, b.getI64IntegerAttr(int64_t(part) * works.partRows),
+                                  ofB, behind(place, next));
     });
   });
 }
@@ -168,7 +156,8 @@ void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &t
         bTile = operands.load(args.bb, tile.rowB, element);
   Value sums = fragments.create();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
-    MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
+    MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * works.partRows),
+                          bTile);
     if (scales.size() == part)
       scales.push_back(scalesOf(part, 0));
     PromoteOp::create(b, acc, sums, scales[part], tile.scaleRowB);

@@ -35,7 +35,7 @@ public:
   WeightGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
       : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
         fragments(kernel, works, plan), epilogue(kernel, fragments) {
-    fragments.size[1] = gemm.partRows();
+    works.partRows = fragments.size[1] = gemm.partRows();
   }
   void build() {
     works.countTiles();
@@ -46,7 +46,6 @@ public:
 private:
   /// A tile of the result, and the first k slice of this CTA.
   struct Tile : WorkLoop::Tile {
-    SmallVector<Value> rows;   ///< the first of each part
     SmallVector<Value> powers; ///< one vector per part, where rows of weights have powers
   };
 
@@ -112,10 +111,9 @@ private:
 } // namespace
 
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
-  Tile tile{works.findTile(m, n), {}, {}};
-  for (size_t part = 0; part < numParts(); ++part)
-    tile.rows.push_back(
-        shift(tile.row, gemm.route.weights == Reach::Pre ? part : 0, gemm.partRows()));
+  Tile tile{works.findTile(m, n), {}};
+  if (gemm.route.weights != Reach::Pre) // parts are of columns
+    tile.rows.assign(numParts(), tile.row);
   return tile;
 }
 

@@ -55,15 +55,24 @@ WorkLoop::Share WorkLoop::findShare(Value &m, Value &n, Range &k) {
 }
 
 /// The tile of the result. f32 scales of groups follow their rows, and others have a list of scale
-/// tiles.
+/// tiles. Beside f32 scales the row is computed before the column, so that kernels keep the order
+/// of their instructions.
 void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
-  tile.column = tile.rowB = tile.scaleRowB = b.mul(n, gemm.tiling.tileN);
-  if (!gemm.problem.groups) {
-    tile.row = tile.scaleRowA = b.mul(m, gemm.tiling.tileM);
-    return;
-  }
-  auto [row, rowLimit, group] = tileOfGroup(m);
+  auto placeColumn = [&] {
+    tile.column = tile.rowB = tile.scaleRowB = b.mul(n, gemm.tiling.tileN);
+  };
+  if (!gemm.problem.hasF32Scales())
+    placeColumn();
+  auto [row, rowLimit, group] =
+      gemm.problem.groups ? tileOfGroup(m) : TileOfGroup{b.mul(m, gemm.tiling.tileM), {}, {}};
   tile.row = tile.scaleRowA = row;
+  tile.rows = {row};
+  for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
+    tile.rows.push_back(b.add(row, b.constant(first)));
+  if (gemm.problem.hasF32Scales())
+    placeColumn();
+  if (!gemm.problem.groups)
+    return;
   if (!gemm.problem.hasF32Scales())
     tile.scaleRowA = entry(args.table, m, 3);
   tile.rowB = b.add(tile.column, b.mul(group, gemm.problem.columns));

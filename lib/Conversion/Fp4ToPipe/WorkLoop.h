@@ -14,7 +14,8 @@ namespace fp4 {
 class WorkLoop {
 public:
   using Value = mlir::Value;
-  explicit WorkLoop(GemmKernel &kernel) : b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
+  explicit WorkLoop(GemmKernel &kernel)
+      : partRows(kernel.gemm.tiling.tileM), b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
 
   /// Counts the tiles along m of accumulators in registers: dynamic rows, rows of the table, or a
   /// constant. Called before anything else of such a kernel.
@@ -41,6 +42,7 @@ public:
   /// k tiles of the work.
   struct Tile {
     Value row, column, rowB, scaleRowA, scaleRowB;
+    llvm::SmallVector<Value> rows; ///< the first of each part of `partRows`
     OfGroup group;
     Range k;
     Value part;  ///< place of the CTA among those of the tile; null where there is one
@@ -67,7 +69,8 @@ public:
   /// Number `column` of row `index` of a table.
   Value entry(Value from, Value index, int64_t column);
 
-  Value numM; ///< tiles along m
+  Value numM;       ///< tiles along m
+  int64_t partRows; ///< rows of a tile that have an accumulator of their own: all, or fewer
 
 private:
   /// The first row of tile `m`, the end of the rows of its group, and the group.
