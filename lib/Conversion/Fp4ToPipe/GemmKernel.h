@@ -1,7 +1,8 @@
 //===- GemmKernel.h - A GEMM's kernel that is being built -----------------===//
 //
 // The parts of a kernel take it by reference: the walk over its works (WorkLoop.h), the loads of
-// its operands (OperandPath.h), and what becomes of its sums (SumConversion.h, FragmentEpilogue.h).
+// its operands (OperandPath.h), and what becomes of its sums (SumConversion.h, FragmentEpilogue.h,
+// LaneEpilogue.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

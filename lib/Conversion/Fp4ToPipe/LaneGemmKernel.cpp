@@ -11,8 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulBuilder.h"
+#include "LaneEpilogue.h"
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
@@ -21,34 +22,46 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-class LaneGemmBuilder : public MatmulBuilder {
+class LaneGemmBuilder {
 public:
   explicit LaneGemmBuilder(GemmKernel &kernel)
-      : MatmulBuilder(kernel), columns(gemm.tiling.tileN / gemm.tiling.laneGroups) {}
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), works(kernel),
+        columns(gemm.tiling.tileN / gemm.tiling.laneGroups) {}
+  void build() {
+    works.forEachTile([&](const LaneTile &tile) { buildTile(tile); });
+  }
 
 private:
-  void buildTile(Value m, Value n) override;
-  void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) override;
-  void buildSums(Value acc, const Tile &tile);
-  void buildStagedBlocks(Value acc, const Tile &tile, Value first);
-  void buildBlock(Value acc, const Tile &tile, Value k, Value scale);
+  void buildTile(LaneTile tile);
+  void drain(Value acc, const LaneTile &tile, LaneEpilogue::Conversion convert,
+             LaneEpilogue::Storing store);
+  void buildSums(Value acc, const LaneTile &tile);
+  void buildStagedBlocks(Value acc, const LaneTile &tile, Value first);
+  void buildBlock(Value acc, const LaneTile &tile, Value k, Value scale);
 
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  OperandPath operands;
+  LaneLoop works;
   int64_t columns; ///< columns of a warpgroup
 };
 } // namespace
 
-void LaneGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = findTile(m, n);
+void LaneGemmBuilder::buildTile(LaneTile tile) {
   auto type =
       FragmentType::get(b.getContext(), {kMmaM, columns}, b.getF32Type(), FragmentKind::Lanes);
   Value acc = FragmentOp::create(b, type);
   buildSums(acc, tile);
   if (gemm.tiling.laneGroups > 1)
     tile.column = b.add(tile.column, LaneColumnOp::create(b, b.getI32Type(), acc));
-  buildEpilogue(acc, tile);
+  works.epilogue.finish(acc, tile,
+                        [&](LaneEpilogue::Conversion convert, LaneEpilogue::Storing store) {
+                          drain(acc, tile, convert, store);
+                        });
 }
 
-void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
+void LaneGemmBuilder::buildSums(Value acc, const LaneTile &tile) {
   if (gemm.stagesScales()) {
     b.loop(tile.k.begin, tile.k.end, b.constant(Gemm::kStagedBlocks),
            [&](Value first) { buildStagedBlocks(acc, tile, first); });
@@ -62,7 +75,7 @@ void LaneGemmBuilder::buildSums(Value acc, const Tile &tile) {
 }
 
 /// Scale blocks from `first` on, whose scales a tile of each operand has.
-void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first) {
+void LaneGemmBuilder::buildStagedBlocks(Value acc, const LaneTile &tile, Value first) {
   Value band = b.div(tile.scaleRowB, kPromotedBlock);
   Value ofA = operands.load(args.scalesA, tile.row, first),
         ofB = operands.load(args.scalesB, band, first);
@@ -72,33 +85,33 @@ void LaneGemmBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value first
   });
 }
 
-void LaneGemmBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
+void LaneGemmBuilder::buildBlock(Value acc, const LaneTile &tile, Value k, Value scale) {
   Value element = b.mul(k, gemm.tiling.tileK);
-  Value aTile = load(args.a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
-  Value bTile = load(args.bb, tile.rowB, element, gemm.tiling.partsB(), gemm.tiling.directionB());
-  auto type = TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
-                            gemm.tiling.pair);
-  Value sums = AccumulatorOp::create(b, type);
+  Value aTile = operands.loadShared(args.a, tile.rowA, element, gemm.tiling.partsA(), Direction::N);
+  Value bTile = operands.loadShared(args.bb, tile.rowB, element, gemm.tiling.partsB(),
+                                    gemm.tiling.directionB());
+  Value sums = AccumulatorOp::create(b, works.accumulatorType());
   MmaDenseOp::create(b, sums, aTile, bTile);
   PromoteLanesOp::create(b, acc, sums, scale);
 }
 
 /// Registers have constant numbers, so the chunks are written out; a store knows what of them
 /// exists.
-void LaneGemmBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
+void LaneGemmBuilder::drain(Value acc, const LaneTile &tile, LaneEpilogue::Conversion convert,
+                            LaneEpilogue::Storing store) {
   auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
   for (int64_t column = 0; column < columns; column += gemm.chunk()) {
-    Value sums = ReadLanesOp::create(b, type, accs.front(), b.getI64IntegerAttr(column));
+    Value sums = ReadLanesOp::create(b, type, acc, b.getI64IntegerAttr(column));
     Value place = b.add(tile.column, b.constant(column));
-    store(convert(sums, orLast(place)), place);
+    store(convert(sums, works.epilogue.orLast(place)), place);
   }
 }
 
 gpu::GPUFuncOp fp4::buildLaneGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
                                         const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
-  if (gemm.results
-          .region) // as in buildMatmulKernel: ptxas would spill, so that more CTAs would fit
+  // As in buildMatmulKernel, ptxas would spill, so that more CTAs would fit.
+  if (gemm.results.region)
     declareCtasPerSm(func, 1);
   GemmKernel kernel(func, gemm, plan, loc);
   LaneGemmBuilder(kernel).build();

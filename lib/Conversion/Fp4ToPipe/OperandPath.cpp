@@ -75,6 +75,40 @@ Value OperandPath::load(SharedType type, Value map, Value row, Value column, int
       .getResult();
 }
 
+Value OperandPath::loadShared(Value map, Value row, Value column, int64_t parts,
+                              Direction direction) {
+  auto box = cast<TensorMapType>(map.getType());
+  auto type = SharedType::get({box.getRows() * parts, gemm.tiling.tileK}, box.getElementType(),
+                              box.getLayout());
+  return load(type, map, row, column, parts, direction);
+}
+
+Value OperandPath::loadLaneScales(Value from, Value row, Value rowBlock, Value kBlock,
+                                  Value blocks) {
+  bool ofA = from == args.scalesA;
+  int64_t parts = ofA ? gemm.partsScalesA() : gemm.partsScalesB();
+  bool isHalved = gemm.tiling.splitsColumns() && !ofA;
+  auto type =
+      SharedType::get({ofA ? gemm.tiling.blockM() : gemm.rowsScalesB(), gemm.scaleColumns()},
+                      gemm.problem.scaleType, isHalved ? Layout::Halves128x4 : Layout::Tiled128x4);
+  // One tile of unit scales is that of all tiles, in the L2 cache.
+  if (ofA ? gemm.hasUnitScalesOfA() : gemm.hasUnitScalesOfB())
+    row = rowBlock = kBlock = b.constant(0);
+  if (isHalved || gemm.tiling.inCluster())
+    return load(type, from, row, b.mul(kBlock, kScaleBlockColumns), parts,
+                ofA ? Direction::N : Direction::M);
+  return LoadScalesOp::create(b, type, from, rowBlock, kBlock, blocks, Value(), Value(), Value(),
+                              !ofA && gemm.fillsScaleBlocksB())
+      .getResult();
+}
+
+Value OperandPath::copyScales(Value from, Value blocks) {
+  auto tile = cast<SharedType>(from.getType());
+  auto type =
+      TmemType::get(tile.getShape(), tile.getElementType(), tile.getLayout(), gemm.tiling.pair);
+  return CopyScalesOp::create(b, type, from, blocks, IntegerAttr(), IntegerAttr());
+}
+
 /// Codes of 4 bits are as they are in memory or prepacked, as bytes.
 static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
   using enum numerics::BlockFormat;

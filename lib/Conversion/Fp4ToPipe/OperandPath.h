@@ -18,6 +18,13 @@ public:
   /// The scales of a k tile of `rows` rows: the `blocks` scale tiles that exist from (rowBlock,
   /// kBlock) on.
   Value loadScales(Value from, Value rowBlock, Value kBlock, Value blocks, int64_t rows);
+  /// A tile of which each of `parts` CTAs along `direction` loads as much as the box of `map`.
+  Value loadShared(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
+  /// The scales of a k tile of A or B for tensor memory, from `row` on, which is in scale tile
+  /// `rowBlock`. Scale tiles from `kBlock` on, `blocks` of which exist, or all.
+  Value loadLaneScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks);
+  /// Copies scales to tensor memory; `blocks` of four columns exist, or all.
+  Value copyScales(Value from, Value blocks);
   /// A k tile as the tensor core takes it from shared memory.
   Value convert(Value tile, Value scales, Value blocks);
   /// The exponent of what undoes the powers of two that operands have been converted with, for sums

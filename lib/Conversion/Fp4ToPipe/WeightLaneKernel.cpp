@@ -9,8 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulBuilder.h"
+#include "LaneEpilogue.h"
 #include "MatmulKernel.h"
+#include "OperandPath.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -20,23 +21,34 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 namespace {
-class WeightLaneBuilder : public MatmulBuilder {
+class WeightLaneBuilder {
 public:
-  using MatmulBuilder::MatmulBuilder;
+  explicit WeightLaneBuilder(GemmKernel &kernel)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), works(kernel) {}
+  void build() {
+    works.accumulate(
+        [&](ValueRange accs, const LaneTile &tile, Value k) { buildKTile(accs, tile, k); });
+  }
 
 private:
-  void buildKTile(ValueRange accs, const Tile &tile, Value k) override;
+  void buildKTile(ValueRange accs, const LaneTile &tile, Value k);
   /// Weights of a k tile as 16-bit floats, and its tiles of K that exist; null where all do.
   struct Weights {
     Value floats, tiles;
   };
-  Weights unpack(Value from, const Tile &tile, Value k);
-  Value convertScaled(const Tile &tile, Value k);
+  Weights unpack(Value from, const LaneTile &tile, Value k);
+  Value convertScaled(const LaneTile &tile, Value k);
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  OperandPath operands;
+  LaneLoop works;
 };
 } // namespace
 
 /// The last k tile may have fewer tiles of K than its depth has room for.
-WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &tile, Value k) {
+WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const LaneTile &tile, Value k) {
   int64_t perRow = gemm.problem.depth / hw::weightTileColumns,
           perTile = gemm.tiling.tileK / hw::weightTileColumns;
   auto source = cast<GlobalType>(from.getType());
@@ -50,22 +62,22 @@ WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &til
   return {UnpackLanesOp::create(b, type, rows, tiles, Value()).getResult(), tiles};
 }
 
-Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
+Value WeightLaneBuilder::convertScaled(const LaneTile &tile, Value k) {
   auto [kBlock, blocks] = operands.scaleBlocksOf(k);
-  Value codes =
-      load(args.a, tile.rowA, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsA(), Direction::N);
-  Value scales = loadScales(args.scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
+  Value codes = operands.loadShared(args.a, tile.rowA, b.mul(k, gemm.tiling.tileK),
+                                    gemm.tiling.partsA(), Direction::N);
+  Value scales = operands.loadLaneScales(args.scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
   return ConvertLanesOp::create(b, type, codes, scales, blocks, Value()).getResult();
 }
 
-void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
+void WeightLaneBuilder::buildKTile(ValueRange accs, const LaneTile &tile, Value k) {
   SmallVector<Weights> weights = {gemm.prepackedA() ? unpack(args.a, tile, k)
                                                     : Weights{convertScaled(tile, k), {}}};
   if (gemm.problem.dual)
     weights.push_back(unpack(args.b2, tile, k));
-  Value floats = load(args.bb, tile.rowB, b.mul(k, gemm.tiling.tileK), gemm.tiling.partsB(),
-                      gemm.tiling.directionB());
+  Value floats = operands.loadShared(args.bb, tile.rowB, b.mul(k, gemm.tiling.tileK),
+                                     gemm.tiling.partsB(), gemm.tiling.directionB());
   Value more = b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, ofGemm] : llvm::zip_equal(accs, weights))
     MmaLanesOp::create(b, acc, ofGemm.floats, floats, more, ofGemm.tiles);

@@ -1,4 +1,4 @@
-//===- MatmulRanges.cpp - Split-K sums of one tile ------------------------===//
+//===- LaneReduction.cpp - Split-K sums in tensor memory ------------------===//
 //
 // Split-K: each CTA has a part of K, and leaves its sums in a workspace. The sums of a part are a
 // matrix of whole tiles behind that of the part before. The last CTA of a tile adds them from the
@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatmulBuilder.h"
+#include "LaneEpilogue.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -21,7 +21,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 /// Index of the counter of this CTA's tile: rows of CTAs, then columns.
-Value MatmulBuilder::counterIndex(const Tile &tile) {
+Value LaneEpilogue::counterIndex(const Part &tile) {
   Value column = b.div(tile.column, gemm.tiling.tileN);
   Value row = b.div(tile.row, gemm.tiling.blockM());
   if (gemm.dynamicColumns())
@@ -31,8 +31,9 @@ Value MatmulBuilder::counterIndex(const Tile &tile) {
 
 /// Returns the row of the workspace at which the sums of the first split-K part begin, and the row
 /// behind those of the last. An unknown number of columns counts tiles, each with rows of its own.
-MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
-  Value rowsOfPart = b.mul(numM, gemm.tiling.workM()), all = b.mul(rowsOfPart, gemm.work.splits);
+LaneEpilogue::RowsOfSums LaneEpilogue::rowsOfSums(const Part &tile) {
+  Value rowsOfPart = b.mul(works.numM, gemm.tiling.workM()),
+        all = b.mul(rowsOfPart, gemm.work.splits);
   if (!gemm.dynamicColumns())
     return {tile.laneRow, rowsOfPart, all};
   Value number = b.div(tile.column, gemm.tiling.tileN);
@@ -41,12 +42,12 @@ MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
 }
 
 /// The column of the workspace in which the sums of `column` of the result are.
-Value MatmulBuilder::columnOfSums(const Tile &tile, Value column) {
+Value LaneEpilogue::columnOfSums(const Part &tile, Value column) {
   return gemm.dynamicColumns() ? b.sub(column, tile.column) : column;
 }
 
 /// The parts of a chunk, added from the first to the last.
-Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
+Value LaneEpilogue::sumOfParts(const Part &tile, Value column) {
   auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   auto [row, rowsOfPart, end] = rowsOfSums(tile);
   column = columnOfSums(tile, column);
@@ -60,15 +61,14 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
 }
 
 /// Every CTA leaves the sums of its part; the last one of a tile finishes it.
-void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
+void LaneEpilogue::buildReduction(const Part &tile, Drain drain) {
   RowsOfSums rows = rowsOfSums(tile);
   Value row = b.add(rows.first, b.mul(tile.part, rows.ofPart));
-  drain(
-      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
-      [&](Value sums, Value column) {
-        Value place = columnOfSums(tile, ofThread(tile, column));
-        StoreOp::create(b, sums, args.workspace, row, place, rows.end);
-      });
+  drain([](ValueRange sums, Value) { return sums.front(); },
+        [&](Value sums, Value column) {
+          Value place = columnOfSums(tile, ofThread(tile, column));
+          StoreOp::create(b, sums, args.workspace, row, place, rows.end);
+        });
   Value last = CountPartialOp::create(b, args.counters, counterIndex(tile), gemm.work.splits);
   auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
@@ -81,13 +81,13 @@ void MatmulBuilder::buildReduction(ValueRange accs, const Tile &tile) {
 }
 
 /// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
-void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
+void LaneEpilogue::reduceInCluster(Value acc, const Part &tile) {
   int64_t width = gemm.reducedColumns(), chunk = gemm.chunk();
   auto type = VectorType::get({width}, b.getF32Type());
   Value sums = ReduceTmemOp::create(b, type, acc, IntegerAttr());
   Value first = b.mul(tile.part, width), all = b.constant(gemm.tiling.laneColumns());
   if (gemm.hasRaggedColumns()) {
-    Value existing = endOfColumns(tile);
+    Value existing = works.endOfColumns(tile);
     Value before = ofThread(tile, tile.column);
     all = b.min(b.sub(existing, before), gemm.tiling.laneColumns());
   }
@@ -113,10 +113,10 @@ void MatmulBuilder::reduceInCluster(Value acc, const Tile &tile) {
 
 /// Returns the row of the workspace at which the sums begin that `part` of its tile leaves of this
 /// CTA's rows.
-Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
+Value LaneEpilogue::rowOfSums(const Part &tile, Value part) {
   Value share = b.add(tile.share.firstSums, part);
-  if (placeM)
-    share = b.add(b.mul(share, gemm.tiling.clusterM), placeM);
+  if (works.placeM)
+    share = b.add(b.mul(share, gemm.tiling.clusterM), works.placeM);
   return b.mul(share, gemm.rowsOfShare());
 }
 
@@ -124,7 +124,7 @@ Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
 /// then those of the next columns.
 static int64_t linesOfColumns(int64_t columns) { return columns / Gemm::kShareColumns * kMmaM; }
 
-void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
+void LaneEpilogue::leaveShare(Value chunk, Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
   row = b.add(row, b.mul(b.div(column, count), kMmaM));
   for (int64_t first = 0; first < gemm.storedColumns(); first += count) {
@@ -137,7 +137,7 @@ void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
   }
 }
 
-Value MatmulBuilder::fetchShare(Value row, Value column) {
+Value LaneEpilogue::fetchShare(Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
   row = b.add(row, b.mul(b.div(column, count), kMmaM));
   auto type = VectorType::get({count}, b.getF32Type());
@@ -153,7 +153,7 @@ Value MatmulBuilder::fetchShare(Value row, Value column) {
 
 /// The sums of all split-K parts of a tile, from the first to the last. The first two, which every
 /// shared tile has, are on their way together.
-Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
+Value LaneEpilogue::sumOfShares(const Part &tile, Value column) {
   Value first = fetchShare(rowOfSums(tile, b.constant(0)), column);
   Value second = fetchShare(rowOfSums(tile, b.constant(1)), column);
   Value both = arith::AddFOp::create(b, first, second);
@@ -167,7 +167,7 @@ Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
   return parts.getResult(0);
 }
 
-void MatmulBuilder::finishShared(const Tile &tile) {
+void LaneEpilogue::finishShared(const Part &tile) {
   forColumns(tile, gemm.tiling.laneColumns(), [&](Value column) {
     Value place = b.add(tile.column, column), sums = sumOfShares(tile, column);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
@@ -176,22 +176,22 @@ void MatmulBuilder::finishShared(const Tile &tile) {
 
 /// Stores a tile, or leaves its sums. The CTA that has all of a tile stores it. Every CTA of a
 /// shared tile leaves its sums, and the last to come adds all of them.
-void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
+void LaneEpilogue::buildShare(const Part &tile, Drain drain) {
   Value isShared = b.compare(arith::CmpIPredicate::sgt, tile.share.parts, b.constant(1));
   Value row = rowOfSums(tile, tile.share.part);
-  drain(
-      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
-      [&](Value sums, Value column) {
-        b.when(
-            isShared, [&] { leaveShare(sums, row, b.sub(column, tile.column)); },
-            [&] {
-              Value inResult = ofThread(tile, column);
-              store(convert({sums}, tile, orLast(inResult)), tile, inResult);
-            });
-      });
+  drain([](ValueRange sums, Value) { return sums.front(); },
+        [&](Value sums, Value column) {
+          b.when(
+              isShared, [&] { leaveShare(sums, row, b.sub(column, tile.column)); },
+              [&] {
+                Value inResult = ofThread(tile, column);
+                store(convert({sums}, tile, orLast(inResult)), tile, inResult);
+              });
+        });
   b.when(isShared, [&] {
-    Value counter = placeM ? b.add(b.mul(tile.share.counter, gemm.tiling.clusterM), placeM)
-                           : tile.share.counter;
+    Value counter = works.placeM
+                        ? b.add(b.mul(tile.share.counter, gemm.tiling.clusterM), works.placeM)
+                        : tile.share.counter;
     Value last = CountPartialOp::create(b, args.counters, counter, tile.share.parts, IntegerAttr());
     b.when(last, [&] { finishShared(tile); });
   });
