@@ -1,0 +1,105 @@
+//===- Routes.h - The table of routes of GEMMs ----------------------------===//
+//
+// A signature says what a GEMM multiplies, and a route how it reaches the tensor core. Routes.def
+// has all routes; the verifier, the planner, lowerings, the reference and the documents read this
+// one table.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Routes/Route.h"
+
+#include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/Formats.h"
+
+#include <vector>
+
+namespace fp4::route {
+
+//===--- Signatures ------------------------------------------------------===//
+
+/// Activations with scales; bf16 and f16; f8E4M3FN without scales.
+enum class Activations : uint8_t { Scaled, Half, E4M3 };
+/// Elements with scales of their own; the tiles of fp4.prepack, which contain them.
+enum class Weights : uint8_t { Scaled, Prepacked };
+/// The attribute `arithmetic` of a matmul, in its order.
+enum class Arithmetic : uint8_t { TensorCore, Fma, K96, Fast };
+
+/// What a GEMM multiplies, by the types and attributes of its operation.
+struct Signature {
+  Activations activations = Activations::Scaled;
+  Weights weights = Weights::Scaled;
+  numerics::BlockFormat lhs{}, rhs{}; ///< formats; of activations without scales, the weights' own
+  Arithmetic arithmetic = Arithmetic::TensorCore;
+  bool hasGroups = false;
+  bool isDual = false;         ///< two GEMMs of one lhs
+  bool derivesResults = false; ///< quantized results, or an amax
+};
+
+/// Pairs of operands that have the same routes.
+enum class Pair : uint8_t {
+#define FP4_PAIR(Enumerator, words, Other, remedy) Enumerator,
+#include "fp4/Routes/Routes.def"
+};
+
+Pair pairOf(const Signature &signature);
+/// "elements of 6 bits".
+std::string_view wordsOf(Pair pair);
+
+//===--- The table -------------------------------------------------------===//
+
+/// Kernels of GEMMs, each with a planner and a builder.
+enum class Kernel : uint8_t {
+#define FP4_KERNEL(Enumerator) Enumerator,
+#include "fp4/Routes/Routes.def"
+};
+
+/// The matrix whose rows, columns and depth the tile of a plan has.
+enum class Tile : uint8_t { Result, Transpose };
+
+/// A row of the table.
+struct Record {
+  Route route;     ///< complete
+  uint32_t pairs;  ///< bits of the pairs that have the route
+  uint32_t limits; ///< bits of the GEMMs that do not have it
+  Kernel planner;  ///< the kernel whose planner chooses among its routes
+  Kernel kernel;
+  Tile tile;
+  numerics::TensorCore unit; ///< the model of the arithmetic
+
+  bool isOf(Pair pair) const { return pairs >> static_cast<unsigned>(pair) & 1; }
+  bool isSwapped() const { return route.orientation == Orientation::Swapped; }
+};
+
+std::span<const Record> table();
+
+/// Returns the routes of `signature` on `target`, the usual one first.
+std::vector<const Record *> routesOf(const Signature &signature, const hw::TargetModel &target);
+
+/// Returns the first route of `signature` on `target` that agrees with `said`; null where there is
+/// none.
+const Record *findRoute(const Signature &signature, const hw::TargetModel &target,
+                        const Route &said = {});
+
+/// Returns the same route. The error says what the target has, and which targets have what was
+/// asked for.
+Expected<const Record *> requireRoute(const Signature &signature, const hw::TargetModel &target,
+                                      const Route &said = {});
+
+/// Returns the core of `signature` on `target`, which all of its routes share; nothing where it has
+/// no route.
+std::optional<Core> coreOf(const Signature &signature, const hw::TargetModel &target);
+
+bool hasCore(const hw::TargetModel &target, Core core);
+/// Fails with "target 'sm_90a' has no tcgen05" and the targets that have the core.
+Status requireCore(const hw::TargetModel &target, Core core);
+
+/// Returns the model of the arithmetic of `signature`. All routes of a signature on a target have
+/// one model. Where the target has no route, the model is that of the pair's first route.
+const Record &modelOf(const Signature &signature, const hw::TargetModel &target);
+
+/// Returns the routes of `target`, one in a line, below a line of headings.
+std::string listRoutes(const hw::TargetModel &target);
+
+} // namespace fp4::route

@@ -1,0 +1,175 @@
+// The table of routes: what each pair has on each target, and the errors that say so.
+#include "fp4/Routes/Routes.h"
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace fp4;
+using namespace fp4::route;
+using numerics::BlockFormat;
+
+namespace {
+
+constexpr Signature fp4Pair = {.lhs = BlockFormat::NVFP4, .rhs = BlockFormat::NVFP4};
+constexpr Signature halves = {
+    .activations = Activations::Half, .lhs = BlockFormat::MXFP4, .rhs = BlockFormat::MXFP4};
+constexpr Signature bytes = {.activations = Activations::E4M3,
+                             .weights = Weights::Prepacked,
+                             .lhs = BlockFormat::MXFP4,
+                             .rhs = BlockFormat::MXFP4};
+
+const hw::TargetModel &target(std::string_view name) { return *hw::lookupTarget(name); }
+
+std::vector<std::string> textsOf(const Signature &signature, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const Record *record : routesOf(signature, target(name)))
+    texts.push_back(record->route.str());
+  return texts;
+}
+
+Signature with(Signature signature, auto member, auto value) {
+  signature.*member = value;
+  return signature;
+}
+
+} // namespace
+
+TEST(Routes, pairsOfSignatures) {
+  const auto formats = [](BlockFormat lhs, BlockFormat rhs) {
+    return pairOf({.lhs = lhs, .rhs = rhs});
+  };
+  EXPECT_EQ(pairOf(fp4Pair), Pair::Fp4);
+  EXPECT_EQ(pairOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::K96)), Pair::Fp4K96);
+  EXPECT_EQ(pairOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::Fma)), Pair::Fma);
+  EXPECT_EQ(pairOf(with(fp4Pair, &Signature::weights, Weights::Prepacked)), Pair::Fp4Prepacked);
+  EXPECT_EQ(formats(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4), Pair::Mx8);
+  EXPECT_EQ(formats(BlockFormat::MXFP4, BlockFormat::MXFP8E5M2), Pair::Mx8);
+  EXPECT_EQ(formats(BlockFormat::MXFP8E4M3, BlockFormat::MXFP6E2M3), Pair::Mx6);
+  EXPECT_EQ(formats(BlockFormat::FP8Block128, BlockFormat::FP8Block128), Pair::F32Scaled);
+  EXPECT_EQ(pairOf(halves), Pair::HalfScaled);
+  EXPECT_EQ(pairOf(with(halves, &Signature::weights, Weights::Prepacked)), Pair::HalfPrepacked);
+  EXPECT_EQ(pairOf(bytes), Pair::BytePrepacked);
+  EXPECT_EQ(pairOf(with(bytes, &Signature::arithmetic, Arithmetic::Fast)), Pair::BytePrepackedFast);
+  EXPECT_EQ(pairOf(with(bytes, &Signature::weights, Weights::Scaled)), Pair::ByteScaled);
+}
+
+TEST(Routes, routesOfTargets) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(
+      textsOf(fp4Pair, "sm_100a"),
+      (Texts{"<core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = normal>",
+             "<core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = swapped>"}));
+  EXPECT_EQ(
+      textsOf(fp4Pair, "sm_90a"),
+      (Texts{"<core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>",
+             "<core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>",
+             "<core = wgmma, a = registers, b = pre, accumulate = core, orientation = swapped>"}));
+  EXPECT_EQ(
+      textsOf(halves, "sm_103a"),
+      (Texts{"<core = tcgen05, a = tmem, b = as_is, accumulate = core, orientation = swapped>"}));
+  EXPECT_EQ(textsOf(bytes, "sm_90a"),
+            (Texts{"<core = wgmma, a = registers, b = as_is, accumulate = promote(128), "
+                   "orientation = swapped>",
+                   "<core = wgmma, a = pre, b = as_is, accumulate = promote(128), "
+                   "orientation = swapped>"}));
+  EXPECT_TRUE(textsOf(bytes, "sm_120a").empty());
+  // Groups have no swapped operands.
+  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::hasGroups, true), "sm_90a").size(), 1u);
+  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::isDual, true), "sm_90a").size(), 3u);
+  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::derivesResults, true), "sm_100a").size(), 1u);
+}
+
+TEST(Routes, oneCoreAndOneModelForASignature) {
+  // Plans change no bit: all routes among which a plan chooses have one model of the arithmetic.
+  for (const hw::TargetModel &any : hw::targets())
+    for (size_t pair = 0; pair <= static_cast<size_t>(Pair::Fma); ++pair) {
+      std::set<numerics::TensorCore> units;
+      std::set<Core> cores;
+      std::set<Kernel> planners;
+      std::set<std::string> texts;
+      size_t count = 0;
+      for (const Record &record : table()) {
+        const auto core = coreOf(fp4Pair, any);
+        if (!record.isOf(static_cast<Pair>(pair)) || !core ||
+            (record.route.core != core && record.route.core != Core::Fma))
+          continue;
+        EXPECT_TRUE(record.route.isComplete());
+        units.insert(record.unit);
+        cores.insert(*record.route.core);
+        planners.insert(record.planner);
+        texts.insert(record.route.str());
+        ++count;
+      }
+      EXPECT_LE(units.size(), 1u) << any.name << " " << wordsOf(static_cast<Pair>(pair));
+      EXPECT_LE(cores.size(), 1u);
+      EXPECT_LE(planners.size(), 1u);
+      EXPECT_EQ(texts.size(), count) << "a pair has a route once";
+    }
+}
+
+TEST(Routes, askedForAxes) {
+  const Record *pre = findRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre});
+  ASSERT_TRUE(pre);
+  EXPECT_EQ(pre->tile, Tile::Transpose);
+  EXPECT_EQ(pre->kernel, Kernel::Weight);
+  EXPECT_EQ(pre->planner, Kernel::Converted);
+  EXPECT_EQ(findRoute(fp4Pair, target("sm_90a"))->kernel, Kernel::Converted);
+  EXPECT_FALSE(findRoute(fp4Pair, target("sm_90a"), {.core = Core::Tcgen05}));
+  EXPECT_FALSE(findRoute(fp4Pair, target("sm_90a"),
+                         {.b = Operand::Pre, .orientation = Orientation::Normal}));
+  EXPECT_TRUE((Route{.core = Core::Wgmma}).agreesWith({.b = Operand::Pre}));
+  EXPECT_FALSE((Route{.core = Core::Wgmma}).agreesWith({.core = Core::Fma}));
+}
+
+TEST(Routes, errorsSayWhatExists) {
+  const auto scaled =
+      requireRoute(with(bytes, &Signature::weights, Weights::Scaled), target("sm_90a"));
+  ASSERT_FALSE(scaled);
+  EXPECT_EQ(scaled.error().message,
+            "target 'sm_90a' has no GEMMs of f8E4M3FN without scales and weights with scales");
+  EXPECT_EQ(scaled.error().note, "targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, "
+                                 "sm_110a; or prepack the weights with fp4.prepack");
+  const auto core = requireRoute(fp4Pair, target("sm_120a"), {.core = Core::Wgmma});
+  ASSERT_FALSE(core);
+  EXPECT_EQ(core.error().message, "route <core = wgmma> is none of target 'sm_120a' for GEMMs of "
+                                  "elements of 4 bits with scales");
+  EXPECT_EQ(core.error().note,
+            "routes there: <core = mma_sync, a = as_is, b = as_is, accumulate = core, orientation "
+            "= normal>; targets with the one that is asked for: sm_90a");
+  const auto none = requireRoute(with(fp4Pair, &Signature::hasGroups, true), target("sm_90a"),
+                                 {.b = Operand::Pre});
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("with scales, of groups"), std::string::npos);
+  EXPECT_NE(none.error().note.find("; no target has the one that is asked for"), std::string::npos);
+  EXPECT_TRUE(requireRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre}));
+}
+
+TEST(Routes, modelsOfArithmetic) {
+  EXPECT_EQ(modelOf(fp4Pair, target("sm_100a")).unit, numerics::TensorCore::BlockScaled);
+  EXPECT_EQ(modelOf(fp4Pair, target("sm_90a")).unit, numerics::TensorCore::Converted);
+  EXPECT_EQ(modelOf(halves, target("sm_120a")).unit, numerics::TensorCore::Converted);
+  EXPECT_EQ(modelOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::Fma), target("sm_90a")).unit,
+            numerics::TensorCore::None);
+  // No target but sm_90a has the pair, and its model is the one of wgmma.
+  EXPECT_EQ(modelOf(bytes, target("sm_100a")).route.core, Core::Wgmma);
+}
+
+TEST(Routes, coresOfTargets) {
+  EXPECT_TRUE(requireCore(target("sm_90a"), Core::Wgmma));
+  const auto lacks = requireCore(target("sm_120a"), Core::Wgmma);
+  ASSERT_FALSE(lacks);
+  EXPECT_EQ(lacks.error().message, "target 'sm_120a' has no wgmma");
+  EXPECT_EQ(lacks.error().note, "targets with wgmma: sm_90a");
+  EXPECT_TRUE(hasCore(target("sm_120a"), Core::MmaSync));
+  EXPECT_TRUE(hasCore(target("sm_120a"), Core::Fma));
+}
+
+TEST(Routes, theListHasEachRouteOfEachPair) {
+  const std::string text = listRoutes(target("sm_90a"));
+  EXPECT_NE(text.find("wgmma     registers    pre          core          swapped      groups"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("tcgen05"), std::string::npos);
+  EXPECT_NE(listRoutes(target("sm_103a")).find("K = 96"), std::string::npos);
+  EXPECT_EQ(listRoutes(target("sm_100a")).find("K = 96"), std::string::npos);
+}
