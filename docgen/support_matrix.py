@@ -4,9 +4,11 @@
   docgen/support_matrix.py --build build           writes the table
   docgen/support_matrix.py --build build --check   exits with 1 where the table is not current
 
-Each cell is the answer of the compiler for one small program: a tick where it becomes PTX, a dash
-where the compiler says that the target has no such kernel. Any other error ends the program. The
-sweeps run the same operations in the simulator and compare every bit.
+A row of GEMMs is what the table of routes says of its pairs of operands. Each cell of another row is
+the answer of the compiler: a tick where a small program becomes PTX, a dash where the compiler says
+that the target has no such kernel. The programs of GEMMs are compiled too, and end the script where
+the compiler and the table differ. The sweeps run the same operations in the simulator and compare
+every bit.
 """
 import argparse
 import concurrent.futures
@@ -14,6 +16,8 @@ import os
 import pathlib
 import subprocess
 import sys
+
+from reference import routes
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "validation"))
 import sweep
@@ -51,6 +55,20 @@ def fused(dual, result):
                                   "chosen"))
 
 
+#: The pairs of operands of rows of GEMMs, as the table of routes calls them.
+PAIRS = {
+    "NVFP4 and MXFP4 activations and weights (W4A4)": ["Fp4"],
+    "bf16 activations, NVFP4 or MXFP4 weights (W4A16)": ["HalfScaled", "HalfPrepacked"],
+    "e4m3 activations, MXFP4 weights (W4A8)": ["ByteScaled"],
+    "e4m3 activations, prepacked MXFP4 weights (W4A8)": ["BytePrepacked"],
+    "MXFP8 activations, MXFP8 or MXFP4 weights": ["Mx8"],
+    "MXFP6 beside MXFP8, MXFP6, MXFP4": ["Mx6"],
+    "FP8 with f32 scales (DeepSeek-V3)": ["F32Scaled"],
+    "W4A4 experts (grouped GEMM)": ["Fp4"],
+    "W4A16 experts": ["HalfPrepacked"],
+    "SwiGLU of two GEMMs, with quantized results": ["Fp4"],
+}
+
 #: What a user asks for, and the programs that show it: each must become a kernel.
 ROWS = {
     "NVFP4 and MXFP4 activations and weights (W4A4)":
@@ -77,7 +95,17 @@ ROWS = {
 }
 
 
-def cell(build, target, texts):
+def cell(build, name, target, texts):
+    """The answer of the compiler, which the table of routes must give too."""
+    found = compiled(build, target, texts)
+    if name in PAIRS:
+        said = all(routes.supported(ROOT, pair, target) for pair in PAIRS[name])
+        if said != (found == "✓"):
+            sys.exit(f"error: the table of routes says {said} of '{name}' on {target}, and the compiler '{found}'")
+    return found
+
+
+def compiled(build, target, texts):
     for text in texts:
         run = subprocess.run([build / "bin/fp4-runner", "-", "--target", target, "--emit=ptx"],
                              input=text, capture_output=True, text=True)
@@ -90,7 +118,7 @@ def cell(build, target, texts):
 
 def table(build):
     pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-    rows = {name: [pool.submit(cell, build, target, texts) for target in TARGETS.values()]
+    rows = {name: [pool.submit(cell, build, name, target, texts) for target in TARGETS.values()]
             for name, texts in ROWS.items()}
     lines = ["| | " + " | ".join(f"{name}, {target}" for name, target in TARGETS.items()) + " |",
              "|---|" + ":-:|" * len(TARGETS)]

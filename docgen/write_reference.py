@@ -5,14 +5,14 @@
   docgen/write_reference.py --build build --check   exits with 1 where a page is not what would be written
 
 The pages come from the .td files (mlir-tblgen), the docstrings, the headers of C, the help of the tools and
-the tables of targets and instructions. A build without the compiler writes and checks all pages but cli.md,
+the tables of targets, routes and instructions. A build without the compiler writes and checks all pages but cli.md,
 and says so.
 """
 import argparse
 import pathlib
 import sys
 
-from reference import constraints, languages, tablegen, tools
+from reference import constraints, languages, routes, tablegen, tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPERATIONS = ("Each operation with its syntax and an example, which a test parses and which shows the types. Attributes "
@@ -30,6 +30,7 @@ PAGES = {
         root, "pipe", "Attributes and types of pipe", "Schedules, roles, tiles, fragments and channels."),
     "passes.md": lambda root, build: tablegen.passes(root),
     "plan-fields.md": lambda root, build: tablegen.plan_fields(root),
+    "routes.md": lambda root, build: routes.generate(root),
     "constraints.md": lambda root, build: constraints.generate(root),
     "python.md": lambda root, build: languages.python(root),
     "c.md": lambda root, build: languages.c(root),

@@ -46,20 +46,4 @@ Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::st
   return makeLack(target, feature, targetsWith(has));
 }
 
-Status requireGemms(const TargetModel &target) {
-  auto multiplies = [](const TargetModel &any) {
-    return any.hasTcgen05 || any.hasWgmma || any.hasMmaBlockScale;
-  };
-  if (multiplies(target))
-    return {};
-  return makeLack(target, "tcgen05, wgmma or block-scaled mma.sync", targetsThat(multiplies));
-}
-
-Status requireBlockScaled(const TargetModel &target) {
-  auto multiplies = [](const TargetModel &any) { return any.hasTcgen05 || any.hasMmaBlockScale; };
-  if (multiplies(target))
-    return {};
-  return makeLack(target, "tcgen05 or block-scaled mma.sync", targetsThat(multiplies));
-}
-
 } // namespace fp4::hw

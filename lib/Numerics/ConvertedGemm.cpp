@@ -118,11 +118,6 @@ void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
 
 } // namespace
 
-TensorCore tensorCoreOf(const hw::TargetModel &target) {
-  return target.hasTcgen05 || target.hasMmaBlockScale ? TensorCore::BlockScaled
-                                                      : TensorCore::Converted;
-}
-
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
   const double factor = isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale);
   const double power = 1.0 / (1 << -convertedExponent(format));

@@ -1,7 +1,6 @@
 //===- CheckTarget.cpp - Does the target have what the program needs ------===//
 
-#include "fp4/Plans/KernelPlans.h"
-#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Signature.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Pipelines/Passes.h"
@@ -21,12 +20,11 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
     if (failed(model))
       return signalPassFailure();
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
-      fp4::Status status =
-          op.hasF32Scales() ? fp4::requirePromotion(*model) : fp4::hw::requireGemms(*model);
-      if (status)
+      auto route = fp4::route::requireRoute(fp4::signatureOf(op), *model);
+      if (route)
         return WalkResult::advance();
-      InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);
-      diagnostic.attachNote() << status.error().note;
+      InFlightDiagnostic diagnostic = op.emitOpError(route.error().message);
+      diagnostic.attachNote() << route.error().note;
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

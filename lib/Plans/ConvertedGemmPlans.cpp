@@ -2,7 +2,7 @@
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 #include "RolePlans.h"
 
 using namespace mlir;
@@ -100,7 +100,7 @@ static int64_t swappedColumns(int64_t rows) {
 static bool choosesPreDequantized(Operation *op, const KernelPlan &partial, const MatmulSize &size,
                                   const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (!mayHaveSwap(product))
+  if (!mayHaveSwap(product) || !mayTake(product, partial, {.b = route::Operand::Pre}, target))
     return false;
   bool hasFew = hasSmallM(product, partial);
   if (partial.swap)
@@ -121,11 +121,16 @@ static void proposeSmallM(Operation *op, const KernelPlan &partial, const Matmul
       llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
 }
 
-/// The PDL of a small-M plan. The next launch begins while this one ends, unless this one is a
-/// conversion before a GEMM, whose CTAs would then take places unevenly
-/// (notebook/gemm-fp4.md).
-static PdlMode pdlOfSmallM(const KernelPlan &plan) {
-  return preDequantizes(plan) ? PdlMode::Waits : PdlMode::Both;
+/// Returns true when warps beside the GEMM do not convert the lhs of few rows. A partial plan may
+/// have roles without them.
+static bool preDequantizesSmallM(BlockScaledMatmulOp product, const KernelPlan &partial,
+                                 const MatmulSize &size, const hw::TargetModel &target) {
+  auto mayBe = [&](route::Operand b) { return mayTake(product, partial, {.b = b}, target); };
+  if (!mayBe(route::Operand::Pre) || !mayBe(route::Operand::Shared))
+    return mayBe(route::Operand::Pre);
+  if (auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles))
+    return !roles.getDriver(pipe::Engine::Convert);
+  return isFasterPreDequantizedSmallM(product, size, target);
 }
 
 KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
@@ -134,8 +139,16 @@ KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
     return proposePreDequantized(op, partial, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   auto product = cast<BlockScaledMatmulOp>(op);
-  plan.swap = hasSmallM(product, partial) && (partial.swap || !partial.tile[0]);
-  if (plan.swap) {
+  bool mayBeSmallM =
+      mayTake(product, partial, {.orientation = route::Orientation::Swapped}, target);
+  bool isSmallM =
+      hasSmallM(product, partial) && (partial.swap || (!partial.tile[0] && mayBeSmallM));
+  bool isPre = isSmallM && preDequantizesSmallM(product, partial, size, target);
+  plan.swap = isSmallM || partial.swap;
+  plan.route = {.b = isPre ? route::Operand::Pre : route::Operand::Shared,
+                .orientation =
+                    plan.swap ? route::Orientation::Swapped : route::Orientation::Normal};
+  if (isSmallM) {
     proposeSmallM(op, partial, size, target, plan);
   } else {
     TileCost tile = chooseTile(product, size, target);
@@ -143,11 +156,12 @@ KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
   }
   plan.schedule = neighboursAlongM(op->getContext());
   bool hasManyPlaces = product.isDual() && (product.isGrouped() || hasDynamicSizes(product));
-  plan.roles = plan.swap && isFasterPreDequantizedSmallM(product, size, target)
-                   ? fragmentRoles(op->getContext(), /*groups=*/2, RegisterShares())
-                   : warpgroupRoles(op->getContext(), hasManyPlaces);
-  if (plan.swap)
-    plan.pdl = pdlOfSmallM(partial.orElse(plan));
+  plan.roles = isPre ? fragmentRoles(op->getContext(), /*groups=*/2, RegisterShares())
+                     : warpgroupRoles(op->getContext(), hasManyPlaces);
+  // The next launch begins while this one ends, unless this one is a conversion before a GEMM,
+  // whose CTAs would then take places unevenly (notebook/gemm-fp4.md).
+  if (isSmallM)
+    plan.pdl = isPre ? PdlMode::Waits : PdlMode::Both;
   plan.ctasPerSm = 1;
   return plan;
 }
@@ -243,6 +257,10 @@ LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,
   using enum pipe::Engine;
   if (!isPreDequantized)
     return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);
+  auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
+  if (roles && roles.getDriver(Convert))
+    return misfit(op, "roles", "drive no engine convert with route " + plan.route.str(),
+                  "one that does");
   if (int64_t unit = knownUnitOfDepth(product, plan); unit % kTileK)
     return misfit(op, "roles", "drives the engine convert where K is no multiple of 128",
                   "none that does for K = " + Twine(unit));

@@ -3,8 +3,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
-#include "fp4/Dialect/Utils/ElementLimit.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Utils/ElementLimit.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -77,7 +77,9 @@ const FamilyRules &fp4::rulesOf(KernelFamily family) {
   llvm_unreachable("every family has its rules");
 }
 
-LogicalResult fp4::requireNothing(Operation *, const hw::TargetModel &) { return success(); }
+LogicalResult fp4::requireNothing(Operation *, const KernelPlan &, const hw::TargetModel &) {
+  return success();
+}
 
 KernelFamily fp4::familyOf(Operation *op) {
   if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
@@ -87,7 +89,8 @@ KernelFamily fp4::familyOf(Operation *op) {
 
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto quantize = dyn_cast<QuantizeOp>(op);
-  bool isOfWarps = quantize && transformsOnTensorCore(quantize) && !target.hasTcgen05;
+  bool isOfWarps =
+      quantize && transformsOnTensorCore(quantize) && !route::hasCore(target, route::Core::Tcgen05);
   return isOfWarps ? TileQuantize : familyOf(op);
 }
 
@@ -105,7 +108,8 @@ InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must
                                               << ", but got " << found;
   auto product = dyn_cast<BlockScaledMatmulOp>(op);
   if (product && product.getStreamK() && field == "tile")
-    diag.attachNote() << "leave 'tile' out, and give 'stream_k' the rows and columns of such a tile";
+    diag.attachNote()
+        << "leave 'tile' out, and give 'stream_k' the rows and columns of such a tile";
   else
     diag.attachNote() << "leave '" << field << "' out, and fp4-plan-kernels decides it";
   return diag;
@@ -252,14 +256,14 @@ static LogicalResult checkFamily(Operation *op, KernelFamily family) {
 static LogicalResult checkPlan(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   const FamilyRules &rules = rulesOf(plan.family);
-  return failure(failed(checkFamily(op, plan.family)) || failed(rules.require(op, target)) ||
+  return failure(failed(checkFamily(op, plan.family)) || failed(rules.require(op, plan, target)) ||
                  failed(rules.check(op, plan, target)));
 }
 
 FailureOr<KernelPlan> fp4::completePlan(Operation *op, const KernelPlan &plan,
                                         const hw::TargetModel &target) {
   const FamilyRules &rules = rulesOf(plan.family);
-  if (failed(checkFamily(op, plan.family)) || failed(rules.require(op, target)))
+  if (failed(checkFamily(op, plan.family)) || failed(rules.require(op, plan, target)))
     return failure();
   KernelPlan complete = plan.orElse(rules.propose(op, plan, target));
   if (failed(rules.check(op, complete, target)))

@@ -15,8 +15,9 @@
 namespace fp4 {
 
 struct FamilyRules {
-  /// Reports why the family has no kernel for `op` on `target`, whatever the plan.
-  llvm::LogicalResult (*require)(mlir::Operation *op, const hw::TargetModel &target);
+  /// Reports why the family has no kernel for `op` on `target` with the route of `plan`.
+  llvm::LogicalResult (*require)(mlir::Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target);
   /// Proposes a complete plan that agrees with `partial`, a partial plan. The requirements hold.
   KernelPlan (*propose)(mlir::Operation *op, const KernelPlan &partial,
                         const hw::TargetModel &target);
@@ -164,7 +165,7 @@ struct SizedTile {
 /// The tiles of each family that `product` may have.
 std::vector<SizedTile> gemmTiles(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target);
-std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
+std::vector<SizedTile> laneTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> promotedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
@@ -190,7 +191,8 @@ const FamilyRules &rulesOf(KernelFamily family);
 llvm::StringRef fragmentRules(pipe::RolePlanAttr roles);
 
 /// Requires nothing, for families with a kernel on every target.
-llvm::LogicalResult requireNothing(mlir::Operation *op, const hw::TargetModel &target);
+llvm::LogicalResult requireNothing(mlir::Operation *op, const KernelPlan &plan,
+                                   const hw::TargetModel &target);
 
 /// Emits an error at `op`: field 'tile' of its plan must be this, but got that. The note says how
 /// to get a plan that fits.

@@ -2,12 +2,10 @@
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 #include "RolePlans.h"
-#include "WarpGemmPlans.h"
 
 #include "fp4/ISA/ClusterLimit.h"
-#include "fp4/ISA/WeightGemms.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -15,77 +13,6 @@
 
 using namespace mlir;
 using namespace fp4;
-
-/// Checks a GEMM with elements of 6 bits, which take a byte each in memory, as in registers of
-/// warps. With tensor memory, a kernel packs them before, and TMA loads 128 of them at a time.
-static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  auto hasSix = [](Format format) { return numerics::elementOf(blockFormat(format)).bits == 6; };
-  if (!hasSix(product.getFormat()) && !hasSix(product.getFormatOfRhs()))
-    return hw::requireGemms(target);
-  if (!target.hasTcgen05 && !target.hasMmaBlockScale)
-    return makeError(ErrorKind::Compile,
-                     "target '" + std::string(target.name) + "' has no GEMMs of elements of 6 bits",
-                     "sm_100a, sm_103a, sm_110a, sm_120a and sm_121a have them; or quantize both "
-                     "operands to mxfp8");
-  if (!target.hasTcgen05)
-    return hw::requireGemms(target);
-  int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
-  if (ShapedType::isDynamic(depth) || depth % pipe::kPaddedRun == 0) // or checked by the program
-    return {};
-  return makeError(ErrorKind::Compile,
-                   "target '" + std::string(target.name) + "' expects K a multiple of " +
-                       std::to_string(pipe::kPaddedRun) + " for elements of 6 bits, but got " +
-                       std::to_string(depth),
-                   "pad the contraction axis of both operands with zeros");
-}
-
-Status fp4::requirePromotion(const hw::TargetModel &target) {
-  if (target.hasTcgen05 || target.hasWgmma)
-    return {};
-  return makeError(
-      ErrorKind::Compile, "target '" + std::string(target.name) + "' has no tcgen05 or wgmma",
-      "targets with tcgen05 or wgmma: " + hw::targetsWith(&hw::TargetModel::hasTcgen05) + ", " +
-          hw::targetsWith(&hw::TargetModel::hasWgmma));
-}
-
-static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  bool isBytes = isa<Float8E4M3FNType>(lhs.getElementType());
-  auto route = hw::requireWeightGemm(target, isBytes ? hw::Activation::E4M3 : hw::Activation::Half,
-                                     product.hasPrepackedRhs() ? hw::Weights::Prepacked
-                                                               : hw::Weights::Scaled);
-  return route ? Status() : tl::unexpected<Error>(route.error());
-}
-
-/// Returns true when all GEMMs with split-K have so few rows that operands can be swapped.
-static bool splitsSmallM(BlockScaledMatmulOp product) {
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  uint64_t rows = lhs.isDynamicDim(0) ? product.getSplitRows().value_or(UINT64_MAX)
-                                      : uint64_t(lhs.getDimSize(0));
-  return rows <= uint64_t(kSwappedTileNs[3]);
-}
-
-static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  // Sums in registers have split-K ranges if warps multiply or operands are swapped.
-  bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && splitsSmallM(product));
-  bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
-  Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
-                                                         "tensor core instructions of K = 96")
-                  : product.hasF32Scales() ? requirePromotion(target)
-                  : product.hasFloatLhs()  ? requireWeights(product, target)
-                  : product.hasPrepackedRhs()
-                      ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
-                  : isSplit ? requireRanges(product, target)
-                            : hw::requireGemms(target);
-  if (status && product.isMXF8F6F4())
-    status = requireWideElements(product, target);
-  if (status)
-    return success();
-  InFlightDiagnostic diag = op->emitOpError(status.error().message);
-  diag.attachNote() << status.error().note;
-  return diag;
-}
 
 //===----------------------------------------------------------------------===//
 // The proposal
@@ -147,10 +74,12 @@ static int64_t mostRows(const MatmulSize &size) {
 /// Adds tiles with swapped operands: few rows of the lhs are columns of the tensor core, which then
 /// computes nothing for rows that do not exist. A tile of 8 or 16 rows has all of them.
 static void addSwapped(const KernelPlan &partial, BlockScaledMatmulOp product,
-                       const MatmulSize &size, SmallVector<GemmTile> &tiles) {
+                       const MatmulSize &size, const hw::TargetModel &target,
+                       SmallVector<GemmTile> &tiles) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  bool mayHave =
-      !partial.tile[0] && !partial.cluster[0] && !partial.pair && partial.store != ResultStore::Tma;
+  bool mayHave = mayTake(product, partial, {.orientation = route::Orientation::Swapped}, target) &&
+                 !partial.tile[0] && !partial.cluster[0] && !partial.pair &&
+                 partial.store != ResultStore::Tma;
   bool isSmall = !lhs.isDynamicDim(0) && !hasDynamicSizes(product) && !product.isGrouped() &&
                  size.m <= kSwappedTileNs[3] && !product.isDual() && !product.usesK96() &&
                  product.hasOnlyElements();
@@ -170,6 +99,7 @@ static KernelPlan planOfTile(const GemmTile &tile, const MatmulSize &size) {
   plan.tile = {tile.rows(), tile.n, tileDepth(size)};
   plan.pair = tile.pair;
   plan.swap = tile.swap;
+  plan.route.orientation = tile.swap ? route::Orientation::Swapped : route::Orientation::Normal;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   if (tile.joins)
@@ -227,7 +157,7 @@ static SmallVector<GemmTile> candidates(const KernelPlan &partial, BlockScaledMa
     }
   }
   addClusters(partial, product, target, tiles);
-  addSwapped(partial, product, size, tiles);
+  addSwapped(partial, product, size, target, tiles);
   auto fits = [&](const GemmTile &tile) {
     return fitsMemories(planOfTile(tile, size), size, target);
   };
@@ -355,17 +285,10 @@ static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
          isStagingBetter(plan, partial, size, tile, target);
 }
 
-static KernelPlan proposeGemm(Operation *op, const KernelPlan &partial,
-                              const hw::TargetModel &target) {
+KernelPlan fp4::proposeBlockScaled(Operation *op, const KernelPlan &partial,
+                                   const MatmulSize &given, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  MatmulSize size = sizeOfGemm(product, partial);
-  if (product.hasF32Scales())
-    return (target.hasTcgen05 ? proposeLaneGemm : proposePromotedGemm)(op, partial, size, target);
-  if (isWeightGemm(product))
-    return (target.hasTcgen05 ? proposeWeightLanes : proposeWeightGemm)(op, partial, size, target);
-  if (!target.hasTcgen05)
-    return target.hasMmaBlockScale ? proposeWarpGemm(op, partial, size, target)
-                                   : proposeConvertedGemm(op, partial, size, target);
+  MatmulSize size = given;
   size.epilogue = epilogueWorkOf(product, target);
   GemmTile tile = cheapestTile(candidates(partialOfStream(product, partial), product, size, target),
                                size, target);
@@ -517,8 +440,8 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
 
 /// Checks clusters of two sizes, which must consist of pairs: the number of times that threads
 /// arrive at other CTAs then depends on no size (clusters.md).
-static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
-                                   const hw::TargetModel &target) {
+LogicalResult fp4::checkFallback(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
   auto [m, n, none] = plan.fallback;
   auto product = cast<BlockScaledMatmulOp>(op);
   if (m == 0)
@@ -526,20 +449,20 @@ static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
   if (!hw::requirePreferredClusters(target))
     return misfit(op, "fallback",
                   "is left out on " + StringRef(target.name) + ", whose clusters have one size",
-                  spell(plan.fallback));
-  if (!plan.pair || product.hasF32Scales() || product.hasFloatLhs() || !target.hasTcgen05)
+                  ::spell(plan.fallback));
+  if (!plan.pair || !copiesScales(product, target) || product.hasUnitScales())
     return misfit(op, "fallback", "is left out but for block-scaled GEMMs with 'pair'",
-                  spell(plan.fallback));
+                  ::spell(plan.fallback));
   if (isNarrow(plan)) // the scales of B lie in halves, whose parts depend on the cluster
-    return misfit(op, "fallback", "is left out with pairs of 128 rows", spell(plan.fallback));
+    return misfit(op, "fallback", "is left out with pairs of 128 rows", ::spell(plan.fallback));
   if (requestsWork(plan.schedule))
     return misfit(op, "fallback", "is left out with a schedule that takes over tiles of others",
-                  spell(plan.fallback));
+                  ::spell(plan.fallback));
   if (m % 2 || !plan.cluster[0] || plan.cluster[0] % m || plan.cluster[1] % n)
     return misfit(op, "fallback",
-                  "divides 'cluster', " + spell(plan.cluster) +
+                  "divides 'cluster', " + ::spell(plan.cluster) +
                       ", and has an even number of CTAs along m",
-                  spell(plan.fallback));
+                  ::spell(plan.fallback));
   return success();
 }
 
@@ -555,32 +478,10 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
   return must.empty() ? success() : LogicalResult(misfit(op, "store", must, found));
 }
 
-/// Checks a GEMM. A CTA needs most of the shared memory and all accumulators of tensor memory.
-static LogicalResult checkGemm(Operation *op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
+/// Checks a plan. A CTA needs most of the shared memory and all accumulators of tensor memory.
+LogicalResult fp4::checkBlockScaled(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkFallback(op, plan, target)))
-    return failure();
-  if (plan.kSlices.value_or(1) > 1 && !mayHaveRanges(op, target))
-    return misfit(op, "k_slices",
-                  "is left out but for prepacked weights beside bf16 and f16 on targets without "
-                  "tcgen05",
-                  Twine(*plan.kSlices));
-  if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)) ||
-      failed(checkAccumulators(op, plan, target)))
-    return failure();
-  if (plan.reduction == ReductionPlace::Cluster && !mayReduceTmem(op, target))
-    return misfit(op, "reduction",
-                  "is left out but for GEMMs on targets with tcgen05 whose scales are not f32",
-                  "cluster");
-  if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
-    return (target.hasTcgen05 ? checkLaneGemm : checkPromotedGemm)(op, plan, target);
-  auto product = cast<BlockScaledMatmulOp>(op);
-  if (isWeightGemm(product))
-    return (target.hasTcgen05 ? checkWeightLanes : checkWeightGemm)(op, plan, target);
-  if (!target.hasTcgen05)
-    return target.hasMmaBlockScale ? checkWarpGemm(op, plan, target)
-                                   : checkConvertedGemm(op, plan, target);
   if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||
       failed(checkStore(op, plan)))
     return failure();
@@ -596,5 +497,3 @@ static LogicalResult checkGemm(Operation *op, const KernelPlan &plan,
     return failure();
   return checkMmaRole(op, plan);
 }
-
-constexpr FamilyRules fp4::kGemmRules = {requireTensorCore, proposeGemm, checkGemm};

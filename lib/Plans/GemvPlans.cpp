@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Families.h"
+#include "GemmRoutes.h"
+
+#include "fp4/Dialect/Fp4/IR/Signature.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -22,6 +24,7 @@ static KernelPlan proposeGemv(Operation *op, const KernelPlan &partial,
       cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::Gemv);
   bool isVector = rows == 1 && target.hasFp4Convert;
+  plan.route = route::findRoute(signatureOf(product), target)->route;
   plan.threads = partial.threads.value_or(isVector ? 32 : 64);
   plan.ctasPerSm = std::clamp<int64_t>(mostCtasPerSm(*plan.threads, target), 1,
                                        rows > 4   ? 6
@@ -35,4 +38,4 @@ static LogicalResult checkGemv(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
-constexpr FamilyRules fp4::kGemvRules = {requireNothing, proposeGemv, checkGemv};
+constexpr FamilyRules fp4::kGemvRules = {requireGemmRoute, proposeGemv, checkGemv};

@@ -62,7 +62,7 @@ static double cyclesOf(const MatmulSize &size, const GemmTile &tile,
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
-std::vector<SizedTile> fp4::laneTiles(const hw::TargetModel &target) {
+std::vector<SizedTile> fp4::laneTiles(BlockScaledMatmulOp, const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
   for (int64_t n : llvm::drop_begin(kTileNs)) // a tile of 16 columns is for so few
     for (bool pair : {false, true}) {

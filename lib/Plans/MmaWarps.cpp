@@ -2,21 +2,20 @@
 //
 // GEMMs whose scales are copied to tensor memory have a role that drives tensor and scale_copy. A
 // single warp does both in turn, or a second one copies scales ahead of the first
-// (docs/rationale/engines-and-roles.md). The second warp costs a barrier for each stage, and a phase
-// of that barrier in every k tile, so it must gain a hundredth of a k tile, for known sizes.
+// (docs/rationale/engines-and-roles.md). The second warp costs a barrier for each stage, and a
+// phase of that barrier in every k tile, so it must gain a hundredth of a k tile, for known sizes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 
 using namespace mlir;
 using namespace fp4;
 
 bool fp4::copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  bool isScaled = !product.hasF32Scales() && (!product.hasFloatLhs() || product.hasUnitScales());
-  return target.hasTcgen05 && isScaled;
+  return isPlannedAs(product, target, route::Kernel::BlockScaled);
 }
 
 LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan,
@@ -24,8 +23,7 @@ LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan,
   if (!plan.mmaWarps)
     return success();
   if (!copiesScales(cast<BlockScaledMatmulOp>(op), target))
-    return misfit(op, "mma_warps",
-                  "is left out but for block-scaled GEMMs on targets with tcgen05",
+    return misfit(op, "mma_warps", "is left out but for block-scaled GEMMs on targets with tcgen05",
                   Twine(*plan.mmaWarps));
   if (*plan.mmaWarps > 2)
     return misfit(op, "mma_warps", "is 1 or 2", Twine(*plan.mmaWarps));

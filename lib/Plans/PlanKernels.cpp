@@ -79,7 +79,7 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
     FailureOr<hw::TargetModel> target = targetOf(work.front());
     if (failed(target))
       return signalPassFailure();
-    if (target->hasTcgen05) {
+    if (route::hasCore(*target, route::Core::Tcgen05)) {
       getOperation().walk(splitOrientations);
       work = kernelOperations(getOperation());
     }

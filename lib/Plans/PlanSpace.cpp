@@ -7,6 +7,7 @@
 
 #include "Families.h"
 
+#include "fp4/Dialect/Fp4/IR/Signature.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/Plans/PlanSpace.h"
 
@@ -29,11 +30,12 @@ public:
 
 private:
   using Change = llvm::function_ref<void(KernelPlan &)>;
-  /// Adds the plan with a change. Roles follow from other fields, so they are proposed anew; other
-  /// fields are proposed anew too if they do not agree with the change.
+  /// Adds the plan with a change. Roles and routes follow from other fields, so they are proposed
+  /// anew; other fields are proposed anew too if they do not agree with the change.
   void add(StringRef field, Change change);
   template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
   void addTiles();
+  void addRoutes();
   void addClusters();
   void addReductions();
   void addSchedules();
@@ -74,6 +76,7 @@ std::string Neighbours::spell(const KernelPlan &other) const {
 void Neighbours::add(StringRef field, Change change) {
   KernelPlan moved = plan;
   moved.roles = {};
+  moved.route = {};
   change(moved);
   KernelPlan alone;
   alone.family = plan.family;
@@ -111,6 +114,18 @@ void Neighbours::addTiles() {
           other.cluster = {};
         });
       }
+}
+
+/// Adds each route that the table has for the operation on the target.
+void Neighbours::addRoutes() {
+  auto product = dyn_cast<BlockScaledMatmulOp>(op);
+  if (!product)
+    return;
+  for (const route::Record *record : route::routesOf(signatureOf(product), target))
+    add("route", [&](KernelPlan &other) {
+      other.route = record->route;
+      other.swap = false; // follows from the route
+    });
 }
 
 void Neighbours::addClusters() {
@@ -175,6 +190,7 @@ std::vector<PlanNeighbour> Neighbours::collect() {
     add("order", [&](KernelPlan &other) { other.order = order; });
   for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
     add("amax", [&](KernelPlan &other) { other.amax = amax; });
+  addRoutes();
   for (KernelFamily family : familiesOf(op))
     add("family", [&](KernelPlan &other) {
       other = KernelPlan();

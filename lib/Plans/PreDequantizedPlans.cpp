@@ -22,14 +22,7 @@ using namespace fp4;
 /// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
 static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 
-/// Returns true when `plan` has a pre-dequantized lhs. In a small-M plan the roles tell, because
-/// none converts.
-bool fp4::preDequantizes(const KernelPlan &plan) {
-  if (!plan.swap || plan.tile[1] == kRows)
-    return plan.swap;
-  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(plan.roles);
-  return roles && !roles.getDriver(pipe::Engine::Convert);
-}
+bool fp4::preDequantizes(const KernelPlan &plan) { return plan.route.b == route::Operand::Pre; }
 
 static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
 /// Returns true when a tile may be wide. With dynamic columns, the kernel knows which columns of a
@@ -143,6 +136,7 @@ KernelPlan fp4::proposePreDequantized(Operation *op, const KernelPlan &partial,
   plan.tile = {partial.tile[0] ? partial.tile[0] : chooseTile(op, size, target).columns, kRows,
                kDepth};
   plan.swap = true;
+  plan.route = {.b = route::Operand::Pre, .orientation = route::Orientation::Swapped};
   auto product = cast<BlockScaledMatmulOp>(op);
   plan.schedule = scheduleOf(product, plan.tile[0], size, target);
   const RegisterShares &shares = hasDynamicSizes(product) ? kMoreBeside : kFewBeside;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 #include "RolePlans.h"
 
 #include "fp4/ISA/ClusterLimit.h"
@@ -75,14 +75,13 @@ void fp4::addReduced(const KernelPlan &partial, const MatmulSize &size,
 
 /// Columns of the accumulator. Weights beside floats are TMEM lanes, and rows of the result
 /// columns.
-static int64_t columnsOfAccumulator(BlockScaledMatmulOp product, const KernelPlan &plan) {
-  bool areLanes = product.hasFloatLhs() && !product.hasUnitScales();
-  return plan.tile[areLanes ? 0 : 1];
+static int64_t columnsOfAccumulator(const KernelPlan &plan) {
+  return plan.tile[plan.route.a == route::Operand::Tmem ? 0 : 1];
 }
 
 bool fp4::mayReduceTmem(Operation *op, const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  return target.hasTcgen05 && !product.hasF32Scales();
+  return isPlannedAs(op, target, route::Kernel::BlockScaled) ||
+         isPlannedAs(op, target, route::Kernel::WeightTmem);
 }
 
 LogicalResult fp4::checkClusterReduction(Operation *op, const KernelPlan &plan,
@@ -97,7 +96,7 @@ LogicalResult fp4::checkClusterReduction(Operation *op, const KernelPlan &plan,
                   "it for " + Twine(splits));
   if (plan.pair && plan.tile[0] == kGemmTileM)
     return misfit(op, "reduction", "is left out with pairs of 128 rows", "cluster");
-  int64_t columns = columnsOfAccumulator(product, plan);
+  int64_t columns = columnsOfAccumulator(plan);
   if (columns > kMostReducedColumns)
     return misfit(op, "reduction",
                   "is left out for accumulators of more than " + Twine(kMostReducedColumns) +

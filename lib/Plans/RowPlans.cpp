@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Families.h"
+#include "GemmRoutes.h"
 
 #include <map>
 
@@ -39,11 +39,10 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
     return ofGroups;
   if (op.usesK96())
     return {};
-  if (target.hasTcgen05) // rows of activations beside weights are columns
-    return op.hasFloatLhs() && !op.hasUnitScales() ? ArrayRef(ofColumns) : ArrayRef(ofLanes);
-  if (op.hasF32Scales())
-    return ofRows;
-  return ofColumns;
+  auto isPlanned = [&](route::Kernel kernel) { return isPlannedAs(op, target, kernel); };
+  if (isPlanned(route::Kernel::BlockScaled) || isPlanned(route::Kernel::PromotedTmem))
+    return ofLanes;
+  return isPlanned(route::Kernel::Promoted) ? ArrayRef(ofRows) : ArrayRef(ofColumns);
 }
 
 static std::vector<KernelPlan> rowPlansOn(BlockScaledMatmulOp op) {
@@ -135,9 +134,8 @@ FailureOr<std::vector<KernelPlan>> fp4::plansOf(BlockScaledMatmulOp op,
                                                 const hw::TargetModel &target) {
   std::vector<KernelPlan> plans = rowPlansOn(op);
   if (!plans.empty() && !mayHaveRowPlans(op)) {
-    InFlightDiagnostic diag =
-        op->emitOpError("must have dynamic rows with fp4.row_plans, but got ")
-        << op.getLhs().getType();
+    InFlightDiagnostic diag = op->emitOpError("must have dynamic rows with fp4.row_plans, but got ")
+                              << op.getLhs().getType();
     diag.attachNote() << "leave fp4.row_plans out, and give its plan as fp4.plan";
     return failure();
   }

@@ -14,7 +14,7 @@
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -41,17 +41,6 @@ SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.tile = tile;
   return {plan, std::move(cost)};
-}
-
-static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &size,
-                                      const hw::TargetModel &target) {
-  if (op.hasF32Scales())
-    return target.hasTcgen05 ? laneTiles(target) : promotedTiles(op, target);
-  if (isWeightGemm(op))
-    return weightTiles(op, target);
-  if (target.hasTcgen05)
-    return gemmTiles(op, size, target);
-  return target.hasMmaBlockScale ? warpTiles(op, target) : convertedTiles(op, target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -225,7 +214,7 @@ LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &targ
     return completeList(op, list, target);
   MatmulSize base = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   std::vector<Candidate> all;
-  for (const SizedTile &tile : tilesOf(op, base, target))
+  for (const SizedTile &tile : tilesOfGemm(op, base, target))
     all.push_back(candidateOf(tile, base, target));
   std::vector<Candidate> chosen;
   if (!all.empty())

@@ -127,7 +127,7 @@ constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, 
 // tile_quantize
 //===----------------------------------------------------------------------===//
 
-static LogicalResult requireTiles(Operation *op, const hw::TargetModel &) {
+static LogicalResult requireTiles(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   auto quantize = cast<QuantizeOp>(op);
   return transformsOnTensorCore(quantize) ? requireWarpTransform(quantize) : success();
 }

@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "Families.h"
 
+#include "fp4/Dialect/Fp4/IR/Signature.h"
+
 using namespace mlir;
 using namespace fp4;
 
 Status fp4::requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+  Status status = route::requireCore(target, route::Core::Tcgen05);
   if (status)
     return status;
   bool isStream = product.getStreamK().has_value();
@@ -26,7 +28,7 @@ Status fp4::requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &ta
 
 LogicalResult fp4::checkAccumulators(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target) {
-  if (!plan.accumulators || target.hasTcgen05)
+  if (!plan.accumulators || isOn(cast<BlockScaledMatmulOp>(op), target, route::Core::Tcgen05))
     return success();
   return misfit(op, "accumulators",
                 "is left out on " + StringRef(target.name) + ", whose registers have the sums",

@@ -52,8 +52,9 @@ static LogicalResult requireForm(QuantizeOp op) {
   return success();
 }
 
-static LogicalResult requireTransform(Operation *op, const hw::TargetModel &target) {
-  Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+static LogicalResult requireTransform(Operation *op, const KernelPlan &,
+                                      const hw::TargetModel &target) {
+  Status status = route::requireCore(target, route::Core::Tcgen05);
   if (status)
     return requireForm(cast<QuantizeOp>(op));
   InFlightDiagnostic diag = op->emitOpError(status.error().message);

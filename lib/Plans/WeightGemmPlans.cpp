@@ -2,7 +2,7 @@
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 #include "RolePlans.h"
 #include "WeightTiles.h"
 
@@ -79,7 +79,9 @@ static bool isPromoted(Operation *op) {
 
 /// Returns true on targets without wgmma, where warps multiply the fragments of warpgroups with
 /// mma.sync.
-static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
+static bool multipliesByWarps(const hw::TargetModel &target) {
+  return !route::hasCore(target, route::Core::Wgmma);
+}
 
 /// The most rows of a tile that a cluster reduces. Beside stages of e4m3 whose sums are not
 /// promoted there is room for the sums that the tallest tile sends.
@@ -133,8 +135,6 @@ static int64_t mostResident(const std::array<int64_t, 3> &tile) {
 
 std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
                                         const hw::TargetModel &target) {
-  if (target.hasTcgen05)
-    return weightLaneTiles(product, target);
   std::vector<SizedTile> tiles;
   if (!multipliesByWarps(target))
     return tiles;
@@ -292,8 +292,11 @@ static bool isFasterPreDequantized(const MatmulSize &size, int64_t rows,
   return size.m > kFewestPartRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
 }
 
-static bool isPreDequantized(const KernelPlan &partial, const std::array<int64_t, 3> &tile,
-                             const MatmulSize &size, const hw::TargetModel &target) {
+static bool isPreDequantized(Operation *op, const KernelPlan &partial,
+                             const std::array<int64_t, 3> &tile, const MatmulSize &size,
+                             const hw::TargetModel &target) {
+  if (!mayTake(cast<BlockScaledMatmulOp>(op), partial, {.a = route::Operand::Pre}, target))
+    return false;
   bool isFree = !partial.tile[0] && !partial.tile[1] && !partial.tile[2] && !partial.cluster[0] &&
                 !partial.ctasPerSm;
   return partial.swap ||
@@ -305,6 +308,7 @@ static KernelPlan proposePreDequantizedWeights(Operation *op, const KernelPlan &
                                                const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.swap = true;
+  plan.route.a = route::Operand::Pre;
   plan.tile = {kTileN, partial.tile[1] ? partial.tile[1] : choosePreDequantizedRows(size, target),
                kPreDequantizedDepth};
   TileGrid grid = {int64_t(llvm::divideCeil(size.m, plan.tile[1])),
@@ -429,8 +433,10 @@ KernelPlan fp4::proposeWeightGemm(Operation *op, const KernelPlan &given, const 
   plan.tile = isPromoted(op)   ? choosePromotedTile(partial, size, target)
               : takesBytes(op) ? chooseFastTile(partial, size, target)
                                : chooseTile(op, partial, size, target);
-  if (isPromoted(op) && isPreDequantized(partial, plan.tile, size, target))
+  if (isPromoted(op) && isPreDequantized(op, partial, plan.tile, size, target))
     return proposePreDequantizedWeights(op, partial, size, target);
+  if (isPromoted(op)) // the check says what a swapped tile is for
+    plan.route.a = partial.swap ? route::Operand::Pre : route::Operand::Registers;
   plan.schedule = scheduleOf(op, plan, size, target);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
                              needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
@@ -502,12 +508,8 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                 found);
 }
 
-bool fp4::isWeightGemm(BlockScaledMatmulOp op) {
-  return op.hasPrepackedRhs() || (op.hasFloatLhs() && !op.hasUnitScales());
-}
-
 bool fp4::mayHaveRanges(Operation *op, const hw::TargetModel &target) {
-  return isPrepacked(op) && !isPromoted(op) && !target.hasTcgen05;
+  return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Kernel::Weight);
 }
 
 /// Checks that k slices have one length, so that each has a tile in every stage.

@@ -22,7 +22,9 @@ int64_t fp4::timeOfTiles(const MatmulSize &size, int64_t rows, int64_t columns,
 /// rows and 60 with 32, which leave fewer SMs idle (notebook/time.md). With wgmma, half of these
 /// weights took 11.2 us with 8, 16.8 with 64 and 24.1 with 128 rows of an H200
 /// (notebook/weight-limits.md).
-static int64_t otherRows(const hw::TargetModel &target) { return target.hasWgmma ? 80 : 16; }
+static int64_t otherRows(const hw::TargetModel &target) {
+  return route::hasCore(target, route::Core::Wgmma) ? 80 : 16;
+}
 
 int64_t fp4::timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   return timeOfTiles(size, rows, kTileN, target) / rows * (rows + otherRows(target));

@@ -11,6 +11,7 @@
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Numerics/UE8M0.h"
+#include "fp4/Routes/Routes.h"
 #include "fp4/Support/GroupRows.h"
 #include "fp4/Support/Progress.h"
 
@@ -54,8 +55,8 @@ static Status swizzleGroups(Step &step, const Tensor &offsets) {
   FP4_ASSIGN(auto groups, groupsBetween(offsets, shape.first));
   std::vector<uint8_t> tiles;
   for (const RowRange &group : groups) {
-    const auto rows = bytesOf(*step.operands[0])
-                          .subspan(group.begin * shape.second, group.rows * shape.second);
+    const auto rows =
+        bytesOf(*step.operands[0]).subspan(group.begin * shape.second, group.rows * shape.second);
     FP4_ASSIGN(auto part, numerics::swizzleScales(rows, group.rows, shape.second));
     tiles.insert(tiles.end(), part.begin(), part.end());
   }
@@ -81,9 +82,9 @@ Status runPrepack(Step &step) {
                    shape.second, isOfRows ? numerics::PowersOf::Rows : numerics::PowersOf::Tiles));
     return step.define(0, bytes);
   }
-  FP4_ASSIGN(auto tiles, numerics::packWeights(format, bytesOf(*step.operands[0]),
-                                               bytesOf(*step.operands[1]), shape.first,
-                                               shape.second));
+  FP4_ASSIGN(auto tiles,
+             numerics::packWeights(format, bytesOf(*step.operands[0]), bytesOf(*step.operands[1]),
+                                   shape.first, shape.second));
   return step.define(0, tiles);
 }
 
@@ -104,8 +105,8 @@ Status runAlpha(Step &step) {
   FP4_TRY(step.expect(2, 1));
   FP4_ASSIGN(auto lhs, numerics::parseRecipe(step.attributeOr("lhs_recipe", "transformer_engine")));
   FP4_ASSIGN(auto rhs, numerics::parseRecipe(step.attributeOr("rhs_recipe", "transformer_engine")));
-  return step.defineFloats(0, numerics::matmulAlpha(lhs, floats(*step.operands[0]), rhs,
-                                                    floats(*step.operands[1])));
+  return step.defineFloats(
+      0, numerics::matmulAlpha(lhs, floats(*step.operands[0]), rhs, floats(*step.operands[1])));
 }
 
 namespace {
@@ -132,6 +133,7 @@ struct GemmStep {
   const Tensor *alpha; ///< alpha, or null
   std::vector<float> alphas;
   numerics::GemmProblem common;
+  const route::Record *record; ///< of which the model of the arithmetic is
 
   uint64_t columns() const { return rhs.first / groups.size(); }
   /// The bytes of `rhs` that group `group` has of prepacked tiles.
@@ -224,25 +226,56 @@ Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
 }
 
-/// Sets the core that multiplies a lhs without scales, or one that becomes bf16 beside prepacked
-/// weights.
-void setUnscaled(numerics::GemmProblem &common, const MatmulOperands &operands,
-                 numerics::BlockFormat format) {
-  const bool hasBytes = operands.lhs->type.element == ElementType::F8E4M3FN;
-  if (hasBytes && operands.rhsScales) { // instructions with scales; the lhs has unit scales
+/// The signature of a matmul of formats `lhs` and `rhs`.
+route::Signature signatureOf(const Step &step, const MatmulOperands &operands,
+                             numerics::BlockFormat lhs, numerics::BlockFormat rhs) {
+  route::Signature signature{.lhs = lhs, .rhs = rhs};
+  if (!operands.lhsScales)
+    signature.activations = operands.lhs->type.element == ElementType::F8E4M3FN
+                                ? route::Activations::E4M3
+                                : route::Activations::Half;
+  if (!operands.rhsScales)
+    signature.weights = route::Weights::Prepacked;
+  const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
+  if (arithmetic == "fma")
+    signature.arithmetic = route::Arithmetic::Fma;
+  else if (arithmetic == "tensor_core_k96")
+    signature.arithmetic = route::Arithmetic::K96;
+  else if (arithmetic == "fast_accumulation")
+    signature.arithmetic = route::Arithmetic::Fast;
+  return signature;
+}
+
+/// Sets the model of the arithmetic that the route has, and what instructions multiply.
+void setModel(numerics::GemmProblem &common, const MatmulOperands &operands, route::Pair pair,
+              const route::Record &record) {
+  common.core = record.unit;
+  switch (pair) {
+  case route::Pair::ByteScaled: // instructions with scales; the lhs has unit scales
+    common.rhsFormat = common.format;
     common.format = numerics::BlockFormat::MXFP8E4M3;
-    common.rhsFormat = format;
-    common.core = numerics::TensorCore::BlockScaled;
     return;
-  }
-  common.core = numerics::TensorCore::Converted;
-  if (hasBytes) { // wgmma, on every target
+  case route::Pair::BytePrepacked:
+  case route::Pair::BytePrepackedFast:
     common.format = numerics::BlockFormat::FP8Block128;
     common.rowsPerScaleB = 1;
-  } else { // the tensor core of 16-bit floats
-    common.floatA = operands.lhsScales ? numerics::FloatType::BF16
-                                       : floatType(operands.lhs->type.element);
+    return;
+  case route::Pair::HalfScaled:
+  case route::Pair::HalfPrepacked:
+  case route::Pair::Fp4Prepacked: // the lhs becomes bf16
+    common.floatA =
+        operands.lhsScales ? numerics::FloatType::BF16 : floatType(operands.lhs->type.element);
     common.filledK = operands.rhsScales ? 0 : hw::weightTileColumns;
+    return;
+  case route::Pair::Mx8:
+  case route::Pair::Mx6:
+    common.filledK = record.route.core == route::Core::MmaSync ? hw::warpByteTileK : 0;
+    return;
+  case route::Pair::Fp4:
+  case route::Pair::Fp4K96:
+  case route::Pair::F32Scaled:
+  case route::Pair::Fma:
+    return;
   }
 }
 
@@ -266,8 +299,8 @@ Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {
   const bool isGrouped = operands.offsets || step.op.attributes.contains("groups");
   const Tensor *alpha = operands.alpha;
   std::vector<float> factors = alpha ? floats(*alpha) : std::vector<float>();
-  GemmStep product{step,      operands, lhs, rhs, std::move(groups), isGrouped, alpha,
-                   std::move(factors), {}};
+  GemmStep product{step,  operands,           lhs, rhs,    std::move(groups), isGrouped,
+                   alpha, std::move(factors), {},  nullptr};
   numerics::GemmProblem &common = product.common;
   common.format = format;
   if (step.op.attributes.contains("rhs_format")) {
@@ -280,15 +313,11 @@ Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, splitsOf(step, lhs.first));
   FP4_ASSIGN(common.streamK, streamOf(step));
-  const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
-  const bool usesFma = arithmetic == "fma";
-  common.k96 = arithmetic == "tensor_core_k96";
-  common.accumulatesFast = arithmetic == "fast_accumulation";
-  common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
-  if (!operands.lhsScales || !operands.rhsScales)
-    setUnscaled(common, operands, format);
-  else if (step.target.hasMmaBlockScale && numerics::isMXF8F6F4(common))
-    common.filledK = hw::warpByteTileK;
+  const route::Signature signature = signatureOf(step, operands, format, formatOfB(common));
+  common.k96 = signature.arithmetic == route::Arithmetic::K96;
+  common.accumulatesFast = signature.arithmetic == route::Arithmetic::Fast;
+  product.record = &route::modelOf(signature, step.target);
+  setModel(common, operands, route::pairOf(signature), *product.record);
   common.threads = step.threads;
   return product;
 }
@@ -304,10 +333,9 @@ numerics::GemmOperand plainRows(const GemmStep &product, size_t group) {
 /// The elements of a lhs with scales, as fp4.dequantize gives them.
 Expected<std::vector<uint16_t>> floatsOf(const GemmStep &product) {
   FP4_ASSIGN(auto scales, linearScales(*product.operands.lhsScales));
-  FP4_ASSIGN(auto values,
-             numerics::dequantizeRows(numerics::defaultRecipe(product.common.format),
-                                      bytesOf(*product.operands.lhs), scales, product.lhs.first,
-                                      product.common.depth));
+  FP4_ASSIGN(auto values, numerics::dequantizeRows(numerics::defaultRecipe(product.common.format),
+                                                   bytesOf(*product.operands.lhs), scales,
+                                                   product.lhs.first, product.common.depth));
   std::vector<uint16_t> floats(values.size());
   std::ranges::transform(values, floats.begin(), numerics::encodeBF16);
   return floats;
@@ -418,21 +446,6 @@ Expected<OwnedProblem> problemOf(const GemmStep &product, size_t group, uint64_t
   return owned;
 }
 
-/// The name of the model. Beside floats a target multiplies with the tensor core of 16-bit floats
-/// that it has.
-const char *modelOf(const numerics::GemmProblem &problem, const hw::TargetModel &target) {
-  const char *ofTarget = target.hasTcgen05 ? "tcgen05" : "mma.sync";
-  switch (problem.core) {
-  case numerics::TensorCore::BlockScaled:
-    return ofTarget;
-  case numerics::TensorCore::Converted:
-    return problem.floatA && !target.hasWgmma ? ofTarget : "wgmma";
-  case numerics::TensorCore::None:
-    break;
-  }
-  return "fma";
-}
-
 template <typename T> void put(std::vector<T> &all, uint64_t at, const std::vector<T> &part) {
   std::copy(part.begin(), part.end(), all.begin() + int64_t(at));
 }
@@ -499,7 +512,7 @@ Status runMatmul(Step &step) {
   if (step.op.attributes.contains("unspecified_rows"))
     result.unspecified =
         bytesOfNoGroup(product.groups, product.lhs.first, result.value.bytes.size());
-  result.model = modelOf(product.common, step.target);
+  result.model = route::ptxName(*product.record->route.core);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

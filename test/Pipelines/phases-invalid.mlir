@@ -5,8 +5,8 @@
 // TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// WGMMA: fp8.mlir:{{.*}}error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05 or wgmma
-// WGMMA: note: targets with tcgen05 or wgmma: sm_100a, sm_103a, sm_110a, sm_90a
+// WGMMA: fp8.mlir:{{.*}}error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
+// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION

@@ -4,13 +4,13 @@
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: @accepted
 func.func @accepted(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  // CHECK: #fp4.plan<tile_gemm, tile = [128, 256, 256], cluster = [2, 1], pair,
+  // CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 256], cluster = [2, 1], pair,
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // CHECK: #fp4.plan<tile_gemm, tile = [128, 256, 256], cluster = [4, 2], pair,
+  // CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 256], cluster = [4, 2], pair,
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [4, 2], tile = [128, 256, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // CHECK: #fp4.plan<tile_gemm, tile = [128, 192, 256], cluster = [2, 1], pair,
+  // CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 256], cluster = [2, 1], pair,
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 192, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return

@@ -6,12 +6,12 @@
 
 // Two small-M tiles, two in the middle, and the wide one of many.
 // CHECK-LABEL: func.func @chosen
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], {{.*}}pdl = both>
-// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_gemm, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_gemm, tile = [128, 128, 128], {{.*}}max_rows = 256>]
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = both>
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
 // Plans of the option are a list in the order of the rows.
 // ASKED-LABEL: func.func @chosen
-// ASKED: fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256],
-// ASKED-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, tile = [32, 128, 256], {{.*}}max_rows = 32>]
+// ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
+// ASKED-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 32>]
 func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>} : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
@@ -24,11 +24,11 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // Split-K for up to 100 rows: a plan ends there, and plans of more rows have no reduction. With 8
 // rows, the next launch has room beside the CTAs of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
-// CHECK-SAME: [#fp4.plan<tile_gemm, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>, #fp4.plan<tile_gemm, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_gemm, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
+// CHECK-SAME: [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
 // A plan of the option is for all rows.
 // ASKED-LABEL: func.func @ranges
-// ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
+// ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
 func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 100 : i64}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
@@ -41,9 +41,9 @@ func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 // Fields that a program sets are kept, and fields that it leaves open come from the option, for as many rows.
 // CHECK-LABEL: func.func @said
-// CHECK: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>]
+// CHECK: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>]
 // ASKED-LABEL: func.func @said
-// ASKED: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], {{.*}}stages = 2, ctas_per_sm = 2, pdl = waits, max_rows = 8>, {{.*}}max_rows = 32>]
+// ASKED: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, ctas_per_sm = 2, pdl = waits, max_rows = 8>, {{.*}}max_rows = 32>]
 func.func @said(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>,
       fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], ctas_per_sm = 2, pdl = waits, max_rows = 8>]}
@@ -88,10 +88,10 @@ func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 // Groups whose rows the device has: 1, 8 and 64 rows of each of 32.
 // CHECK-LABEL: func.func @groups
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128],
-// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, tile = [16, 128, 256], {{.*}}max_rows = 256>, #fp4.plan<tile_gemm, tile = [128, 128, 128], {{.*}}max_rows = 2048>]
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 128, 128],
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 256>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 2048>]
 // ASKED-LABEL: func.func @groups
-// ASKED: fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256],
+// ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
 // ASKED-SAME: max_rows = 8>, {{.*}}max_rows = 32>]
 func.func @groups(%x: tensor<?x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<?x2944xbf16> {
   %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>} : (tensor<?x2880xbf16>, !w, tensor<33xi64>) -> tensor<?x2944xbf16>

@@ -8,13 +8,13 @@
 // One SM has no place for a pair of CTAs, and plans by waves all the same.
 // RUN: %fp4-opt-once %s "-fp4-set-target=target=sm_100a sms=1" -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // ALONE-LABEL: func.func @codes
-// ALONE: fp4.plan = #fp4.plan<tile_gemm, tile = [{{128|256}}, {{.*}}, 256]
+// ALONE: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [{{128|256}}, {{.*}}, 256]
 
 // LANES-LABEL: func.func @codes
-// LANES: fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 256]
-// LANES-SAME: fp4.size_plans = [#fp4.plan<tile_gemm, tile = [256, 256, 256]
+// LANES: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 128, 256]
+// LANES-SAME: fp4.size_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 256, 256]
 // LANES-SAME: epilogue_warps = 8
-// LANES-SAME: #fp4.plan<tile_gemm, tile = [128, 128, 256]
+// LANES-SAME: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 256]
 // LANES-NOT: tile_gemm
 // WARPS-LABEL: func.func @codes
 // WARPS-NOT: fp4.size_plans
@@ -33,17 +33,17 @@ func.func @codes(%a: !c, %sa: !e, %b: !c, %sb: !e) -> (!c, !e) {
 }
 
 // LANES-LABEL: func.func @floats
-// LANES: fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 128]
+// LANES: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 128]
 // LANES-SAME: wave_cost
 // LANES-SAME: fp4.size_plans
 // LANES-SAME: tile = [16, 128, 128]
 // WARPS-LABEL: func.func @floats
-// WARPS: fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]
+// WARPS: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 128]
 // WARPS-SAME: fp4.size_plans
 // WARPS-SAME: tile = [8, 128, 128]
 // No model says what these tiles cost beside each other.
 // ROWS-LABEL: func.func @floats
-// ROWS: fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 128]
+// ROWS: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 128]
 // ROWS-NOT: fp4.size_plans
 func.func @floats(%a: tensor<?x?xbf16>, %b: !c, %sb: !e) -> tensor<?x?xbf16> {
   %y = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>} : (tensor<?x?xbf16>, !c, !e) -> tensor<?x?xbf16>

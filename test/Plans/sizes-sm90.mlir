@@ -7,7 +7,7 @@
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
 // CHECK-LABEL: func.func @fp8
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 128]
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 128]
 // CHECK-NOT: depth_unit
 // CHECK-SAME: fp4.size_plans = [
 // CHECK-SAME: tile = [256, 128, 128], schedule
@@ -44,7 +44,7 @@ func.func @scales(%a: !o, %sa: !p, %b: !o, %sb: !p) -> tensor<?x?xbf16> {
 }
 
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], schedule
+// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule
 // CHECK-SAME: tile = [256, 128, 128], swap, {{.*}}depth_unit = 128
 // CHECK-SAME: tile = [128, 64, 128], swap, {{.*}}max_rows = 64
 !c = tensor<?x?xf4E2M1FN>

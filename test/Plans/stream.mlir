@@ -15,21 +15,21 @@
 // MISSED: Reason="stream_k = [74, 256, 256] is predicted to take 35.09 us; it changes the order of sums"
 // MISSED-NOT: Reason
 // CHECK-LABEL: func @plain
-// CHECK: #fp4.plan<tile_gemm, tile = [256, 256, 256], cluster = [2, 1], pair, store = tma,
+// CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 256, 256], cluster = [2, 1], pair, store = tma,
 func.func @plain(%a: !q, %sa: !s, %b: !r, %sb: !t) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!q, !s, !r, !t) -> !y
   return %y : !y
 }
 
 // CHECK-LABEL: func @shared
-// CHECK: #fp4.plan<tile_gemm, tile = [256, 256, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+// CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 256, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
 func.func @shared(%a: !q, %sa: !s, %b: !r, %sb: !t) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, stream_k = array<i64: 74, 256, 256>} : (!q, !s, !r, !t) -> !y
   return %y : !y
 }
 
 // CHECK-LABEL: func @of_one_block
-// CHECK: #fp4.plan<tile_gemm, tile = [128, 96, 256], schedule = #pipe.static_persistent<along_m>
+// CHECK: #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 96, 256], schedule = #pipe.static_persistent<along_m>
 func.func @of_one_block(%a: !q, %sa: !s, %b: !r, %sb: !t) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, stream_k = array<i64: 148, 128, 96>} : (!q, !s, !r, !t) -> !y
   return %y : !y

@@ -5,7 +5,7 @@
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: func @product
-// CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_gemm, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
+// CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
 // CHECK-SAME: roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>, ctas_per_sm = 1>
 // FEW-LABEL: func @product
 // FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]

@@ -20,6 +20,7 @@ constexpr const char *kFooter = R"(Examples:
   fp4-runner examples/nvfp4_linear.mlir --emit=mlir --compile-to=pipelined
   fp4-runner examples/nvfp4_linear.mlir --emit=so -o linear.so    (then: fp4-run linear.so)
   fp4-runner layout --scales nvfp4 --row 37 --k 5
+  fp4-runner routes --target=sm_90a
   fp4-runner quantize --recipe transformer_engine x.npy -o q      (then: dequantize ... q -o y.npy)
   fp4-runner quantize --recipe modelopt --compare flashinfer x.npy
 
@@ -122,6 +123,13 @@ void addLayoutCommand(CLI::App &app, Options &options) {
   layout->callback([&options] { options.layout = true; });
 }
 
+void addRoutesCommand(CLI::App &app, Options &options) {
+  CLI::App *routes = app.add_subcommand(
+      "routes", "List how GEMMs reach the core of a target: the routes that a plan may have");
+  routes->add_option("--target", options.compiler.target, "Target")->capture_default_str();
+  routes->callback([&options] { options.routes = true; });
+}
+
 /// Options for measurements and tests. --help leaves them out and fits a screen; --help-all has
 /// them.
 constexpr const char *kRareOptions[] = {
@@ -153,6 +161,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   harness::addRunOptions(app, options.run);
   addTuneOptions(app, options);
   addLayoutCommand(app, options);
+  addRoutesCommand(app, options);
   harness::addQuantizeCommands(app, options.quantize);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that fp4.dims names M, N and K");
@@ -163,8 +172,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   addHelp(app, argc, argv);
   try {
     app.parse(argc, argv);
-    const bool command =
-        options.layout || options.quantize.verb != harness::QuantizeCommand::Verb::None;
+    const bool command = options.layout || options.routes ||
+                         options.quantize.verb != harness::QuantizeCommand::Verb::None;
     if (!command && options.input.empty())
       throw CLI::RequiredError("program");
   } catch (const CLI::ParseError &error) {

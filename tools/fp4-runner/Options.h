@@ -23,6 +23,7 @@ struct Options {
   uint64_t tuneLimit = 128; ///< predictions
 
   bool layout = false; ///< fp4-runner layout
+  bool routes = false; ///< fp4-runner routes
   hw::ScaleQuestion question;
   std::string scales = "nvfp4"; ///< format that question.format looks at
   harness::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize

@@ -7,6 +7,7 @@
 #include "Explore.h"
 #include "Tune.h"
 
+#include "fp4/Routes/Routes.h"
 #include "fp4/Tuning/LoadedProgram.h"
 #include "fp4/Tuning/PlanFile.h"
 
@@ -53,6 +54,11 @@ int main(int argc, char **argv) {
     options.question.format = options.scales;
     auto text = hw::explainScale(options.question);
     return text ? harness::print(*text, "layout") : finish(tl::unexpected<Error>(text.error()));
+  }
+  if (options.routes) {
+    auto target = hw::requireTarget(options.compiler.target);
+    return target ? harness::print(route::listRoutes(**target), "list")
+                  : finish(tl::unexpected<Error>(target.error()));
   }
   if (options.quantize.verb != harness::QuantizeCommand::Verb::None) {
     auto text = harness::runQuantizeCommand(options.quantize);

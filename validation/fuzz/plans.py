@@ -119,6 +119,15 @@ def known_fields(rng):
     return rng.choice(plans + [plan for more in (sweep_fp8.TILES, sweep_wide.TCGEN05) for plan in more.values() if plan])
 
 
+def route(rng):
+    """Some axes of a route, of which few pairs have all."""
+    axes = {"core": ["tcgen05", "wgmma", "mma_sync"], "a": ["as_is", "registers", "tmem", "pre", "unit_scales"],
+            "b": ["as_is", "shared", "pre", "unit_scales"], "accumulate": ["core", "promote(128)", "fast"],
+            "orientation": ["normal", "swapped", "swapped"]}
+    names = rng.sample(list(axes), rng.choice([1, 1, 1, 2, 3]))
+    return f"<{', '.join(f'{name} = {rng.choice(axes[name])}' for name in names)}>"
+
+
 def schedule(rng):
     return rng.choice([f"#pipe.static_persistent<{rng.choice(ORDERS)}>",
                        f"#pipe.cluster_launch<{rng.choice(ORDERS)}{rng.choice(DEPTHS)}>"])
@@ -130,7 +139,7 @@ def numbers(*choices):
 
 
 # Values of fields whose type in C++ does not say which values may fit.
-VALUES = {"tile": numbers(*TILE.values()), "cluster": numbers([1, 2, 4, 8], [1, 1, 2, 3, 4]),
+VALUES = {"route": route, "tile": numbers(*TILE.values()), "cluster": numbers([1, 2, 4, 8], [1, 1, 2, 3, 4]),
           "fallback": numbers([1, 2, 4], [1, 2]), "schedule": schedule, "roles": role_plan,
           "threads": lambda rng: rng.choice(STREAM_THREADS), "wave_cost": numbers(SMALL, SMALL, SMALL)}
 WEIGHTS = {"tile": 4, "pair": 3, "store": 2, "stages": 2, "roles": 0.5, "fallback": 0.7,

@@ -73,11 +73,4 @@ std::string targetsWith(bool TargetModel::*feature);
 /// a user knows it by ("tcgen05", "fp4 conversion").
 Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature);
 
-/// Fails as requireFeature does unless block-scaled GEMMs have kernels on `target`: tcgen05
-/// multiplies fp4, wgmma what fp4 is converted to.
-Status requireGemms(const TargetModel &target);
-/// Fails unless `target` multiplies block-scaled operands as they are: elements of 8 bits, or of 4
-/// and 8.
-Status requireBlockScaled(const TargetModel &target);
-
 } // namespace fp4::hw

@@ -96,9 +96,6 @@ enum class TensorCore : uint8_t {
 /// Then lanes are added in pairs: lane l and l + 16, then l + 8, 4, 2 and 1.
 inline constexpr unsigned fmaLanes = 32, fmaChunk = 32;
 
-/// Returns the unit that computes a GEMM on `target`.
-TensorCore tensorCoreOf(const hw::TargetModel &target);
-
 /// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of value * scale *
 /// 2^-7, for MXFP4 the bf16 of value * scale * 2^-4. The two are exact for every code and scale.
 /// The factor of MXFP8 is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond

@@ -88,9 +88,8 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** A user learns which operation the target does not support before any lowering starts.
 
-    **Postcondition.** The module's target has tcgen05, wgmma or block-scaled mma.sync if
-    there is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32
-    scales. The program is unchanged.
+    **Postcondition.** The module's target has a route for each `fp4.blockscaled_matmul`
+    (docs/reference/routes.md). The program is unchanged.
 
     ```mlir
     // fp4-opt --fp4-check-target
@@ -99,8 +98,8 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     !blocks = tensor<1x2xf32>
     module attributes {fp4.target = #fp4.target<sm_120a>} {
       func.func @f(%a: !data, %s: !rows, %t: !blocks) -> tensor<128x128xf32> {
-        // expected-error @+2 {{target 'sm_120a' has no tcgen05 or wgmma}}
-        // expected-note @+1 {{targets with tcgen05 or wgmma:}}
+        // expected-error @+2 {{target 'sm_120a' has no GEMMs of FP8 with f32 scales}}
+        // expected-note @+1 {{targets that have them: sm_100a}}
         %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<fp8_block128>}
             : (!data, !rows, !data, !blocks) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>

@@ -3,6 +3,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Routes/Routes.h"
 
 #include <vector>
 
@@ -41,10 +42,6 @@ bool hasTileKernel(mlir::Operation *op);
 llvm::SmallVector<mlir::Operation *>
 kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation *)> wanted = {});
 
-/// Fails unless GEMMs of FP8 with f32 scales have kernels on `target`: the tensor core sums e4m3 in
-/// tensor memory or in registers, where threads can add to it.
-Status requirePromotion(const hw::TargetModel &target);
-
 /// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete,
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
@@ -71,12 +68,11 @@ int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// units.
 int64_t reducedColumns(int64_t columns, int64_t blocks);
 
-/// Returns true when the kernel multiplies floats by weights: the lhs is floats, or becomes floats
-/// before the GEMM because the weights are prepacked.
-bool isWeightGemm(BlockScaledMatmulOp op);
+/// The route of `plan`, a complete plan that fits `product`.
+const route::Record &recordOf(BlockScaledMatmulOp product, const KernelPlan &plan,
+                              const hw::TargetModel &target);
 
-/// Returns true when a kernel of its own converts the lhs before the GEMM. `plan` is a complete
-/// plan for fp4 operands on a target without fp4 tensor cores.
+/// Returns true when a kernel of its own converts the lhs before the GEMM. `plan` is complete.
 bool preDequantizes(const KernelPlan &plan);
 
 } // namespace fp4

@@ -26,7 +26,7 @@ enum class Weights : uint8_t { Scaled, Prepacked };
 /// The attribute `arithmetic` of a matmul, in its order.
 enum class Arithmetic : uint8_t { TensorCore, Fma, K96, Fast };
 
-/// What a GEMM multiplies, by the types and attributes of its operation.
+/// The facts of a GEMM that the types and attributes of its operation say.
 struct Signature {
   Activations activations = Activations::Scaled;
   Weights weights = Weights::Scaled;
@@ -96,7 +96,7 @@ bool hasCore(const hw::TargetModel &target, Core core);
 Status requireCore(const hw::TargetModel &target, Core core);
 
 /// Returns the model of the arithmetic of `signature`. All routes of a signature on a target have
-/// one model. Where the target has no route, the model is that of the pair's first route.
+/// one model. The model of a target without a route is that of the pair's first route.
 const Record &modelOf(const Signature &signature, const hw::TargetModel &target);
 
 /// Returns the routes of `target`, one in a line, below a line of headings.

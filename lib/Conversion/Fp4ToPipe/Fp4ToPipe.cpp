@@ -59,15 +59,15 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
   return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
 }
 
-/// Returns the builder of the kernel of a matmul, by the places of conversions and of sums.
-static decltype(&buildMatmulKernel) builderOf(const Gemm &gemm, const hw::TargetModel &target) {
-  return gemm.tiling.laneGroups        ? buildLaneGemmKernel
-         : gemm.problem.hasF32Scales() ? buildPromotedGemmKernel
-         : gemm.floatB()               ? buildWeightLaneKernel
-         : gemm.route.transposes()     ? buildWeightGemmKernel
-         : target.hasTcgen05           ? buildMatmulKernel
-         : target.hasMmaBlockScale     ? buildWarpGemmKernel
-                                       : buildConvertedGemmKernel;
+/// Returns the builder of the kernel of a route.
+static decltype(&buildMatmulKernel) builderOf(route::Kernel kernel) {
+  using enum route::Kernel;
+  constexpr std::pair<route::Kernel, decltype(&buildMatmulKernel)> builders[] = {
+      {BlockScaled, buildMatmulKernel},    {PromotedTmem, buildLaneGemmKernel},
+      {WeightTmem, buildWeightLaneKernel}, {Converted, buildConvertedGemmKernel},
+      {Weight, buildWeightGemmKernel},     {Promoted, buildPromotedGemmKernel},
+      {Warp, buildWarpGemmKernel}};
+  return llvm::find_if(builders, [&](const auto &row) { return row.first == kernel; })->second;
 }
 
 namespace {
@@ -184,7 +184,8 @@ private:
     Gemm gemm = gemmOf(op, plan, target);
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = builderOf(gemm, target)(kernels, gemm, plan, loc);
+    route::Kernel kind = recordOf(op, plan, target).kernel;
+    gpu::GPUFuncOp kernel = builderOf(kind)(kernels, gemm, plan, loc);
     takeStrides(rewriter, op, operands, gemm);
     if (gemm.tiling.splitsColumns() && !gemm.loadsUnitScales())
       halveScalesOfA(rewriter, op, operands, gemm);

@@ -101,3 +101,32 @@ func.func @kind(%x: tensor<32x64xbf16>) {
   %a = fp4.amax %x {fp4.plan = 7} : tensor<32x64xbf16> -> tensor<f32>
   return
 }
+
+// -----
+
+// #fp4.route (C1)
+func.func private @route_ok() attributes {p = #fp4.route<core = wgmma, accumulate = promote(128)>}
+// expected-error @+2 {{a route has no axis 'c'}}
+// expected-note @+1 {{axes: core, a, b, accumulate, orientation}}
+func.func private @axis() attributes {p = #fp4.route<c = as_is>}
+
+// -----
+
+// #fp4.route (C1)
+// expected-error @+2 {{axis 'core' of a route must be tcgen05 or wgmma or mma_sync or fma, but got wmma}}
+// expected-note @+1 {{leave the axis out, and fp4-plan-kernels decides it}}
+func.func private @word() attributes {p = #fp4.plan<tile_gemm, route = <core = wmma>>}
+
+// -----
+
+// #fp4.route (C1)
+// expected-error @+2 {{axis 'accumulate' of a route must be core or promote(128) or fast, but got promote(64)}}
+// expected-note @+1 {{leave the axis out, and fp4-plan-kernels decides it}}
+func.func private @number() attributes {p = #fp4.plan<tile_gemm, route = <accumulate = promote(64)>>}
+
+// -----
+
+// #fp4.route (C1)
+// expected-error @+2 {{axis 'a' of a route must be given once}}
+// expected-note @+1 {{remove all but one of them}}
+func.func private @axis_twice() attributes {p = #fp4.plan<gemv, route = <a = as_is, a = pre>>}

@@ -25,7 +25,12 @@ func.func private @families() attributes {
   // CHECK-SAME: j = #fp4.plan<tile_quantize, order = ascending>
   j = #fp4.plan<tile_quantize, order = ascending>,
   // CHECK-SAME: k = #fp4.plan<stream_blocks, amax = separate>
-  k = #fp4.plan<stream_blocks, amax = separate>
+  k = #fp4.plan<stream_blocks, amax = separate>,
+  // A route has its axes in one order, as an attribute and as a field of a plan.
+  // CHECK-SAME: l = #fp4.plan<tile_gemm, route = <core = wgmma, b = pre, accumulate = promote(128)>, tile = [128, 128, 128]>
+  l = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <accumulate = promote(128), b = pre, core = wgmma>>,
+  // CHECK-SAME: m = #fp4.route<core = tcgen05, a = unit_scales, b = as_is, accumulate = core, orientation = normal>
+  m = #fp4.route<core = tcgen05, a = unit_scales, b = as_is, accumulate = core, orientation = normal>
 }
 
 // CHECK-LABEL: func @on_an_operation

@@ -28,8 +28,8 @@
 
 // RUN: not fp4-runner %S/../Gemm/wgmma/fp8.mlir --function=plain --target=sm_120a 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WGMMA
-// WGMMA: fp8.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05 or wgmma
-// WGMMA: note: targets with tcgen05 or wgmma: sm_100a, sm_103a, sm_110a, sm_90a
+// WGMMA: fp8.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
+// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PHASE

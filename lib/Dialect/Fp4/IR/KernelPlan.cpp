@@ -1,10 +1,11 @@
 //===- KernelPlan.cpp - The plan of an operation's kernel -----------------===//
 
-#include "fp4/Support/FormerNames.h"
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
+#include "fp4/Support/FormerNames.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RouteText.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -26,13 +27,14 @@ using Order = std::optional<CtaOrder>;
 using Amax = std::optional<AmaxKernel>;
 using Overlap = std::optional<PdlMode>;
 using Join = std::optional<ReductionPlace>;
+using route::Route;
 
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
-  std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
-               bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*,
-               Overlap KernelPlan::*, Join KernelPlan::*>
+  std::variant<Route KernelPlan::*, Number KernelPlan::*, Dims KernelPlan::*,
+               Attribute KernelPlan::*, bool KernelPlan::*, Store KernelPlan::*,
+               Order KernelPlan::*, Amax KernelPlan::*, Overlap KernelPlan::*, Join KernelPlan::*>
       member;
   unsigned families;       ///< families that have the field
   bool isOptional = false; ///< a complete plan may lack it
@@ -47,6 +49,7 @@ template <typename... Families> constexpr unsigned of(Families... families) {
 using enum KernelFamily;
 
 constexpr Field kFields[] = {
+    {"route", &KernelPlan::route, of(TileGemm, Gemv)},
     {"tile", &KernelPlan::tile, of(TileGemm, TileTransform)},
     {"swap", &KernelPlan::swap, of(TileGemm), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileGemm), /*isOptional=*/true},
@@ -92,6 +95,7 @@ template <typename Plan, typename Body> auto visit(const Field &field, Plan &pla
   return std::visit([&](auto member) { return body(plan.*member); }, field.member);
 }
 
+bool isSaid(const Route &route) { return !route.isOpen(); }
 bool isSaid(const Number &number) { return number.has_value(); }
 bool isSaid(const Dims &dims) { return dims != Dims{}; }
 bool isSaid(const Attribute &attribute) { return bool(attribute); }
@@ -102,6 +106,18 @@ bool isSaid(const Field &field, const KernelPlan &plan) {
   return visit(field, plan, [](const auto &value) { return isSaid(value); });
 }
 
+/// Returns true when nothing of a value is open. A route may have open axes.
+bool isComplete(const Route &route) { return route.isComplete(); }
+template <typename Value> bool isComplete(const Value &value) { return isSaid(value); }
+
+/// Takes what is open of `value` from `other`.
+void complete(Route &route, const Route &other) { route = route.orElse(other); }
+template <typename Value> void complete(Value &value, const Value &other) {
+  if (!isSaid(value))
+    value = other;
+}
+
+llvm::hash_code hashOf(const Route &route) { return hash_value(route); }
 llvm::hash_code hashOf(const Number &number) { return llvm::hash_value(number.value_or(0)); }
 llvm::hash_code hashOf(const Dims &dims) { return llvm::hash_combine_range(dims); }
 llvm::hash_code hashOf(const Attribute &attribute) { return hash_value(attribute); }
@@ -117,8 +133,8 @@ KernelPlan KernelPlan::orElse(const KernelPlan &other) const {
   for (const Field &field : kFields)
     std::visit(
         [&](auto member) {
-          if (field.isOf(family) && !isSaid(merged.*member))
-            merged.*member = other.*member;
+          if (field.isOf(family))
+            complete(merged.*member, other.*member);
         },
         field.member);
   return merged;
@@ -135,7 +151,8 @@ SmallVector<StringRef> KernelPlan::fieldsUnlike(const KernelPlan &other) const {
 
 StringRef KernelPlan::missingField() const {
   for (const Field &field : kFields)
-    if (field.isOf(family) && !field.isOptional && !isSaid(field, *this))
+    if (field.isOf(family) && !field.isOptional &&
+        !visit(field, *this, [](const auto &value) { return isComplete(value); }))
       return field.name;
   return {};
 }
@@ -152,6 +169,7 @@ llvm::hash_code fp4::hash_value(const KernelPlan &plan) {
 // The text: family, field = value, ...
 //===----------------------------------------------------------------------===//
 
+static void printValue(AsmPrinter &printer, const Route &route) { printer << " = " << route.str(); }
 static void printValue(AsmPrinter &printer, const Number &number) { printer << " = " << *number; }
 static void printValue(AsmPrinter &printer, const Dims &dims) {
   printer << " = [";
@@ -190,6 +208,9 @@ static ParseResult parsePositive(AsmParser &parser, StringRef field, int64_t &va
   return success();
 }
 
+static ParseResult parseValue(AsmParser &parser, StringRef, Route &route) {
+  return failure(parser.parseEqual() || parseRoute(parser, route));
+}
 static ParseResult parseValue(AsmParser &parser, StringRef field, Number &number) {
   return failure(parser.parseEqual() || parsePositive(parser, field, number.emplace()));
 }

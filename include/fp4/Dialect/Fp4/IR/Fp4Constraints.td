@@ -46,6 +46,11 @@ def : Fp4_Constraints<"target", [{
   - (C2) The attribute is on a `builtin.module` and is a `#fp4.target`.
 }]>;
 
+def : Fp4_Constraints<"route", [{
+  - (C1) An axis is core, a, b, accumulate or orientation, each once. Its value is one of the words
+    that the table of routes has for the axis.
+}]>;
+
 def : Fp4_Constraints<"plan", [{
   - (C1) A plan has fields of its family only, each once.
   - (C2) Numbers are positive, and words are those that the field has. `tile` has 3 numbers in

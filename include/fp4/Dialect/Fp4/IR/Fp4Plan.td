@@ -35,6 +35,30 @@ def Fp4_ReductionPlace : Fp4_I32Enum<"ReductionPlace", "place of the reduction o
     I32EnumAttrCase<"Workspace", 0, "workspace">,
     I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 
+def Fp4_RouteAttr : AttrDef<Fp4_Dialect, "Route"> {
+  let mnemonic = "route";
+  let summary = "way of a GEMM to the tensor core";
+  let description = [{
+    The field `route` of a plan. A complete plan has all axes, and a partial plan those that
+    somebody asks for. The routes of each pair of operands on each target are a table
+    (docs/reference/routes.md), and `fp4-runner routes --target=NAME` prints the part of a target.
+
+    | axis | values |
+    |------|--------|
+    | core | tcgen05, wgmma, mma_sync, fma |
+    | a, b | as_is, unit_scales, registers, shared, tmem, pre |
+    | accumulate | core, promote(128), fast |
+    | orientation | normal, swapped |
+
+    Constraints: (C1) an axis is one of the table, given once, and its value is one of its words.
+
+    Example: `#fp4.route<core = wgmma, a = registers, b = shared>`.
+  }];
+  let parameters =
+      (ins AttrParameter<"::fp4::route::Route", "axes", "const ::fp4::route::Route &">:$route);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "decisions that turn an operation into a kernel";
@@ -45,19 +69,20 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_gemm | output tiles on the tensor core | tile, swap, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost |
+    | tile_gemm | output tiles on the tensor core | route, tile, swap, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a CTA reduces each row | threads |
-    | gemv | a warp multiplies a few rows (small M) with rows of a matrix | threads, ctas_per_sm |
+    | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
 
     | field | meaning |
     |-------|---------|
+    | route | the way of the GEMM to the tensor core, a [route](fp4-attributes.md#fp4route) without its prefix: `route = <core = wgmma, b = pre>`. The pass `fp4-plan-kernels` fills the axes that are left out |
     | tile | tile_gemm: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
-    | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
+    | swap | the rows of the tile are columns of the result, and its columns rows; only with routes whose orientation is swapped |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in their shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: CTAs leave partial sums in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Routes/Route.h"
+
 #include "mlir/IR/Attributes.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
@@ -27,12 +29,13 @@ enum class ReductionPlace : uint32_t;
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
   KernelFamily family = {};
+  route::Route route;                      ///< core, operands, sums; or the axes that are asked for
   std::array<int64_t, 3> tile = {};        ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {};     ///< CTAs along m and n
   std::array<int64_t, 3> fallback = {};    ///< ... of clusters where `cluster` finds no room
   std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
   std::optional<int64_t> kSlices;          ///< k slices of a CTA
-  bool swap = false;                       ///< the tensor core has the rhs as operand A
+  bool swap = false;                       ///< the tile is one of the transposed result
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory
@@ -63,5 +66,8 @@ struct KernelPlan {
 };
 
 llvm::hash_code hash_value(const KernelPlan &plan);
+namespace route {
+llvm::hash_code hash_value(const Route &route);
+} // namespace route
 
 } // namespace fp4

@@ -1,0 +1,81 @@
+"""routes.md from the table of routes, and what the table says of a pair on a target."""
+import collections
+import re
+
+from . import markdown, tools
+
+TABLE = "include/fp4/Routes/Routes.def"
+LIMITS = {"kGroups": "groups", "kDual": "dual GEMMs", "kDerived": "derived results"}
+Core = collections.namedtuple("Core", "name word ptx needs")
+Word = collections.namedtuple("Word", "name word meaning")
+Pair = collections.namedtuple("Pair", "name words other remedy")
+Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner kernel limits tile unit")
+
+
+def entries(root, macro):
+    """[[argument]] of each use of a macro in the table; strings without their quotes."""
+    text = re.sub(r"^#.*?(?<!\\)$|//.*", "", (root / TABLE).read_text(), flags=re.M)
+    found = []
+    for match in re.finditer(rf"^{macro}\(((?:\"[^\"]*\"|[^\"()]|\([^()]*\))*)\)", text, re.M):
+        arguments = re.findall(r"((?:\s*\"[^\"]*\")+|[^,\"]+)(?:,|$)", match[1])
+        found.append(["".join(re.findall(r"\"([^\"]*)\"", part)) if '"' in part else part.strip()
+                      for part in arguments])
+    return found
+
+
+def table(root):
+    """Cores and pairs by their names, words of each axis, and the routes."""
+    cores = {row[0]: Core(*row) for row in entries(root, "FP4_CORE")}
+    words = {axis: {row[0]: Word(*row) for row in entries(root, f"FP4_{axis}")}
+             for axis in ("OPERAND", "ACCUMULATE", "ORIENTATION")}
+    pairs = {row[0]: Pair(*row) for row in entries(root, "FP4_PAIR")}
+    routes = [Route(*row) for row in entries(root, "FP4_ROUTE")]
+    assert cores and pairs and routes and all(words.values()), f"{TABLE} is not read"
+    return cores, words, pairs, routes
+
+
+def has(model, cores, route, pair):
+    """Whether a target, a row of Targets.cpp, has a route for a pair."""
+    need = cores[route.core].needs.rpartition("::")[2]
+    return (pair in route.pairs.split(" | ") and (need == "nullptr" or model[need] == "true")
+            and (pair != "Fp4K96" or model["hasFp4K96"] == "true"))
+
+
+def supported(root, pair, target):
+    """Whether a target has some route for a pair."""
+    cores, _, pairs, routes = table(root)
+    assert pair in pairs, f"{TABLE} has no pair {pair}"
+    model = next(row for row in tools.rows(root) if row["name"] == target)
+    return any(has(model, cores, route, pair) for route in routes)
+
+
+def generate(root):
+    cores, words, pairs, routes = table(root)
+    models = tools.rows(root)
+    axes = [markdown.table(["value", "meaning"], [(f"`{word.word}`", word.meaning) for word in words[axis].values()])
+            for axis in words]
+    rows = []
+    for pair in pairs.values():
+        for route in routes:
+            targets = [f"`{model['name']}`" for model in models if has(model, cores, route, pair.name)]
+            if targets:
+                rows.append((pair.words, cores[route.core].word, words["OPERAND"][route.a].word,
+                             words["OPERAND"][route.b].word, words["ACCUMULATE"][route.accumulate].word,
+                             words["ORIENTATION"][route.orientation].word,
+                             ", ".join(LIMITS[limit] for limit in route.limits.split(" | ") if limit != "0"),
+                             ", ".join(targets)))
+    everywhere = ", ".join(f"`{model['name']}`" for model in models)
+    rows = [(*row[:-1], "all" if row[-1] == everywhere else row[-1]) for row in rows]
+    return markdown.page(
+        "Routes", TABLE,
+        "A route says how a GEMM reaches the core of a target. The plan of a GEMM has one, and a program or "
+        "`--plan` asks for axes of it: `route = <core = wgmma, b = pre>`. "
+        "[Plans](../concepts/plans.md#2-the-route) explains who chooses, and [Add a route](../guides/add-a-route.md) "
+        "how a way to multiply is added. `fp4-runner routes --target=NAME` prints the part of a target.",
+        "## The routes\n\n" + markdown.table(
+            ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "targets"], rows),
+        "## The axes\n\n" + markdown.wrap("`core` is the unit that multiplies.") + "\n\n" + markdown.table(
+            ["value", "instruction"], [(f"`{core.word}`", f"`{core.ptx}`") for core in cores.values()]),
+        "`a` and `b` are the operands of an instruction.\n\n" + axes[0],
+        "`accumulate` is the place of the sums.\n\n" + axes[1],
+        "`orientation` says which operand of the op is A.\n\n" + axes[2])

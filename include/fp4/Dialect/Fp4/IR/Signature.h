@@ -1,0 +1,15 @@
+//===- Signature.h - The signature of a matmul -----------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Routes/Routes.h"
+
+namespace fp4 {
+
+/// The signature of `op`, by its types and attributes. Its routes are those of fp4/Routes/Routes.h.
+route::Signature signatureOf(BlockScaledMatmulOp op);
+
+/// Returns true when the routes of `op` on `target` have `core`.
+bool isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core);
+
+} // namespace fp4

@@ -1,0 +1,36 @@
+//===- Signature.cpp - The signature of a matmul ---------------------------===//
+
+#include "fp4/Dialect/Fp4/IR/Signature.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static route::Activations activationsOf(BlockScaledMatmulOp op) {
+  if (op.getLhsScales())
+    return route::Activations::Scaled;
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  return isa<Float8E4M3FNType>(lhs.getElementType()) ? route::Activations::E4M3
+                                                     : route::Activations::Half;
+}
+
+static route::Arithmetic arithmeticOf(BlockScaledMatmulOp op) {
+  return op.usesFma()           ? route::Arithmetic::Fma
+         : op.usesK96()         ? route::Arithmetic::K96
+         : op.accumulatesFast() ? route::Arithmetic::Fast
+                                : route::Arithmetic::TensorCore;
+}
+
+route::Signature fp4::signatureOf(BlockScaledMatmulOp op) {
+  return {.activations = activationsOf(op),
+          .weights = op.hasPrepackedRhs() ? route::Weights::Prepacked : route::Weights::Scaled,
+          .lhs = blockFormat(op.getFormat()),
+          .rhs = blockFormat(op.getFormatOfRhs()),
+          .arithmetic = arithmeticOf(op),
+          .hasGroups = op.isGrouped(),
+          .isDual = op.isDual(),
+          .derivesResults = !op.hasOnlyElements()};
+}
+
+bool fp4::isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core) {
+  return route::coreOf(signatureOf(op), target) == core;
+}

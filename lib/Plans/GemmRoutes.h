@@ -1,0 +1,32 @@
+//===- GemmRoutes.h - The rules of GEMMs, by their routes -----------------===//
+#pragma once
+
+#include "Families.h"
+
+namespace fp4 {
+
+/// Proposes and checks plans of block-scaled instructions of tcgen05 (GemmPlans.cpp).
+KernelPlan proposeBlockScaled(mlir::Operation *op, const KernelPlan &partial,
+                              const MatmulSize &size, const hw::TargetModel &target);
+llvm::LogicalResult checkBlockScaled(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+/// Checks clusters of two sizes (GemmPlans.cpp).
+llvm::LogicalResult checkFallback(mlir::Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target);
+
+/// Reports why `op` has no kernel on `target` with the axes of `plan.route`.
+llvm::LogicalResult requireGemmRoute(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+
+/// Returns true when `partial` leaves room for a route with `axes`.
+bool mayTake(BlockScaledMatmulOp product, const KernelPlan &partial, const route::Route &axes,
+             const hw::TargetModel &target);
+
+/// Returns true when the planner of `op`, a matmul, on `target` is that of `kernel`.
+bool isPlannedAs(mlir::Operation *op, const hw::TargetModel &target, route::Kernel kernel);
+
+/// The tiles that the planner of `product` has for dynamic sizes; none if one plan is for all.
+std::vector<SizedTile> tilesOfGemm(BlockScaledMatmulOp product, const MatmulSize &size,
+                                   const hw::TargetModel &target);
+
+} // namespace fp4
