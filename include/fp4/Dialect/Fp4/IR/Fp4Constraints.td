@@ -47,8 +47,8 @@ def : Fp4_Constraints<"target", [{
 }]>;
 
 def : Fp4_Constraints<"route", [{
-  - (C1) An axis is core, a, b, accumulate or orientation, each once. Its value is one of the words
-    that the table of routes has for the axis.
+  - (C1) An axis is core, a, b, accumulate or orientation, each once. The value of an axis is one of
+    the words that the table of routes has for the axis.
 }]>;
 
 def : Fp4_Constraints<"plan", [{

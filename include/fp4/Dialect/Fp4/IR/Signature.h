@@ -6,7 +6,7 @@
 
 namespace fp4 {
 
-/// The signature of `op`, by its types and attributes. Its routes are those of fp4/Routes/Routes.h.
+/// The signature of `op`, by its types and attributes (fp4/Routes/Routes.h).
 route::Signature signatureOf(BlockScaledMatmulOp op);
 
 /// Returns true when the routes of `op` on `target` have `core`.
