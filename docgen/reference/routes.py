@@ -35,14 +35,14 @@ def table(root):
 
 
 def has(model, cores, route, pair):
-    """Whether a target, a row of Targets.cpp, has a route for a pair."""
+    """Returns true when a target, a row of Targets.cpp, has a route for a pair."""
     need = cores[route.core].needs.rpartition("::")[2]
     return (pair in route.pairs.split(" | ") and (need == "nullptr" or model[need] == "true")
             and (pair != "Fp4K96" or model["hasFp4K96"] == "true"))
 
 
 def supported(root, pair, target):
-    """Whether a target has some route for a pair."""
+    """Returns true when a target has some route for a pair."""
     cores, _, pairs, routes = table(root)
     assert pair in pairs, f"{TABLE} has no pair {pair}"
     model = next(row for row in tools.rows(root) if row["name"] == target)

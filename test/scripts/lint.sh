@@ -20,6 +20,7 @@ check() { # name, command: starts it
 for name in docs words sizes prose laws remedies constraints; do
   check $name python3 lint/check_$name.py
 done
+check merges bash -c '! git grep -nE "(<{7,8}|>{7,8}) [[:alnum:]]"' # what a merge left unresolved
 check mutants validation/mutate_cpp.py --check # every mutant still applies; judging them takes long
 for page in time_table result_tables reference_hazards reference_recipes; do
   check $page python3 docgen/$page.py --check

@@ -32,7 +32,9 @@ lint 1 "$without" build ruff
 printf '#!/bin/sh\necho "$@"\n[ "$3" != --config ] || { echo "wrong & <late>"; exit 1; }\n' >build/python-env/bin/ruff
 chmod +x build/python-env/bin/ruff
 printf 'x\n%.0s' {1..601} >lib/Support/Long.def
-lint 1 $'error: lib/Support/Long.def:1: the file has 601 lines\nsizes failed\nlaws passed\nruff passed\nruff-programs failed' build
+marker='<<<<<<<'
+echo "$marker HEAD" >>lib/Support/Error.cpp
+lint 1 "lib/Support/Error.cpp:9:$marker HEAD"$'\nmerges failed\nerror: lib/Support/Long.def:1: the file has 601 lines\nsizes failed\nlaws passed\nruff passed\nruff-programs failed' build
 grep -q 'name="sizes"><failure>error: lib/Support/Long.def' build/test-reports/lint.sh.xml
 grep -q 'wrong &amp; &lt;late&gt;' build/test-reports/lint.sh.xml
 python3 - <<'PY'
@@ -40,7 +42,7 @@ import pathlib, sys
 sys.path.insert(0, "utils")
 import run_tests
 passed, skipped, failures = run_tests.read_junit(pathlib.Path("build/test-reports/lint.sh.xml"))
-assert passed > 5 and not skipped and [text.split("\n")[0] for text in failures] == ["lint.sizes", "lint.ruff-programs"], failures
+assert passed > 5 and not skipped and [text.split("\n")[0] for text in failures] == ["lint.sizes", "lint.merges", "lint.ruff-programs"], failures
 PY
 rm lib/Support/Long.def
 lint 0 $'sizes passed\nruff passed' build sizes ruff
