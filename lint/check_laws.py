@@ -45,7 +45,7 @@ LAWS = [
     Law("the core of a GEMM", r"\bhas(Tcgen05|Wgmma|MmaBlockScale)\b|\bhasFloatLhs\(",
         r"include/fp4/Routes/Routes\.def",
         "read the route of the plan, or ask include/fp4/Routes/Routes.h",
-        "  if (target.hasTcgen05)", inside=r"(lib|include/fp4)/(Plans|Reference|Numerics|Routes)/"),
+        "  if (target.hasTcgen05)", inside=r"(lib|include/fp4)/(Plans|Reference|Numerics|Routes|Conversion/Fp4ToPipe)/"),
     Law("the tiled layout of scales", r"%\s*32\)?\s*\*\s*16\b|%\s*128\)?\s*/\s*32\)?\s*\*\s*4\b|& 31\)?\s*\* 16",
         r"include/fp4/ISA/ScaleLayout\.h",
         "call hw::scaleOffsetInBlock, hw::scaleWordInBlock or hw::scaleBlockIndex, which are templates",

@@ -243,7 +243,7 @@ LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,
     return failure();
   if (plan.swap && product.isGrouped())
     return misfit(op, "swap", "is left out for groups", "it");
-  bool isPreDequantized = preDequantizes(plan);
+  bool isPreDequantized = plan.route.b == route::Operand::Pre;
   if (isPreDequantized && plan.tile[1] > kSwappedTileNs[3])
     return checkPreDequantized(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))

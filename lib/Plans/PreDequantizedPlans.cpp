@@ -22,8 +22,6 @@ using namespace fp4;
 /// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
 static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 
-bool fp4::preDequantizes(const KernelPlan &plan) { return plan.route.b == route::Operand::Pre; }
-
 static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
 /// Returns true when a tile may be wide. With dynamic columns, the kernel knows which columns of a
 /// wide tile exist.

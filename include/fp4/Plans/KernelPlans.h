@@ -72,7 +72,4 @@ int64_t reducedColumns(int64_t columns, int64_t blocks);
 const route::Record &recordOf(BlockScaledMatmulOp product, const KernelPlan &plan,
                               const hw::TargetModel &target);
 
-/// Returns true when a kernel of its own converts the lhs before the GEMM. `plan` is complete.
-bool preDequantizes(const KernelPlan &plan);
-
 } // namespace fp4

@@ -58,6 +58,10 @@ struct Route {
   std::optional<Accumulate> accumulate = std::nullopt;
   std::optional<Orientation> orientation = std::nullopt;
 
+  /// Forms of the operands of the op: A is the rhs where they are swapped.
+  std::optional<Operand> lhs() const { return orientation == Orientation::Swapped ? b : a; }
+  std::optional<Operand> rhs() const { return orientation == Orientation::Swapped ? a : b; }
+
   bool operator==(const Route &) const = default;
   bool isOpen() const { return *this == Route(); }
   bool isComplete() const { return core && a && b && accumulate && orientation; }

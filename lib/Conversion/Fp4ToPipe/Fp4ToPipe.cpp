@@ -61,13 +61,25 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
 
 /// Returns the builder of the kernel of a route.
 static decltype(&buildMatmulKernel) builderOf(route::Kernel kernel) {
-  using enum route::Kernel;
-  constexpr std::pair<route::Kernel, decltype(&buildMatmulKernel)> builders[] = {
-      {BlockScaled, buildMatmulKernel},    {PromotedTmem, buildLaneGemmKernel},
-      {WeightTmem, buildWeightLaneKernel}, {Converted, buildConvertedGemmKernel},
-      {Weight, buildWeightGemmKernel},     {Promoted, buildPromotedGemmKernel},
-      {Warp, buildWarpGemmKernel}};
-  return llvm::find_if(builders, [&](const auto &row) { return row.first == kernel; })->second;
+  switch (kernel) {
+  case route::Kernel::BlockScaled:
+    return buildMatmulKernel;
+  case route::Kernel::PromotedTmem:
+    return buildLaneGemmKernel;
+  case route::Kernel::WeightTmem:
+    return buildWeightLaneKernel;
+  case route::Kernel::Converted:
+    return buildConvertedGemmKernel;
+  case route::Kernel::Weight:
+    return buildWeightGemmKernel;
+  case route::Kernel::Promoted:
+    return buildPromotedGemmKernel;
+  case route::Kernel::Warp:
+    return buildWarpGemmKernel;
+  case route::Kernel::Threads: // a GEMV, which convert-fp4-to-gpu lowers
+    break;
+  }
+  llvm_unreachable("a plan of this family has a kernel of tiles");
 }
 
 namespace {
@@ -84,7 +96,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
       return failure();
     Gemm gemm = gemmOf(op, plans->back(), target);
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
-    if (gemm.problem.dynamicRows() && !op.hasFloatLhs())
+    if (gemm.problem.dynamicRows() && op.getLhsScales())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
     checkGemmSizes(rewriter, op, adaptor, sizes, gemm);
@@ -184,18 +196,18 @@ private:
     Gemm gemm = gemmOf(op, plan, target);
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    route::Kernel kind = recordOf(op, plan, target).kernel;
-    gpu::GPUFuncOp kernel = builderOf(kind)(kernels, gemm, plan, loc);
+    gpu::GPUFuncOp kernel = builderOf(gemm.record->kernel)(kernels, gemm, plan, loc);
     takeStrides(rewriter, op, operands, gemm);
     if (gemm.tiling.splitsColumns() && !gemm.loadsUnitScales())
       halveScalesOfA(rewriter, op, operands, gemm);
     if (gemm.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, gemm);
-    if (gemm.route.activations == Reach::Pre)
+    if (gemm.route().lhs() == route::Operand::Pre)
       operands.front() = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
                                        rows, sizes.depth, target, pdlBefore(plan));
-    Value powers =
-        gemm.route.weights == Reach::Pre ? convertWeights(rewriter, op, operands, gemm) : Value();
+    Value powers = gemm.route().rhs() == route::Operand::Pre
+                       ? convertWeights(rewriter, op, operands, gemm)
+                       : Value();
     SmallVector<Value> arguments =
         gemmArguments(rewriter, loc, gemm, OpAdaptor(operands, adaptor), powers,
                       {rows, sizes.columns, sizes.depth}, results);
@@ -221,12 +233,12 @@ private:
         return;
       operands[operand.getOperandNumber()] = stridedBuffer(b, op.getLoc(), tensor);
     };
-    if (gemm.route.activations != Reach::Pre)
-      take(op.getLhsMutable(), !gemm.route.swapsOperands());
+    if (gemm.route().lhs() != route::Operand::Pre)
+      take(op.getLhsMutable(), !gemm.swapsOperands());
     if (!op.hasPrepackedRhs())
-      take(op.getRhsMutable(), gemm.route.swapsOperands());
+      take(op.getRhsMutable(), gemm.swapsOperands());
     for (OpOperand &operand : op.getRhs2Mutable())
-      take(operand, gemm.route.swapsOperands());
+      take(operand, gemm.swapsOperands());
   }
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
@@ -348,14 +360,13 @@ private:
     auto quotient = [&](Value size, int64_t unit) -> Value {
       return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
     };
-    auto [ofRows, ofColumns] = gemm.route.swapsOperands()
+    auto [ofRows, ofColumns] = gemm.swapsOperands()
                                    ? std::pair(gemm.tiling.workN(), gemm.tiling.workM())
                                    : std::pair(gemm.tiling.workM(), gemm.tiling.workN());
     Value alongRows = quotient(product.rows, ofRows);
     if (gemm.problem.groups) // each may end within a tile
       alongRows = arith::AddIOp::create(b, loc, alongRows, constant(gemm.problem.morePlaces()));
-    int64_t known =
-        gemm.route.swapsOperands() ? gemm.tilesM() * gemm.work.worksOfTile() : gemm.worksN();
+    int64_t known = gemm.swapsOperands() ? gemm.tilesM() * gemm.work.worksOfTile() : gemm.worksN();
     Value others =
         gemm.problem.dynamicWidth() ? quotient(product.sizes.columns, ofColumns) : constant(known);
     return arith::MulIOp::create(b, loc, alongRows, others);

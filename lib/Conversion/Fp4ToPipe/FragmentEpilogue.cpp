@@ -21,7 +21,7 @@ void FragmentEpilogue::begin() {
 }
 
 FragmentEpilogue::Place FragmentEpilogue::placeOfPart(Value row, Value column, int64_t first) {
-  bool isTransposed = gemm.route.transposes();
+  bool isTransposed = gemm.transposes();
   Value place = b.add(isTransposed ? row : column, b.constant(first));
   return isTransposed ? Place{place, column} : Place{row, place};
 }
@@ -34,7 +34,7 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
         type.getNumElements(), args.alpha,
         [&](VectorType ofType, Value global, Value limit, bool) -> Value {
           return FragmentFactorsOp::create(b, ofType, global, atRow, atColumn, limit,
-                                           gemm.route.transposes(), /*one_row=*/false);
+                                           gemm.transposes(), /*one_row=*/false);
         }));
   });
   return alphas;
@@ -69,7 +69,7 @@ void FragmentEpilogue::storeSums(FragmentSums::From sums, Value row, Value colum
   using Alpha = Results::Alpha;
   Factors factors;
   bool isScalar = gemm.results.alpha == Alpha::One || group.alpha;
-  Alpha ofLines = gemm.route.transposes() ? Alpha::Columns : Alpha::Rows; // alike in every part
+  Alpha ofLines = gemm.transposes() ? Alpha::Columns : Alpha::Rows; // alike in every part
   SmallVector<Value> ahead;
   if (!isStored && gemm.results.alpha == Alpha::Rows && loadsAlphasAhead())
     ahead = alphasOfPlaces(row, column);
@@ -85,7 +85,7 @@ void FragmentEpilogue::storeSums(FragmentSums::From sums, Value row, Value colum
     auto [atRow, atColumn] = placeOfPart(row, column, first);
     auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
       return FragmentFactorsOp::create(b, ofType, global, ofGroup ? group.group : atRow, atColumn,
-                                       limit, gemm.route.transposes(), ofGroup);
+                                       limit, gemm.transposes(), ofGroup);
     };
     auto load = [&](Value from) {
       return from ? conversion.loadAlphas(type.getNumElements(), from, numbers) : Value();
@@ -123,8 +123,8 @@ void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup gr
   bool isStaged =
       gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == fragments.partColumns;
   StoreFragmentOp::create(b, elements, args.result, row, column,
-                          group.rowLimit ? group.rowLimit : args.rows, gemm.route.transposes(),
-                          isStaged, IntegerAttr());
+                          group.rowLimit ? group.rowLimit : args.rows, gemm.transposes(), isStaged,
+                          IntegerAttr());
 }
 
 void FragmentEpilogue::stageTile(Value elements, Value row, Value column) {
@@ -150,8 +150,7 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   b.when(b.compare(arith::CmpIPredicate::sgt, end, group.rowLimit), [&] {
     for (const StagedPart &part : parts)
       StoreFragmentOp::create(b, part.elements, args.resultBuffer, part.row, part.column,
-                              group.rowLimit, gemm.route.transposes(), /*staged=*/false,
-                              IntegerAttr());
+                              group.rowLimit, gemm.transposes(), /*staged=*/false, IntegerAttr());
   });
 }
 

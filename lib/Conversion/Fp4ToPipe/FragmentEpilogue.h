@@ -54,15 +54,13 @@ private:
   /// once, and take registers that sums had. Beside more columns they would be too many, unless the
   /// tensor core adds all sums, so that a thread has them once.
   bool loadsAlphasAhead() const {
-    const int64_t mostColumns = gemm.route.accumulate == Accumulate::Fast ? 256 : 128;
-    return gemm.route.transposes() && gemm.takesBytes() && fragments.size[1] <= mostColumns;
+    const int64_t mostColumns = gemm.route().accumulate == route::Accumulate::Fast ? 256 : 128;
+    return gemm.transposes() && gemm.takesBytes() && fragments.size[1] <= mostColumns;
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<Value> alphasOfPlaces(Value row, Value column);
   Value restored(Value sums, Restoring restoring);
-  mlir::UnitAttr isTransposed() {
-    return gemm.route.transposes() ? b.getUnitAttr() : mlir::UnitAttr();
-  }
+  mlir::UnitAttr isTransposed() { return gemm.transposes() ? b.getUnitAttr() : mlir::UnitAttr(); }
   Value hold(Value elements);
   void derive(Value elements, Value row, Value column, OfGroup group);
   /// Factors of a part of a row of sums.

@@ -45,7 +45,7 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup g
   if (!gemm.results.quantizer)
     return;
   converted.push_back(hold(elements));
-  if (gemm.route.transposes())
+  if (gemm.transposes())
     return;
   int64_t ready = int64_t(converted.size()) * fragments.partColumns,
           section = gemm.gatheredSection(fragments.threads);
@@ -69,7 +69,7 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
   auto type = VectorType::get({gemm.gatheredColumns(fragments.threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
-  int64_t width = gemm.route.transposes() ? fragments.size[0] : type.getNumElements();
+  int64_t width = gemm.transposes() ? fragments.size[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
     Value begin = first ? b.constant(first) : place.column;
     auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, place.row, begin,

@@ -18,8 +18,7 @@ public:
   /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64
   /// columns.
   FragmentSums(GemmKernel &kernel, const WorkLoop &works, const KernelPlan &plan)
-      : size{64,
-             kernel.gemm.route.transposes() ? kernel.gemm.tiling.tileM : kernel.gemm.tiling.tileN},
+      : size{64, kernel.gemm.transposes() ? kernel.gemm.tiling.tileM : kernel.gemm.tiling.tileN},
         threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
                     .getDriver(pipe::Engine::Threads)
                     .getNumThreads()),

@@ -23,7 +23,8 @@ Type Problem::preDequantizedType() const {
 }
 
 Type Gemm::typeOfWeights() const {
-  return route.weights == Reach::Pre ? Type(Float8E4M3FNType::get(context())) : problem.rhs;
+  return route().rhs() == route::Operand::Pre ? Type(Float8E4M3FNType::get(context()))
+                                              : problem.rhs;
 }
 
 int64_t Gemm::storedColumns() const {
@@ -58,8 +59,9 @@ int64_t Gemm::heldColumns() const {
 
 bool Gemm::stagesStores() const {
   constexpr int64_t fewestRows = 64, chunk = 8;
-  bool haveRoom = route.weights == Reach::Pre || route.activations == Reach::Pre ||
-                  (prepackedB() && (!takesBytes() || route.accumulate == Accumulate::Fast));
+  bool haveRoom =
+      route().rhs() == route::Operand::Pre || route().lhs() == route::Operand::Pre ||
+      (prepackedB() && (!takesBytes() || route().accumulate == route::Accumulate::Fast));
   return haveRoom && !results.derives() && !work.hasWorkspace() && tiling.tileM >= fewestRows &&
          n() % chunk == 0 && results.bits() == 16;
 }
@@ -136,16 +138,15 @@ TensorMapType Gemm::mapA() const {
   int64_t rows =
       problem.hasF32Scales() ? tiling.blockM() : std::min(tiling.blockM(), kScaleBlockRows);
   return mapOf(*this, dataTypeA(), rows / tiling.partsA(),
-               !route.swapsOperands() && tiling.partsA() == 1 && hasResidue(rows));
+               !swapsOperands() && tiling.partsA() == 1 && hasResidue(rows));
 }
 TensorMapType Gemm::mapB() const {
-  bool residue = route.swapsOperands() && tiling.partsB() == 1 && hasResidue(tiling.blockN());
+  bool residue = swapsOperands() && tiling.partsB() == 1 && hasResidue(tiling.blockN());
   if (floatB())
     return TensorMapType::get({tiling.blockN(), kPanelBytes * 8 / floatB().getIntOrFloatBitWidth()},
                               floatB(), Layout::Swizzle128B, residue);
   // Transposed, a wide tile has a box for each of its accumulators.
-  int64_t rows =
-      route.transposes() ? std::min(tiling.blockN(), hw::weightTileRows) : tiling.blockN();
+  int64_t rows = transposes() ? std::min(tiling.blockN(), hw::weightTileRows) : tiling.blockN();
   return mapOf(*this, dataTypeB(), rows / tiling.partsB(), residue);
 }
 int Gemm::restoringExponent() const {
@@ -170,7 +171,7 @@ Type Gemm::scalesA() const {
 Type Gemm::scalesB() const {
   if (problem.hasF32Scales())
     return f32Scales(promotedBlocks(tiling.tileN), problem.f32ScaleRowsB(), /*residue=*/false);
-  if (route.weights == Reach::Pre)
+  if (route().rhs() == route::Operand::Pre)
     return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows}, f32());
   if (tiling.splitsColumns())
     return TensorMapType::get({kScaleBlockRows, kScaleBlockColumns}, problem.scaleType,
@@ -319,13 +320,13 @@ SmallVector<Type> Gemm::argumentTypes() const {
   if (hasScalesA())
     types.push_back(argumentOf(scalesA()));
   if (hasScalesB())
-    types.push_back(argumentOf(scalesB(), /*hasRows=*/!route.swapsOperands()));
+    types.push_back(argumentOf(scalesB(), /*hasRows=*/!swapsOperands()));
   if (results.alpha != Results::Alpha::None)
     types.push_back(argumentOf(alphas()));
   if (problem.dual)
     types.push_back(secondWeights());
   if (problem.dual && secondScales())
-    types.push_back(argumentOf(secondScales(), /*hasRows=*/!route.swapsOperands()));
+    types.push_back(argumentOf(secondScales(), /*hasRows=*/!swapsOperands()));
   if (problem.dual && results.alpha != Results::Alpha::None)
     types.push_back(argumentOf(alphas()));
   for (const Results::Input &input : results.inputs)

@@ -5,6 +5,7 @@
 
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Plans/KernelPlans.h"
+#include "fp4/Routes/Routes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -17,40 +18,51 @@ namespace fp4 {
 /// values.
 struct Gemm {
   Problem problem;
-  GemmRoute route;
+  const route::Record *record = nullptr; ///< the route, and the kernel that is built for it
   Tiling tiling;
   WorkShares work;
   Results results;
+
+  const route::Route &route() const { return record->route; }
+  /// A is the rhs and B the lhs: TMEM lanes are columns of the result.
+  bool swapsOperands() const { return record->isSwapped() && route().core == route::Core::Tcgen05; }
+  /// Fragments have columns of the result in their rows: B is the operand that the tensor core
+  /// takes from registers. A is floats, or so few rows that they fill no instruction otherwise.
+  bool transposes() const { return record->isSwapped() && route().core != route::Core::Tcgen05; }
 
   /// Columns that a thread leaves side by side, and rows of them that a CTA leaves of a tile.
   static constexpr int64_t kShareColumns = 4;
   int64_t rowsOfShare() const { return tiling.blockM() * tiling.tileN / kShareColumns; }
 
   /// Rows and columns of the accumulator's matrix: rows of A and of B.
-  int64_t m() const { return route.swapsOperands() ? problem.columns : problem.rows; }
-  int64_t n() const { return route.swapsOperands() ? problem.rows : problem.columns; }
-  mlir::Type dataTypeA() const { return route.swapsOperands() ? typeOfWeights() : problem.lhs; }
-  mlir::Type dataTypeB() const { return route.swapsOperands() ? problem.lhs : typeOfWeights(); }
+  int64_t m() const { return swapsOperands() ? problem.columns : problem.rows; }
+  int64_t n() const { return swapsOperands() ? problem.rows : problem.columns; }
+  mlir::Type dataTypeA() const { return swapsOperands() ? typeOfWeights() : problem.lhs; }
+  mlir::Type dataTypeB() const { return swapsOperands() ? problem.lhs : typeOfWeights(); }
   /// The elements of activations that reach the core without scales: bf16, f16 or f8E4M3FN; else
   /// null.
   mlir::Type floatsOfLhs() const {
-    return route.activations == Reach::Pre ? problem.preDequantizedType() : problem.floats;
+    return route().lhs() == route::Operand::Pre ? problem.preDequantizedType() : problem.floats;
   }
   /// bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null.
-  mlir::Type floatA() const { return route.core == Core::Tcgen05 ? mlir::Type() : floatsOfLhs(); }
+  mlir::Type floatA() const {
+    return route().core == route::Core::Tcgen05 ? mlir::Type() : floatsOfLhs();
+  }
   /// bf16 or f16: the elements of B, which has no scales. A becomes such floats in tensor memory.
-  mlir::Type floatB() const { return route.core == Core::Tcgen05 ? floatsOfLhs() : mlir::Type(); }
+  mlir::Type floatB() const {
+    return route().core == route::Core::Tcgen05 ? floatsOfLhs() : mlir::Type();
+  }
   /// An operand is tiles of fp4.prepack, which contain its scales: A where weights are TMEM lanes.
-  bool prepackedA() const { return problem.prepacked && route.swapsOperands(); }
+  bool prepackedA() const { return problem.prepacked && swapsOperands(); }
   bool prepackedB() const {
-    return problem.prepacked && !route.swapsOperands() && route.weights != Reach::Pre;
+    return problem.prepacked && !swapsOperands() && route().rhs() != route::Operand::Pre;
   }
   /// The operand of activations has unit scales, of a buffer of one k tile.
   bool loadsUnitScales() const {
-    return route.activations == Reach::UnitScales && route.core == Core::Tcgen05;
+    return route().lhs() == route::Operand::UnitScales && route().core == route::Core::Tcgen05;
   }
-  bool hasUnitScalesOfA() const { return loadsUnitScales() && !route.swapsOperands(); }
-  bool hasUnitScalesOfB() const { return loadsUnitScales() && route.swapsOperands(); }
+  bool hasUnitScalesOfA() const { return loadsUnitScales() && !swapsOperands(); }
+  bool hasUnitScalesOfB() const { return loadsUnitScales() && swapsOperands(); }
   pipe::GlobalType scalesOfOne() const; ///< as many as any tile has
   /// The exponent of what undoes the power of two that A became floats with.
   int restoringExponent() const;
@@ -84,7 +96,7 @@ struct Gemm {
   /// Columns of a row whose blocks one thread quantizes, and that all threads have at a time
   /// (pipe.gather_rows), for sums in registers of `threads` threads.
   int64_t gatheredColumns(int64_t threads) const {
-    if (route.transposes()) // beside all elements of a tile, or the sums of another part, few fit
+    if (transposes()) // beside all elements of a tile, or the sums of another part, few fit
       return results.bits() == 32 || tiling.tileN > pipe::kMmaM ? 32 : 64;
     return std::clamp<int64_t>(tiling.tileN * pipe::kMmaM / threads, 32, 64);
   }
@@ -112,12 +124,12 @@ struct Gemm {
   bool isMXF8F6F4() const {
     bool areCodes =
         isa<mlir::Float4E2M1FNType>(problem.lhs) && isa<mlir::Float4E2M1FNType>(typeOfWeights());
-    return !problem.hasF32Scales() && !floatB() && (!floatA() || route.activations == Reach::Pre) &&
-           !areCodes;
+    return !problem.hasF32Scales() && !floatB() &&
+           (!floatA() || route().lhs() == route::Operand::Pre) && !areCodes;
   }
   /// A is e4m3, and its scales in an instruction are 1.
   bool unitScalesA() const {
-    return route.activations == Reach::UnitScales && route.core != Core::Tcgen05;
+    return route().lhs() == route::Operand::UnitScales && route().core != route::Core::Tcgen05;
   }
   /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
   static constexpr int64_t kScalesOfPart = 12;
@@ -131,7 +143,7 @@ struct Gemm {
   /// Columns of a tile of scales.
   int64_t scaleColumns() const { return tiling.tileK / problem.block / scaleParts(); }
   /// TMA spreads elements of 4 and 6 bits over bytes.
-  bool spreadsCodes() const { return route.core == Core::Tcgen05; }
+  bool spreadsCodes() const { return route().core == route::Core::Tcgen05; }
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : problem.k96 ? 96 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
@@ -162,25 +174,25 @@ struct Gemm {
            (results.isStrided || problem.dynamicWidth());
   }
   /// Returns true when the columns of the GEMM that the tensor core computes are dynamic.
-  bool dynamicColumns() const { return route.swapsOperands() && problem.dynamicRows(); }
+  bool dynamicColumns() const { return swapsOperands() && problem.dynamicRows(); }
   /// All sums of a thread have one alpha: they are of one row, or with swapped operands of one
   /// column.
   bool hasAlphaOfThread() const {
     using enum Results::Alpha;
-    return results.alpha == (route.swapsOperands() ? Columns : Rows);
+    return results.alpha == (swapsOperands() ? Columns : Rows);
   }
   bool hasAlphaOfColumns() const {
     using enum Results::Alpha;
-    return results.alpha == (route.swapsOperands() ? Rows : Columns);
+    return results.alpha == (swapsOperands() ? Rows : Columns);
   }
   /// Some tile has columns that do not exist.
   bool hasRaggedColumns() const {
     return mlir::ShapedType::isDynamic(n()) || n() % tiling.workN() != 0 ||
-           (route.swapsOperands() && problem.groups);
+           (swapsOperands() && problem.groups);
   }
   /// Sums are fragments: those of the partial sums of split-K, too.
   bool hasFragments() const {
-    return route.transposes() || route.core == Core::MmaSync ||
+    return transposes() || route().core == route::Core::MmaSync ||
            (problem.hasF32Scales() && !tiling.laneGroups);
   }
 
@@ -195,14 +207,14 @@ struct Gemm {
            !results.derives();
   }
   /// Rows of the result among those that a CTA, or a cluster, works on at a time.
-  int64_t workRows() const { return route.swapsOperands() ? tiling.workN() : tiling.workM(); }
+  int64_t workRows() const { return swapsOperands() ? tiling.workN() : tiling.workM(); }
   /// Counts of tiles, for static rows and for groups with static places.
   int64_t tilesM() const {
-    bool areOfTable = problem.groups && !route.swapsOperands();
+    bool areOfTable = problem.groups && !swapsOperands();
     return areOfTable ? work.tablePlaces : (m() + tiling.workM() - 1) / tiling.workM();
   }
   int64_t tilesN() const {
-    bool areOfTable = problem.groups && route.swapsOperands();
+    bool areOfTable = problem.groups && swapsOperands();
     return areOfTable ? work.tablePlaces : (n() + tiling.workN() - 1) / tiling.workN();
   }
   int64_t tilesK() const { return (problem.depth + tiling.tileK - 1) / tiling.tileK; }
@@ -239,9 +251,9 @@ struct Gemm {
   }
   /// Rows of scales of each operand; groups have whole scale tiles.
   int64_t scaleRowsA() const {
-    return !problem.groups         ? m()
-           : route.swapsOperands() ? problem.groups * problem.alignedColumns()
-                                   : problem.groupScaleRows;
+    return !problem.groups   ? m()
+           : swapsOperands() ? problem.groups * problem.alignedColumns()
+                             : problem.groupScaleRows;
   }
   /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.h) or each
   /// 128.
@@ -249,9 +261,9 @@ struct Gemm {
   int64_t scaleRowsB() const {
     if (halvesScalesB())
       return std::max<int64_t>(problem.groups, 1) * halvesOfGroupB() * pipe::kScaleBlockRows;
-    return !problem.groups         ? n()
-           : route.swapsOperands() ? problem.groupScaleRows
-                                   : problem.groups * problem.alignedColumns();
+    return !problem.groups   ? n()
+           : swapsOperands() ? problem.groupScaleRows
+                             : problem.groups * problem.alignedColumns();
   }
   /// Each half of the columns of a tile has a scale tile of B of its own, in memory too.
   bool halvesScalesB() const {
@@ -272,7 +284,7 @@ struct Gemm {
   /// Every tile has several whole scale tiles of these rows, all of which exist.
   bool fillsScaleBlocksB() const {
     return tiling.tileN > pipe::kScaleBlockRows && tiling.tileN % pipe::kScaleBlockRows == 0 &&
-           !route.swapsOperands() && !problem.dynamicWidth() && n() % tiling.tileN == 0;
+           !swapsOperands() && !problem.dynamicWidth() && n() % tiling.tileN == 0;
   }
   /// Bytes of K in one row of a box: the widest swizzle.
   static constexpr int64_t kPanelBytes = 128;
@@ -291,13 +303,13 @@ struct Gemm {
   }
   /// One k tile of prepacked B before the rows that it multiplies.
   bool holdsWeights() const {
-    return prepackedB() && takesBytes() && route.accumulate != Accumulate::Fast &&
+    return prepackedB() && takesBytes() && route().accumulate != route::Accumulate::Fast &&
            tiling.tileK == hw::byteTileColumns;
   }
   /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
   /// rows, or accumulators of 256 and sums of 128.
   int64_t partRows() const {
-    return route.weights == Reach::Pre && tiling.tileM == 256 ? 128 : tiling.tileM;
+    return route().rhs() == route::Operand::Pre && tiling.tileM == 256 ? 128 : tiling.tileM;
   }
   /// Threads exchange the elements of a transposed tile before they store them, if it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. Each warp reduces through

@@ -73,7 +73,7 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Gem
   };
   std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
   std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
-  if (gemm.route.swapsOperands())
+  if (gemm.swapsOperands())
     std::swap(a, second);
   auto tiles = [&](Value buffer) { return packedArgument(b, loc, gemm, buffer); };
   SmallVector<Value> values = {gemm.prepackedA() ? tiles(a.first) : map(gemm.mapA(), a.first),
@@ -82,9 +82,8 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Gem
   if (gemm.hasScalesA())
     values.push_back(scales(gemm.argumentOf(gemm.scalesA()), a.second, gemm.rowsOfBlocksA()));
   if (!gemm.prepackedB() && !gemm.floatB())
-    values.push_back(
-        scales(gemm.argumentOf(gemm.scalesB(), /*hasRows=*/!gemm.route.swapsOperands()),
-               second.second, gemm.scaleRowsB()));
+    values.push_back(scales(gemm.argumentOf(gemm.scalesB(), /*hasRows=*/!gemm.swapsOperands()),
+                            second.second, gemm.scaleRowsB()));
   if (gemm.results.alpha != Results::Alpha::None)
     values.push_back(view(gemm.argumentOf(gemm.alphas()), adaptor.getAlpha()));
   if (!gemm.problem.dual)
@@ -93,7 +92,7 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Gem
   values.push_back(ofSecond ? map(gemm.secondWeights(), adaptor.getRhs2())
                             : tiles(adaptor.getRhs2()));
   if (ofSecond)
-    values.push_back(scales(gemm.argumentOf(ofSecond, /*hasRows=*/!gemm.route.swapsOperands()),
+    values.push_back(scales(gemm.argumentOf(ofSecond, /*hasRows=*/!gemm.swapsOperands()),
                             adaptor.getRhs2Scales(), gemm.scaleRowsB()));
   if (adaptor.getAlpha2())
     values.push_back(view(gemm.argumentOf(gemm.alphas()), adaptor.getAlpha2()));

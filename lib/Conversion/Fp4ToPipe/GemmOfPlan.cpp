@@ -1,7 +1,7 @@
 //===- GemmOfPlan.cpp - The values of a GEMM from its plan ----------------===//
 //
 // Each value is made once, of the operation, the plan and the values before it: the problem, the
-// route to the tensor core, the results, the shares of the work and the tiles.
+// results, the shares of the work and the tiles. The table of routes has the route.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,71 +28,12 @@ static Problem problemOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   problem.lhs = lhs.getElementType();
   problem.rhs = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
   problem.scaleType = scaleType(op.getContext(), op.getFormat());
-  if (op.hasFloatLhs() && !op.hasUnitScales())
+  if (!op.getLhsScales() && !op.hasUnitScales())
     problem.floats = problem.lhs;
   problem.prepacked = op.hasPrepackedRhs();
   problem.k96 = op.usesK96();
   problem.dual = op.isDual();
   return problem;
-}
-
-//===----------------------------------------------------------------------===//
-// Route
-//===----------------------------------------------------------------------===//
-
-/// Sums in registers are stored as they are, so prepacked weights of a swapped plan, whose lanes
-/// would convert them, are converted before.
-static Reach reachOfWeights(const Problem &problem, const GemmRoute &route,
-                            const KernelPlan &plan) {
-  bool isOnLanes = route.core == Core::Tcgen05;
-  if (problem.prepacked && plan.swap && !isOnLanes)
-    return Reach::Pre;
-  if (problem.hasFloatActivations())
-    return isOnLanes ? Reach::Tmem : Reach::Registers;
-  if (route.core != Core::Wgmma || problem.hasF32Scales())
-    return route.transposes() ? Reach::Registers : Reach::AsIs;
-  return plan.swap ? Reach::Registers : Reach::Shared;
-}
-
-static Reach reachOfActivations(const Problem &problem, const GemmRoute &route,
-                                BlockScaledMatmulOp op, const KernelPlan &plan) {
-  bool isBeforePrepacked = problem.prepacked && !problem.floats;
-  if (isBeforePrepacked ||
-      (route.core == Core::Wgmma && route.weights != Reach::Pre && preDequantizes(plan)))
-    return Reach::Pre;
-  if (op.hasUnitScales())
-    return Reach::UnitScales;
-  if (problem.floats || route.core == Core::Tcgen05 || problem.hasF32Scales())
-    return Reach::AsIs;
-  if (route.transposes())
-    return Reach::Shared;
-  return route.core == Core::Wgmma ? Reach::Registers : Reach::AsIs;
-}
-
-/// The core sums few products of e4m3 with enough bits.
-static Accumulate accumulationOf(const Problem &problem, const GemmRoute &route,
-                                 BlockScaledMatmulOp op) {
-  if (op.accumulatesFast())
-    return Accumulate::Fast;
-  bool takesBytes = problem.floats && problem.floats.getIntOrFloatBitWidth() == 8;
-  return problem.hasF32Scales() || takesBytes || route.weights == Reach::Pre ? Accumulate::Promote
-                                                                             : Accumulate::Core;
-}
-
-/// The only place that asks the target for its tensor core. Weights beside floats lie along the
-/// lanes or rows of instructions always.
-static GemmRoute routeOf(const Problem &problem, BlockScaledMatmulOp op, const KernelPlan &plan,
-                         const hw::TargetModel &target) {
-  GemmRoute route;
-  route.core = target.hasTcgen05         ? Core::Tcgen05
-               : target.hasMmaBlockScale ? Core::MmaSync
-                                         : Core::Wgmma;
-  route.orientation =
-      plan.swap || problem.hasFloatActivations() ? Orientation::Swapped : Orientation::Normal;
-  route.weights = reachOfWeights(problem, route, plan);
-  route.activations = reachOfActivations(problem, route, op, plan);
-  route.accumulate = accumulationOf(problem, route, op);
-  return route;
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,21 +96,19 @@ static Results resultsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
 /// CTAs would wait for zeros before a whole box. With tcgen05 that costs more than missing rows.
 static bool loadsResidues(const Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &plan,
                           const hw::TargetModel &target) {
-  if (gemm.route.core != Core::Tcgen05)
+  if (gemm.route().core != route::Core::Tcgen05)
     return target.hasSlowPartialBoxes;
   const Tiling &tiling = gemm.tiling;
   int64_t most = mostRowsOf(op, plan),
-          box = gemm.route.swapsOperands() ? tiling.blockN() : tiling.blockM();
+          box = gemm.swapsOperands() ? tiling.blockN() : tiling.blockM();
   return target.hasSlowPartialBoxes && !tiling.pair && !ShapedType::isDynamic(most) && most <= box;
 }
 
-/// Sets the tile. Plans of tcgen05 have the tile of the accumulator, except beside floats, where
-/// it is that of the result. Other plans have that of the instruction if operands are swapped,
-/// and fragments are stored as they are.
+/// Sets the tile: that of the plan, or its transpose where the plan has one matrix and the
+/// accumulator the other. Fragments are stored as they are, so the accumulator is of the result.
 static void setTile(Gemm &gemm, const KernelPlan &plan) {
   Tiling &tiling = gemm.tiling;
-  bool isOfOther =
-      gemm.route.core == Core::Tcgen05 ? gemm.problem.hasFloatActivations() : bool(plan.swap);
+  bool isOfOther = (gemm.record->tile == route::Tile::Transpose) != gemm.swapsOperands();
   tiling.tileM = plan.tile[isOfOther ? 1 : 0];
   tiling.tileN = plan.tile[isOfOther ? 0 : 1];
   tiling.tileK = plan.tile[2];
@@ -184,7 +123,7 @@ static void setTile(Gemm &gemm, const KernelPlan &plan) {
 static void setWarpgroups(Gemm &gemm, const KernelPlan &plan) {
   auto roles = cast<pipe::RolePlanAttr>(plan.roles);
   gemm.tiling.hasSpareThreads = bool(roles.getDriver(pipe::Engine::Convert));
-  if (gemm.route.core != Core::Tcgen05)
+  if (gemm.route().core != route::Core::Tcgen05)
     return;
   if (gemm.problem.hasF32Scales())
     gemm.tiling.laneGroups = roles.getDriver(pipe::Engine::Threads).getNumWarps() / 4;
@@ -222,7 +161,7 @@ static bool takesTurns(const Gemm &gemm, const KernelPlan &plan, const hw::Targe
 Gemm fp4::gemmOf(BlockScaledMatmulOp op, const KernelPlan &plan, const hw::TargetModel &target) {
   Gemm gemm;
   gemm.problem = problemOf(op, plan);
-  gemm.route = routeOf(gemm.problem, op, plan, target);
+  gemm.record = &recordOf(op, plan, target);
   gemm.results = resultsOf(op, plan);
   setTile(gemm, plan);
   setWarpgroups(gemm, plan);

@@ -1,7 +1,7 @@
 //===- GemmValues.h - Values that describe a GEMM and its kernel ------------===//
 //
-// Five values describe the kernel of a GEMM (Gemm.h). `Problem` and `Results` say what the program
-// asks for. `GemmRoute`, `Tiling` and `WorkShares` say what the plan decided.
+// Four values and a route describe the kernel of a GEMM (Gemm.h). `Problem` and `Results` say what
+// the program asks for. The route, `Tiling` and `WorkShares` say what the plan decided.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,8 +37,6 @@ struct Problem {
   bool dynamicDepth() const { return mlir::ShapedType::isDynamic(depth); }
   /// Scales are row-major f32, of 1 x 128 elements of lhs and 128 x 128 of rhs.
   bool hasF32Scales() const { return scaleType.isF32(); }
-  /// Activations meet the weights as floats: lhs is floats, or becomes floats before.
-  bool hasFloatActivations() const { return floats || prepacked; }
   /// bf16 or f16: the elements of a pre-dequantized lhs. Prepacked weights become bf16 with fewer
   /// instructions than f16.
   mlir::Type preDequantizedType() const;
@@ -54,43 +52,6 @@ struct Problem {
   }
   /// Places of the table beyond the whole tiles of all rows, for groups whose rows are dynamic.
   int64_t morePlaces() const { return groups; }
-};
-
-/// The tensor core that multiplies. Sums of Tcgen05 are in tensor memory, and others in registers.
-enum class Core { Tcgen05, Wgmma, MmaSync };
-
-/// The form in which an operand reaches the core.
-enum class Reach {
-  AsIs,
-  UnitScales, ///< e4m3 under scales that are one
-  Registers,  ///< dequantized in the registers of the threads that multiply
-  Shared,     ///< dequantized by warps, in shared memory
-  Tmem,       ///< dequantized by warps, in tensor memory
-  Pre,        ///< dequantized by a kernel before
-};
-
-/// The place where products are added: the core, f32 registers behind the sums of 128 products, or
-/// the core for a whole split-K part although its sums are short.
-enum class Accumulate { Core, Promote, Fast };
-
-/// The operand that lies along the TMEM lanes, or the 64 rows of an instruction: lhs, or rhs where
-/// it is swapped.
-enum class Orientation { Normal, Swapped };
-
-/// The way of both operands to the tensor core.
-struct GemmRoute {
-  Core core = Core::Wgmma;
-  Reach activations = Reach::AsIs, weights = Reach::AsIs;
-  Accumulate accumulate = Accumulate::Core;
-  Orientation orientation = Orientation::Normal;
-
-  /// A is the rhs and B the lhs: TMEM lanes are columns of the result.
-  bool swapsOperands() const {
-    return orientation == Orientation::Swapped && core == Core::Tcgen05;
-  }
-  /// Fragments have columns of the result in their rows: B is the operand that the tensor core
-  /// takes from registers. A is floats, or so few rows that they fill no instruction otherwise.
-  bool transposes() const { return orientation == Orientation::Swapped && core != Core::Tcgen05; }
 };
 
 /// Tiles, and the CTAs and warps that work on one of them. M and N are those of the accumulator:

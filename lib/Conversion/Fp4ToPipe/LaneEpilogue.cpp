@@ -42,10 +42,10 @@ void LaneEpilogue::setTurn(Value turn) {
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
 Value LaneEpilogue::numbers(const Part &tile, Value column, VectorType type, Value global,
                             Value limit, bool ofGroup) {
-  Value row = gemm.route.swapsOperands() ? column : tile.laneRow,
-        first = gemm.route.swapsOperands() ? tile.row : column;
+  Value row = gemm.swapsOperands() ? column : tile.laneRow,
+        first = gemm.swapsOperands() ? tile.row : column;
   return LoadFactorsOp::create(b, type, global, ofGroup ? tile.group : row, first, limit,
-                               /*transposed=*/gemm.route.swapsOperands(), /*one_row=*/ofGroup);
+                               /*transposed=*/gemm.swapsOperands(), /*one_row=*/ofGroup);
 }
 
 Value LaneEpilogue::factors(const Part &tile, Value alphas, Value column) {
@@ -152,7 +152,7 @@ void LaneEpilogue::drain(ValueRange accs, const Part &tile, Conversion convert, 
 }
 
 Value LaneEpilogue::orLast(Value column) {
-  if (!gemm.hasRaggedColumns() || (gemm.route.swapsOperands() && gemm.problem.groups))
+  if (!gemm.hasRaggedColumns() || (gemm.swapsOperands() && gemm.problem.groups))
     return column;
   Value all = works.givenN();
   if (!all)
@@ -180,7 +180,7 @@ Value LaneEpilogue::convert(ValueRange chunks, const Part &tile, Value column) {
 }
 
 void LaneEpilogue::store(Value chunk, const Part &tile, Value column) {
-  if (gemm.route.swapsOperands()) {
+  if (gemm.swapsOperands()) {
     StoreOp::create(b, chunk, args.result, column, tile.row,
                     tile.rowLimit ? tile.rowLimit : args.rows,
                     /*transposed=*/true);

@@ -9,9 +9,9 @@ using namespace fp4::pipe;
 void LaneWorks::countTilesM() {
   if (gemm.results.clearsRows)
     works.clearRows();
-  if (gemm.problem.groups && !gemm.route.swapsOperands())
+  if (gemm.problem.groups && !gemm.swapsOperands())
     numM = works.countTilesOfGroups();
-  else if (Value ofM = gemm.route.swapsOperands() ? args.columns : args.rows)
+  else if (Value ofM = gemm.swapsOperands() ? args.columns : args.rows)
     numM = b.quotientUp(ofM, gemm.tiling.workM());
   else
     numM = b.constant(gemm.work.stream ? gemm.work.streamWorks : gemm.tilesM());
@@ -20,9 +20,9 @@ void LaneWorks::countTilesM() {
 void LaneWorks::countTilesN() {
   findPlaces();
   Value ofN = givenN();
-  numTilesN = gemm.problem.groups && gemm.route.swapsOperands() ? works.countTilesOfGroups()
-              : ofN ? b.quotientUp(ofN, gemm.tiling.workN())
-                    : b.constant(gemm.tilesN());
+  numTilesN = gemm.problem.groups && gemm.swapsOperands() ? works.countTilesOfGroups()
+              : ofN                                       ? b.quotientUp(ofN, gemm.tiling.workN())
+                                                          : b.constant(gemm.tilesN());
 }
 
 void LaneWorks::forEachTile(TileBuilder::TurnBody body) {
@@ -58,16 +58,16 @@ Value LaneWorks::place(gpu::Dimension dimension, int64_t blocks) {
 /// The rows of the result that a tile of groups has, which with swapped operands are columns of the
 /// GEMM, and the group.
 void LaneWorks::findGroup(LaneTile &tile, Value work) {
-  (gemm.route.swapsOperands() ? tile.column : tile.row) = works.entry(args.table, work, 0);
+  (gemm.swapsOperands() ? tile.column : tile.row) = works.entry(args.table, work, 0);
   tile.rowLimit = works.entry(args.table, work, 1);
-  (gemm.route.swapsOperands() ? tile.scaleRowB : tile.scaleRowA) = works.entry(args.table, work, 3);
+  (gemm.swapsOperands() ? tile.scaleRowB : tile.scaleRowA) = works.entry(args.table, work, 3);
   tile.group = works.entry(args.table, work, 2);
 }
 
 /// The weights of a group, their scales and its alphas lie behind those of the groups before.
 void LaneWorks::moveToGroup(LaneTile &tile) {
-  Value &row = gemm.route.swapsOperands() ? tile.rowA : tile.rowB;
-  Value &scaleRow = gemm.route.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
+  Value &row = gemm.swapsOperands() ? tile.rowA : tile.rowB;
+  Value &scaleRow = gemm.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
   row = b.add(row, b.mul(tile.group, gemm.problem.columns));
   scaleRow = b.add(scaleRow, b.mul(tile.group, gemm.scaleRowsOfGroup()));
   tile.alpha = works.alphaOfGroup(args.alpha, tile.group);
@@ -96,7 +96,7 @@ LaneTile LaneWorks::findTile(Value m, Value n) {
   if (gemm.work.stream)
     tile.share = works.findShare(m, n, tile.k);
   if (gemm.problem.groups)
-    findGroup(tile, gemm.route.swapsOperands() ? n : m);
+    findGroup(tile, gemm.swapsOperands() ? n : m);
   tile.row =
       shifted(tile.row ? tile.row : b.mul(m, gemm.tiling.workM()), placeM, gemm.tiling.blockM());
   tile.rowA = tile.row;
@@ -116,7 +116,7 @@ LaneTile LaneWorks::findTile(Value m, Value n) {
   tile.blockB = b.div(tile.scaleRowB, kScaleBlockRows);
   // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
   if (gemm.splitsScaleBlocks())
-    tile.bScaleRow = arith::RemUIOp::create(
-        b, gemm.route.swapsOperands() ? tile.scaleRowB : tile.column, b.constant(kScaleBlockRows));
+    tile.bScaleRow = arith::RemUIOp::create(b, gemm.swapsOperands() ? tile.scaleRowB : tile.column,
+                                            b.constant(kScaleBlockRows));
   return tile;
 }

@@ -42,11 +42,11 @@ public:
   LaneTile findTile(Value m, Value n);
 
   /// Columns of the accumulators of all tiles, where they are dynamic; else null.
-  Value givenN() const { return gemm.route.swapsOperands() ? args.rows : args.columns; }
+  Value givenN() const { return gemm.swapsOperands() ? args.rows : args.columns; }
   Value endOfColumns(const LaneTile &tile) {
-    return gemm.route.swapsOperands() && tile.rowLimit ? tile.rowLimit
-           : givenN()                                  ? givenN()
-                                                       : b.constant(gemm.n());
+    return gemm.swapsOperands() && tile.rowLimit ? tile.rowLimit
+           : givenN()                            ? givenN()
+                                                 : b.constant(gemm.n());
   }
 
   Value numM, numTilesN;

@@ -26,9 +26,8 @@ Value OperandPath::existingRows(Value map, Value row) {
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(row);
   Value all = args.rows ? args.rows : b.constant(gemm.problem.rows);
-  bool isOnlyBox =
-      !args.rows && gemm.problem.rows <= type.getRows() &&
-      type.getRows() == (gemm.route.swapsOperands() ? gemm.tiling.tileN : gemm.tiling.tileM);
+  bool isOnlyBox = !args.rows && gemm.problem.rows <= type.getRows() &&
+                   type.getRows() == (gemm.swapsOperands() ? gemm.tiling.tileN : gemm.tiling.tileM);
   return found = ExistingRowsOp::create(b, b.getI32Type(), all, isOnlyBox ? b.constant(0) : row,
                                         type.getRows());
 }
@@ -122,7 +121,8 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 int OperandPath::restoringExponent() const {
   if (gemm.takesBytes()) // weights are e4m3 and have powers of their own
     return 0;
-  bool hasFloats = gemm.floatA() && (gemm.route.activations != Reach::Pre || gemm.prepackedB());
+  bool hasFloats =
+      gemm.floatA() && (gemm.route().lhs() != route::Operand::Pre || gemm.prepackedB());
   int ofB = numerics::convertedExponent(formatOfCodes(gemm.dataTypeB(), gemm.problem.block));
   return hasFloats
              ? -ofB

@@ -91,7 +91,8 @@ private:
     return size_t(gemm.tiling.tileN / hw::weightTileRows * (gemm.tiling.tileM / gemm.partRows()));
   }
   Value partColumn(const Tile &tile, size_t part) {
-    return shift(tile.column, gemm.route.weights == Reach::Pre ? 0 : part, hw::weightTileRows);
+    return shift(tile.column, gemm.route().rhs() == route::Operand::Pre ? 0 : part,
+                 hw::weightTileRows);
   }
   Value rowOfPart(const Tile &tile, size_t part) {
     return shift(tile.rowB, part, hw::weightTileRows);
@@ -112,7 +113,7 @@ private:
 
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
   Tile tile{works.findTile(m, n), {}};
-  if (gemm.route.weights != Reach::Pre) // parts are of columns
+  if (gemm.route().rhs() != route::Operand::Pre) // parts are of columns
     tile.rows.assign(numParts(), tile.row);
   return tile;
 }
@@ -123,9 +124,9 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   // Accumulators of a second GEMM are behind those of the first.
   for (size_t i = 0; i < numParts() * size_t(gemm.work.ranges) * (gemm.problem.dual ? 2 : 1); ++i)
     accumulators.push_back(fragments.create());
-  if (gemm.route.accumulate == Accumulate::Fast)
+  if (gemm.route().accumulate == route::Accumulate::Fast)
     loadPowers(tile);
-  if (gemm.route.weights == Reach::Pre)
+  if (gemm.route().rhs() == route::Operand::Pre)
     multiplyPreDequantized(accumulators, tile);
   else if (gemm.holdsWeights())
     multiplyResident(accumulators.front(), tile);
@@ -172,7 +173,7 @@ void WeightGemmBuilder::storeTile(ArrayRef<Value> accumulators, const Tile &tile
 void WeightGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   if (gemm.prepackedB())
     return multiplyPrepacked(accumulators, tile, k);
-  Value more = gemm.route.core == Core::MmaSync
+  Value more = gemm.route().core == route::Core::MmaSync
                    ? arith::ConstantOp::create(b, b.getBoolAttr(true)).getResult()
                    : b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
   multiplyPlain(accumulators, tile, k, more);
@@ -210,7 +211,7 @@ void WeightGemmBuilder::loadPowers(Tile &tile) {
 void WeightGemmBuilder::multiply(Value acc, Weights weights, Value act) {
   Value more = arith::ConstantOp::create(b, b.getBoolAttr(true));
   MmaPrepackedOp::create(b, acc, weights.rows, act, more, weights.count,
-                         /*without_powers=*/gemm.route.accumulate == Accumulate::Fast);
+                         /*without_powers=*/gemm.route().accumulate == route::Accumulate::Fast);
 }
 
 void WeightGemmBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
@@ -330,7 +331,7 @@ void WeightGemmBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &
   Value rows = loadRows(tile, k, blocks);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     MmaConvertedOp::create(b, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
-                           /*in_order=*/gemm.floatA() && gemm.route.activations != Reach::Pre);
+                           /*in_order=*/gemm.floatA() && gemm.route().lhs() != route::Operand::Pre);
 }
 
 /// A k tile of A, for the tensor core.
@@ -359,7 +360,7 @@ gpu::GPUFuncOp fp4::buildWeightGemmKernel(gpu::GPUModuleOp module, const Gemm &g
                                           const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, gemm.argumentTypes(), plan, loc);
   // If warps multiply, ptxas would spill so that more CTAs fit than have shared memory.
-  if (*plan.ctasPerSm > 1 || gemm.route.core == Core::MmaSync)
+  if (*plan.ctasPerSm > 1 || gemm.route().core == route::Core::MmaSync)
     declareCtasPerSm(func, *plan.ctasPerSm);
   GemmKernel kernel(func, gemm, plan, loc);
   WeightGemmBuilder(kernel, plan).build();
