@@ -153,9 +153,9 @@ def works(device: Device, out: int, before: Before, quick: bool) -> dict[str, Ca
 
 
 def cold(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same launch behind itself, and behind others that displace from L2, from the caches of
-    code or of translations what it needs; and what lies between launches of it in a stream, if the
-    host is ahead."""
+    """Times a launch behind itself, and behind launches that displace its data from L2, or its code
+    or translations from their caches; and the time between its launches in a stream while the host
+    is ahead."""
     before, queue = Before(device, out, quick), Queue(device, quick)
     codes = [device.load(ptx.kernel(["out"], "", REGISTERS + BEGIN + straight(64 if quick else 8192) + KEEP)) for _ in range(4)]
 
