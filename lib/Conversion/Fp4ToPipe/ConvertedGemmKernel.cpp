@@ -28,21 +28,19 @@ namespace {
 class ConvertedGemmBuilder {
 public:
   ConvertedGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
-      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
-        fragments(kernel, works, plan), epilogue(kernel, fragments) {
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), loop(kernel, plan) {
     if (sumsOfThread() >= kManySums && !gemm.results.inputs.empty())
-      epilogue.conversion.regionWidth = kRegionWidth;
+      loop.epilogue.conversion.regionWidth = kRegionWidth;
   }
   void build() {
-    works.countTiles();
-    epilogue.begin();
-    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
+    loop.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
   using Tile = WorkLoop::Tile;
   int64_t sumsOfThread() const {
-    return gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1) / fragments.threads;
+    return gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1) /
+           loop.fragments.threads;
   }
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
@@ -51,28 +49,26 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  WorkLoop works;
   OperandPath operands;
-  FragmentSums fragments;
-  FragmentEpilogue epilogue;
+  FragmentLoop loop;
 };
 } // namespace
 
 void ConvertedGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = works.findTile(m, n);
+  Tile tile = loop.works.findTile(m, n);
   SmallVector<Value> accs, second;
   for (int64_t first = 0; first < gemm.tiling.tileM; first += kRows) {
-    accs.push_back(fragments.create());
-    second.push_back(gemm.problem.dual ? fragments.create() : Value());
+    accs.push_back(loop.fragments.create());
+    second.push_back(gemm.problem.dual ? loop.fragments.create() : Value());
   }
   b.loop(tile.k.begin, tile.k.end, b.constant(1),
          [&](Value k) { buildKTile(accs, second, tile, k); });
   for (auto [i, acc] : llvm::enumerate(accs)) {
     Value first = i ? b.add(tile.row, b.constant(int64_t(i) * kRows)) : tile.row;
-    epilogue.storeSums(acc, first, tile.column, {operands.restoringExponent()}, tile.group, {},
-                       second[i]);
+    loop.epilogue.storeSums(acc, first, tile.column, {operands.restoringExponent()}, tile.group, {},
+                            second[i]);
   }
-  epilogue.finishTile();
+  loop.epilogue.finishTile();
 }
 
 /// The scale tile of A that has the last row.

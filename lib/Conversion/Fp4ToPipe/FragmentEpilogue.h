@@ -94,4 +94,21 @@ private:
   llvm::SmallVector<StagedPart> staged;
 };
 
+/// The loop over the works of a kernel with sums in registers, with the parts of its tiles.
+struct FragmentLoop {
+  FragmentLoop(GemmKernel &kernel, const KernelPlan &plan)
+      : works(kernel), fragments(kernel, works, plan), epilogue(kernel, fragments) {}
+
+  /// Emits `body` for every tile.
+  void forEachTile(TileBuilder::WorkBody body) {
+    works.countTiles();
+    epilogue.begin();
+    works.forEachTile(body);
+  }
+
+  WorkLoop works;
+  FragmentSums fragments;
+  FragmentEpilogue epilogue;
+};
+
 } // namespace fp4

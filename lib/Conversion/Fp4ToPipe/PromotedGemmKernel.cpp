@@ -26,18 +26,15 @@ namespace {
 class PromotedGemmBuilder {
 public:
   PromotedGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
-      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
-        fragments(kernel, works, plan), epilogue(kernel, fragments) {
-    works.partRows = std::min(gemm.tiling.tileM, kMostPartRows);
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), loop(kernel, plan) {
+    loop.works.partRows = std::min(gemm.tiling.tileM, kMostPartRows);
   }
   void build() {
     if (gemm.work.searchedOffsets)
-      works.checkGroups();
+      loop.works.checkGroups();
     if (gemm.results.clearsRows)
-      works.clearRows();
-    works.countTiles();
-    epilogue.begin();
-    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
+      loop.works.clearRows();
+    loop.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
@@ -58,18 +55,16 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  WorkLoop works;
   OperandPath operands;
-  FragmentSums fragments;
-  FragmentEpilogue epilogue;
+  FragmentLoop loop;
 };
 } // namespace
 
 void PromotedGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = works.findTile(m, n);
+  Tile tile = loop.works.findTile(m, n);
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
-    accumulators.push_back(fragments.create());
+    accumulators.push_back(loop.fragments.create());
   int64_t step = gemm.stagesScales() ? Gemm::kStagedBlocks : gemm.tiling.blocksOfTileK;
   b.loop(tile.k.begin, tile.k.end, b.constant(step), [&](Value k) {
     if (gemm.stagesScales())
@@ -78,17 +73,17 @@ void PromotedGemmBuilder::buildTile(Value m, Value n) {
                [&](size_t part, int64_t next) { return scalesOf(tile, part, behind(k, next)); });
   });
   auto store = [&](size_t part, auto sums) {
-    epilogue.storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
+    loop.epilogue.storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
   };
   if (gemm.work.reducesInCluster) {
-    fragments.reduceInCluster(accumulators);
-    return epilogue.storeSums(
+    loop.fragments.reduceInCluster(accumulators);
+    return loop.epilogue.storeSums(
         accumulators.front(), tile.row, tile.column, /*restoring=*/{}, {},
-        [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
+        [&](int64_t first) { return loop.fragments.hasColumns(tile.part, first); });
   }
   if (gemm.work.splits > 1)
-    return fragments.reduce(accumulators, tile.index, tile.part,
-                            [&](size_t part, FragmentSums::From sums) { store(part, sums); });
+    return loop.fragments.reduce(accumulators, tile.index, tile.part,
+                                 [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
     store(part, acc);
 }
@@ -101,7 +96,8 @@ Value PromotedGemmBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
 
 /// Scale blocks `k` and the next one, whose tiles a stage has: both MMAs can run at a time.
 void PromotedGemmBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
-  Value blocks[] = {k, b.add(k, b.constant(1))}, sums[] = {fragments.create(), fragments.create()};
+  Value blocks[] = {k, b.add(k, b.constant(1))},
+        sums[] = {loop.fragments.create(), loop.fragments.create()};
   SmallVector<std::pair<Value, Value>> tiles;
   for (Value block : blocks) {
     Value element = b.mul(block, gemm.tiling.tileK),
@@ -128,8 +124,9 @@ void PromotedGemmBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &
   Value step = b.constant(gemm.tiling.blocksOfTileK);
   b.loop(b.constant(0), b.constant(Gemm::kStagedBlocks), step, [&](Value place) {
     buildStage(accumulators, tile, b.add(first, place), [&](size_t part, int64_t next) -> Value {
-      return TileScalesOp::create(b, type, ofA, b.getI64IntegerAttr(int64_t(part) * works.partRows),
-                                  ofB, behind(place, next));
+      return TileScalesOp::create(b, type, ofA,
+                                  b.getI64IntegerAttr(int64_t(part) * loop.works.partRows), ofB,
+                                  behind(place, next));
     });
   });
 }
@@ -154,9 +151,9 @@ void PromotedGemmBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &t
   Value element = b.mul(k, gemm.tiling.tileK);
   Value aTile = operands.load(args.a, tile.rows.front(), element),
         bTile = operands.load(args.bb, tile.rowB, element);
-  Value sums = fragments.create();
+  Value sums = loop.fragments.create();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
-    MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * works.partRows),
+    MmaFragmentOp::create(b, sums, aTile, b.getI64IntegerAttr(int64_t(part) * loop.works.partRows),
                           bTile);
     if (scales.size() == part)
       scales.push_back(scalesOf(part, 0));

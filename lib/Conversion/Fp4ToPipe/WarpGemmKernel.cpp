@@ -23,17 +23,14 @@ namespace {
 class WarpGemmBuilder {
 public:
   WarpGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
-      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
-        fragments(kernel, works, plan), epilogue(kernel, fragments) {
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), loop(kernel, plan) {
     int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
-    fragments.size =
+    loop.fragments.size =
         *warpFragment(gemm.tiling.tileM, gemm.tiling.tileN, warps); // the check of the plan has it
-    fragments.kind = FragmentKind::MmaSync;
+    loop.fragments.kind = FragmentKind::MmaSync;
   }
   void build() {
-    works.countTiles();
-    epilogue.begin();
-    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
+    loop.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
@@ -46,16 +43,15 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  WorkLoop works;
   OperandPath operands;
-  FragmentSums fragments;
-  FragmentEpilogue epilogue;
+  FragmentLoop loop;
 };
 } // namespace
 
 void WarpGemmBuilder::buildTile(Value m, Value n) {
-  Tile tile = works.findTile(m, n);
-  Value acc = fragments.create(), second = gemm.problem.dual ? fragments.create() : Value();
+  Tile tile = loop.works.findTile(m, n);
+  Value acc = loop.fragments.create(),
+        second = gemm.problem.dual ? loop.fragments.create() : Value();
   b.loop(tile.k.begin, tile.k.end, b.constant(1),
          [&](Value k) { buildKTile(acc, second, tile, k); });
   storeTile(acc, second, tile);
@@ -66,27 +62,28 @@ void WarpGemmBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   auto place = WarpPlaceOp::create(b, acc, gemm.tiling.tileM, gemm.tiling.tileN);
   Value rowOfWarp = b.add(tile.row, place.getRow());
   Value columnOfWarp = b.add(tile.column, place.getColumn());
-  auto parts = size_t(fragments.size[0] / FragmentSums::kWarpRows);
+  auto parts = size_t(loop.fragments.size[0] / FragmentSums::kWarpRows);
   auto store = [&](size_t number, FragmentSums::From sums, FragmentSums::From more) {
     Value first = number ? b.add(rowOfWarp, b.constant(int64_t(number) * FragmentSums::kWarpRows))
                          : rowOfWarp;
-    epilogue.storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
+    loop.epilogue.storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
   };
   if (tile.part)
-    return fragments.reduce(
+    return loop.fragments.reduce(
         SmallVector<Value>(parts, acc), tile.index, tile.part,
         [&](size_t number, FragmentSums::From sums) { store(number, sums, {}); });
   for (size_t number = 0; number < parts; ++number) {
     auto sums = [&](VectorType type, int64_t first) {
-      return fragments.readPart(acc, number, type, first);
+      return loop.fragments.readPart(acc, number, type, first);
     };
     auto more = [&](VectorType type, int64_t first) {
-      return fragments.readPart(second, number, type, first);
+      return loop.fragments.readPart(second, number, type, first);
     };
     store(number, sums, second ? FragmentSums::From(more) : FragmentSums::From());
   }
-  epilogue.quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()}, tile.group);
-  epilogue.finishTile();
+  loop.epilogue.quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()},
+                                 tile.group);
+  loop.epilogue.finishTile();
 }
 
 /// Returns the row in its scale tile at which a tile of `rows` rows begins; null where that is the

@@ -33,14 +33,11 @@ namespace {
 class WeightGemmBuilder {
 public:
   WeightGemmBuilder(GemmKernel &kernel, const KernelPlan &plan)
-      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(kernel), operands(kernel),
-        fragments(kernel, works, plan), epilogue(kernel, fragments) {
-    works.partRows = fragments.size[1] = gemm.partRows();
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), operands(kernel), loop(kernel, plan) {
+    loop.works.partRows = loop.fragments.size[1] = gemm.partRows();
   }
   void build() {
-    works.countTiles();
-    epilogue.begin();
-    works.forEachTile([&](Value m, Value n) { buildTile(m, n); });
+    loop.forEachTile([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
@@ -104,15 +101,13 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  WorkLoop works;
   OperandPath operands;
-  FragmentSums fragments;
-  FragmentEpilogue epilogue;
+  FragmentLoop loop;
 };
 } // namespace
 
 WeightGemmBuilder::Tile WeightGemmBuilder::findTile(Value m, Value n) {
-  Tile tile{works.findTile(m, n), {}};
+  Tile tile{loop.works.findTile(m, n), {}};
   if (gemm.route().rhs() != route::Operand::Pre) // parts are of columns
     tile.rows.assign(numParts(), tile.row);
   return tile;
@@ -123,7 +118,7 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   // Accumulators of a second GEMM are behind those of the first.
   for (size_t i = 0; i < numParts() * size_t(gemm.work.ranges) * (gemm.problem.dual ? 2 : 1); ++i)
-    accumulators.push_back(fragments.create());
+    accumulators.push_back(loop.fragments.create());
   if (gemm.route().accumulate == route::Accumulate::Fast)
     loadPowers(tile);
   if (gemm.route().rhs() == route::Operand::Pre)
@@ -138,32 +133,32 @@ void WeightGemmBuilder::buildTile(Value m, Value n) {
 
 void WeightGemmBuilder::storeTile(ArrayRef<Value> accumulators, const Tile &tile) {
   if (gemm.work.reducesInCluster) {
-    fragments.reduceInCluster(accumulators);
-    return epilogue.storeSums(
+    loop.fragments.reduceInCluster(accumulators);
+    return loop.epilogue.storeSums(
         accumulators.front(), tile.row, tile.column, restoring(tile, 0), {},
-        [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
+        [&](int64_t first) { return loop.fragments.hasColumns(tile.part, first); });
   }
   auto store = [&](size_t part, auto sums) {
-    epilogue.storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part),
-                       tile.group);
+    loop.epilogue.storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part),
+                            tile.group);
   };
   if (gemm.work.stream)
-    return fragments.reduceShares(accumulators, tile.share,
-                                  [&](size_t part, FragmentSums::From sums) { store(part, sums); });
+    return loop.fragments.reduceShares(
+        accumulators, tile.share, [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   if (gemm.work.reducedCtas() > 1)
-    return fragments.reduce(accumulators, indexOf(tile), tile.part,
-                            [&](size_t part, FragmentSums::From sums) { store(part, sums); });
+    return loop.fragments.reduce(accumulators, indexOf(tile), tile.part,
+                                 [&](size_t part, FragmentSums::From sums) { store(part, sums); });
   if (gemm.work.ranges > 1)
     return store(0, [&](VectorType type, int64_t first) {
-      return fragments.sumOfRanges(accumulators, type, first);
+      return loop.fragments.sumOfRanges(accumulators, type, first);
     });
   for (size_t part = 0; part < numParts(); ++part) {
     Value row = tile.rows[part], column = partColumn(tile, part);
-    epilogue.storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
-                       gemm.problem.dual ? accumulators[numParts() + part] : Value());
-    epilogue.quantizeElements(row, column, {b.constant(0), b.constant(0)}, tile.group);
+    loop.epilogue.storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
+                            gemm.problem.dual ? accumulators[numParts() + part] : Value());
+    loop.epilogue.quantizeElements(row, column, {b.constant(0), b.constant(0)}, tile.group);
   }
-  epilogue.finishTile();
+  loop.epilogue.finishTile();
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,8 +251,8 @@ Value WeightGemmBuilder::loadTile(const Tile &tile, Value k) {
 /// converts them as soon as these are multiplied. Loads behind the last k tile take the last one
 /// again.
 void WeightGemmBuilder::multiplyResident(Value acc, const Tile &tile) {
-  auto type = FragmentType::get(b.getContext(), {fragments.size[0], hw::byteTileColumns},
-                                b.getType<Float8E4M3FNType>(), fragments.kind);
+  auto type = FragmentType::get(b.getContext(), {loop.fragments.size[0], hw::byteTileColumns},
+                                b.getType<Float8E4M3FNType>(), loop.fragments.kind);
   Value held = LoadResidentOp::create(b, type, loadTile(tile, tile.k.begin));
   Value last = b.sub(tile.k.end, b.constant(1));
   b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) {
@@ -301,7 +296,7 @@ void WeightGemmBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &t
   SmallVector<Value> parts;
   for (Value row : tile.rows)
     parts.push_back(operands.load(args.a, row, element, gemm.tiling.tileK));
-  Value sums = fragments.create();
+  Value sums = loop.fragments.create();
   for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
     MmaFragmentOp::create(b, sums, weights, b.getI64IntegerAttr(0), act);
     PromoteOp::create(b, acc, sums, scales, b.constant(0));
