@@ -36,13 +36,18 @@ def rasters():
     return {word: f"{word}<2>" if word == "panels" else word for word in words("Raster")}
 
 
+def targets_of(root):
+    """{name: {fact: value}} of the targets of a tree; values are text, without quotes."""
+    table = re.search(r"constexpr TargetModel rows\[\] = \{\n(.*?)\n\};", (root / TARGETS).read_text(), re.S)
+    rows = re.findall(r"^    \{\n(.*?)^    \}", table[1] if table else "", re.S | re.M)
+    facts = [{name: value.strip('"') for name, value in re.findall(r"\.(\w+) = (.*?),(?:\s*//.*)?\n", row)}
+             for row in rows]
+    return found("targets", TARGETS, {row["name"]: row for row in facts})
+
+
 @functools.cache
 def targets():
-    """{name: {fact: value}} of the targets."""
-    rows = re.findall(r"^    \{\n(.*?)^    \}", (ROOT / TARGETS).read_text(), re.S | re.M)
-    facts = [dict(re.findall(r"\.(\w+) = (.*?),(?:\s*//.*)?\n", row)) for row in rows]
-    rows = {row["name"].strip('"'): row for row in facts if "name" in row}
-    return found("targets", TARGETS, rows)
+    return targets_of(ROOT)
 
 
 def targets_by(*facts):

@@ -2,7 +2,9 @@
 import collections
 import re
 
-from . import markdown, tools
+import tables
+
+from . import markdown
 
 TABLE = "include/fp4/Routes/Routes.def"
 LIMITS = {"kGroups": "groups", "kDual": "dual GEMMs", "kDerived": "derived results"}
@@ -45,13 +47,13 @@ def supported(root, pair, target):
     """Returns true when a target has some route for a pair."""
     cores, _, pairs, routes = table(root)
     assert pair in pairs, f"{TABLE} has no pair {pair}"
-    model = next(row for row in tools.rows(root) if row["name"] == target)
+    model = tables.targets_of(root)[target]
     return any(has(model, cores, route, pair) for route in routes)
 
 
 def generate(root):
     cores, words, pairs, routes = table(root)
-    models = tools.rows(root)
+    models = list(tables.targets_of(root).values())
     axes = [markdown.table(["value", "meaning"], [(f"`{word.word}`", word.meaning) for word in words[axis].values()])
             for axis in words]
     rows = []

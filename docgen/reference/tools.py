@@ -1,13 +1,11 @@
 """cli.md from the tools' own help, targets.md from the table of targets, and instructions.md."""
-import pathlib
 import re
 import subprocess
-import sys
+
+import ptx_coverage
+import tables
 
 from . import markdown
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "validation"))
-import ptx_coverage
 
 TOOLS = {"fp4-opt": ["--help"], "fp4-runner": ["--help-all"], "fp4-run": ["--help-all"], "fp4-sim": ["--help-all"],
          "fp4-reduce": ["--help"]}
@@ -113,14 +111,6 @@ def facts(root):
     return found
 
 
-def rows(root):
-    """[{fact: value}] of Targets.cpp."""
-    text = (root / "lib/ISA/Targets.cpp").read_text()
-    table = re.search(r"constexpr TargetModel rows\[\] = \{\n(.*?)\n\};", text, re.S)[1]
-    return [dict((name, value.strip('"')) for name, value in re.findall(r"\.(\w+) = (.*?),(?:\s*//.*)?\n", row + "\n"))
-            for row in re.findall(r"^    \{\n(.*?)^    \}", table, re.S | re.M)]
-
-
 def shown(value):
     if re.fullmatch(r"\d+", value):
         return f"{int(value):,}"
@@ -131,8 +121,8 @@ def shown(value):
 
 
 def targets(root):
-    known, models = facts(root), rows(root)
-    assert models and all({name for name, _ in known} == set(row) for row in models), "a row of Targets.cpp is not read"
+    known, models = facts(root), list(tables.targets_of(root).values())
+    assert all({name for name, _ in known} == set(row) for row in models), "a row of Targets.cpp is not read"
     head = ["fact", *(f"`{row['name']}`" for row in models), "meaning"]
     lines = [(f"`{name}`", *(shown(row[name]) for row in models), meaning) for name, meaning in known if name != "name"]
     return markdown.page(
