@@ -35,11 +35,11 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld)
 endif()
 
-# fp4_unity(TARGET): with FP4_UNITY, headers are read once for each eight sources. A source whose names
+# fp4_unity(TARGET): with FP4_UNITY, headers are read once for each sixteen sources. A source whose names
 # clash with those of its neighbours has the property SKIP_UNITY_BUILD_INCLUSION.
 function(fp4_unity target)
   if(FP4_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 

@@ -25,7 +25,7 @@ namespace fp4::numerics {
 namespace {
 
 constexpr int fractionBits = 35;
-constexpr int zeroExponent = -139; ///< exponent of a term that is zero
+constexpr int zeroTermExponent = -139; ///< exponent of a term that is zero
 constexpr float mmaNaN = std::bit_cast<float>(0x7FFFFFFFu);
 
 /// A scale as significand / 8 * 2^exponent; significand 8..15, less for subnormal E4M3.
@@ -57,7 +57,7 @@ int halves(const uint8_t *row, unsigned k) {
 struct Term {
   int64_t value = 0;
   int weight = 0; ///< fractional bits of value
-  int exponent = zeroExponent;
+  int exponent = zeroTermExponent;
 };
 
 int64_t align(const Term &t, int emax) {
@@ -132,7 +132,7 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
   if (std::isinf(c))
     return c;
   terms[groups] = accumulatorTerm(c);
-  int emax = zeroExponent;
+  int emax = zeroTermExponent;
   for (const Term &t : terms)
     emax = std::max(emax, t.exponent);
   int64_t sum = 0;

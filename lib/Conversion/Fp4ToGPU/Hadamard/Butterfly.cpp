@@ -174,8 +174,6 @@ BlockElements Butterfly::transformBlock(const BlockElements &elements) {
   return block;
 }
 
-static constexpr int64_t kWarp = 32;
-
 Value WholeWarps::bound() {
   if (lanes == 1)
     return items;

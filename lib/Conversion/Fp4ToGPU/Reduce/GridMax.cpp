@@ -14,8 +14,6 @@
 using namespace mlir;
 using namespace fp4;
 
-static constexpr int64_t kWarp = 32;
-
 Value fp4::gridMaxCtas(KernelBuilder &kernel, const hw::TargetModel &target, Value items) {
   ImplicitLocOpBuilder &host = kernel.host();
   Value blocks = arith::CeilDivUIOp::create(host, items, constIndex(host, kernel.itemsPerCta()));

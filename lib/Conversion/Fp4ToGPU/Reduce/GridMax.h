@@ -15,6 +15,9 @@
 
 namespace fp4 {
 
+/// Threads of a warp.
+inline constexpr int64_t kWarp = 32;
+
 /// The bits of a magnitude (fp32), every NaN as the quiet one that lib/Numerics returns.
 mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir::Value x);
 

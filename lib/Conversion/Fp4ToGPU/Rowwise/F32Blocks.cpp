@@ -37,7 +37,7 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kBlock = 128, kChunk = 16, kChunksPerBlock = kBlock / kChunk;
-constexpr int64_t kAccessBytes = 16, kWarp = 32, kWords = kChunk / 4;
+constexpr int64_t kAccessBytes = 16, kWords = kChunk / 4;
 /// Chunks of a row that a thread loads at once, to cover the latency of memory, and words that it
 /// has registers for.
 constexpr int64_t kChunksInFlight = 4, kMostWords = 64;

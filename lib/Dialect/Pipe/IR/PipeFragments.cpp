@@ -19,8 +19,6 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Rows of the fragment of a warpgroup.
-static constexpr int64_t kFragmentRows = 64;
 /// Columns of the smallest part of a fragment, of which a thread has 4 elements.
 static constexpr int64_t kFragmentColumns = 8, kElementsOfPart = 4;
 

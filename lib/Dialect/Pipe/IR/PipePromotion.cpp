@@ -19,8 +19,6 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Rows of the fragment of a warpgroup.
-static constexpr int64_t kFragmentRows = 64;
 /// Columns of the smallest fragment, and the largest.
 static constexpr int64_t kFewestColumns = 8, kMostColumns = 256;
 

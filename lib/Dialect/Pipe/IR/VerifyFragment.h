@@ -5,6 +5,9 @@
 
 namespace fp4::pipe {
 
+/// Rows of the fragment of a warpgroup.
+inline constexpr int64_t kFragmentRows = 64;
+
 /// Sums that a warpgroup has in registers, and no register-resident weights: f32 in the rows of one
 /// instruction.
 llvm::LogicalResult verifySums(mlir::Operation *op, llvm::StringRef name, FragmentType type);
