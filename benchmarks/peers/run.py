@@ -14,7 +14,11 @@ and again afterwards, and prints one table. A missing library is named, and the 
 The exit code of `run` is 1 where something that is there failed.
 
   --problems REGEX    those whose name matches; `list` prints the names
+  --random SEED:COUNT in place of the usual problems: so many of layers of published models
+  --shape KIND:MxNxK  in place of the usual problems; may be repeated, also beside --random
   --libraries A,B     only these
+  --space             prepare: besides, fp4's GEMMs with each legal plan of plan_space.py: the
+                      compiler's regret is what the fastest of them saves
   --settle MS         run: what is timed runs for so long before, in each round, and is timed for as
                       long: from a few hundred on, the clock of GEMMs that power limits is their
                       own, and not that of what ran before
@@ -39,6 +43,7 @@ from typing import Any
 import table
 from libraries import ALL
 from libraries.library import Library, Missing, Prepared
+from layers import drawn, named
 from problems import Problem, difference, every, make_operands
 
 #: Relative root of the mean squared error; rounding to bf16 alone gives 0.0017.
@@ -182,7 +187,13 @@ def machine(torch: Any) -> dict[str, Any]:
 def chosen(options: argparse.Namespace) -> list[Library]:
     names = options.libraries.split(",") if options.libraries else [library.name for library in ALL]
     plans = [(part, ranges, plan) for part, ranges, plan in (p.split(":", 2) for p in options.plan)]
-    return [library(plans) if library.name == table.OURS else library() for library in ALL if library.name in names]
+    return [library(plans, options.space) if library.name == table.OURS else library() for library in ALL if library.name in names]
+
+
+def asked(options: argparse.Namespace) -> list[Problem]:
+    """The problems of the command line. Raises ValueError."""
+    others = [named(shape) for shape in options.shape] + (drawn(options.random) if options.random else [])
+    return [problem for problem in others or every() if re.search(options.problems, problem.name)]
 
 
 def main() -> int:
@@ -191,14 +202,20 @@ def main() -> int:
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("--source", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--problems", default="", metavar="REGEX")
+    parser.add_argument("--random", default="", metavar="SEED:COUNT")
+    parser.add_argument("--shape", action="append", default=[], metavar="KIND:MxNxK")
     parser.add_argument("--libraries", default="", metavar="A,B")
     parser.add_argument("--plan", action="append", default=[], metavar="PART:RANGES:PLAN")
+    parser.add_argument("--space", action="store_true")
     parser.add_argument("--settle", type=float, default=0, metavar="MS")
     parser.add_argument("--rounds", type=int, default=9, metavar="N")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
     options = parser.parse_args()
-    problems = [problem for problem in every() if re.search(options.problems, problem.name)]
+    try:
+        problems = asked(options)
+    except ValueError as failure:
+        parser.error(str(failure))
     if options.command == "list":
         print("\n".join([*(f"{library.name}: {library.source or 'needs no source'}" for library in ALL), "",
                          *(problem.name for problem in problems)]))

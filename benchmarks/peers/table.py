@@ -59,13 +59,37 @@ def failures(report: dict[str, Any]) -> list[str]:
     return found
 
 
+def regrets(report: dict[str, Any]) -> list[tuple[str, float, str]]:
+    """(problem, regret, fastest case) of each problem with plans of --space or --plan, the greatest
+    regret first: the time of the fastest plan that the compiler chose by that of the fastest of
+    all, less one."""
+    found = []
+    for problem in report["problems"]:
+        cases = [r for r in problem["results"] if r["library"] == OURS and "us" in r]
+        chosen = [r["us"] for r in cases if " = " not in r["case"]]
+        if len(chosen) in (0, len(cases)):
+            continue
+        best = min(cases, key=lambda r: r["us"])
+        found.append((title(problem), min(chosen) / best["us"] - 1, best["case"]))
+    return sorted(found, key=lambda row: -row[1])
+
+
+def _regret_lines(report: dict[str, Any]) -> list[str]:
+    found = regrets(report)
+    if not found:
+        return []
+    mean = sum(regret for _, regret, _ in found) / len(found)
+    lines = [f"- {name}: {100 * regret:.1f} %, {case}" for name, regret, case in found]
+    return [f"mean regret of {len(found)} problem{'s'[:len(found) != 1]} {100 * mean:.1f} %", "", *lines, ""]
+
+
 def text(report: dict[str, Any]) -> str:
     """Markdown, one line for each row, and below what is missing."""
     lines = [HEADER, ["---"] * len(HEADER), *rows(report)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     machine = report["machine"]
     head = f"{machine['device']}, driver {machine['driver']}, torch {machine['torch']}; {report['method']}"
-    return "\n".join([head, "", table, "", *failures(report)]) + "\n"
+    return "\n".join([head, "", table, "", *_regret_lines(report), *failures(report)]) + "\n"
 
 
 def plot(report: dict[str, Any]) -> str:

@@ -23,7 +23,9 @@ except ImportError as failure:
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
 
+import layers  # noqa: E402
 import measuring  # noqa: E402
+import plan_space  # noqa: E402
 import problems  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
@@ -60,6 +62,30 @@ class Operands(unittest.TestCase):
     def test_names_are_unique(self) -> None:
         names = [problem.name for problem in problems.every()]
         self.assertEqual(len(names), len(set(names)))
+
+    def test_random_problems_repeat_and_differ_by_seed(self) -> None:
+        found = layers.drawn("3:50")
+        self.assertEqual(found, layers.drawn("3:50"))
+        self.assertEqual(len({problem.name for problem in found}), 50)
+        self.assertNotEqual(found, layers.drawn("4:50"))
+        self.assertEqual({problem.kind for problem in found}, set(layers.DRAWN))
+
+    def test_problems_of_the_command_line(self) -> None:
+        self.assertEqual(layers.named("fp8:5x256x128"), Problem("fp8", 5, 256, 128))
+        for wrong in ("fp8", "fp8:1x2", "masked:8x128x128", "fp8:1x100x128"):
+            with self.assertRaises(ValueError):
+                layers.named(wrong)
+        for wrong in ("3", "a:b", "1:0", "1:1000000"):
+            with self.assertRaises(ValueError):
+                layers.drawn(wrong)
+
+    def test_candidates_fill_the_rows(self) -> None:
+        for rows in (1, 100, 512, 4096):
+            found = plan_space.candidates(Problem("bf16_nvfp4", rows, 6144, 4096))
+            self.assertEqual(len(found), len(set(found)))
+            self.assertIn(("1", "tile = [256, 128]" if rows == 4096 else {1: "tile = [8, 128, 128]",
+                          100: "tile = [104, 256]", 512: "tile = [176, 128]"}[rows]), found)
+        self.assertEqual(plan_space.candidates(SMALL[4]), [])
 
     def test_problems_that_nobody_could_multiply(self) -> None:
         for wrong in (("int4", 1, 128, 128), ("fp8", 1, 100, 128), ("fp8", 0, 128, 128),
@@ -196,6 +222,18 @@ class Driver(unittest.TestCase):
         peer = type("Peer", (Right,), {"name": "peer"})()
         row = table.rows(report(Raises(), peer))[0]
         self.assertEqual(row[1:6], ["-", "-", "peer right", "10.0", "-"])
+
+    def test_the_regret_is_what_another_plan_saves(self) -> None:
+        found = report(Right())
+        problem = found["problems"][0]
+        chosen = problem["results"][0]
+        self.assertEqual(table.regrets(found), [])
+        other = "split_k 1, tile = [128, 128]"
+        problem["results"].append(chosen | {"case": other, "us": chosen["us"] / 1.25})
+        self.assertEqual(table.regrets(found), [(table.title(problem), 0.25, other)])
+        self.assertIn("mean regret of 1 problem 25.0 %", table.text(found))
+        problem["results"][1]["us"] = 2 * chosen["us"]
+        self.assertEqual(table.regrets(found)[0][1], 0.0)
 
     def test_reports_that_are_none(self) -> None:
         good = report(Right())

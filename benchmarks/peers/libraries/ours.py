@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from plan_space import candidates
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
 
 from .library import Library, Missing, Prepared
@@ -31,23 +32,27 @@ class Ours(Library):
     name = "fp4"
     source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
 
-    def __init__(self, plans: Sequence[tuple[str, str, str]] = ()) -> None:
+    def __init__(self, plans: Sequence[tuple[str, str, str]] = (), space: bool = False) -> None:
         """`plans` are cases beside the usual ones: a part of the names of problems, split-K or
-        stream-K as `split_of` takes it, and a plan."""
-        self.plans = plans
+        stream-K as `split_of` takes it, and a plan. `space`: the legal ones of plan_space.py
+        too."""
+        self.plans, self.space = plans, space
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
         if source is None or not (source / "bin" / "fp4-runner").exists():
             raise Missing("bin/fp4-runner of a build folder")
         cases: dict[str, dict[str, str]] = {}
         work: dict[pathlib.Path, tuple[str, str]] = {}
+        tried: dict[pathlib.Path, tuple[str, str]] = {}
         for problem in problems:
             cases[problem.name] = {}
             for form in forms_of(problem):
                 for ranges, plan in [*[(str(r), "") for r in ranges_of(problem)], *self._plans_of(problem, form)]:
-                    label = f"{form}{'stream_k' if 'x' in ranges else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
-                    library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
+                    library = cases[problem.name][label_of(form, ranges, plan)] = f"{problem.name}_{len(cases[problem.name])}.so"
                     work[folder / library] = program(problem, ranges, form), plan
+                for ranges, plan in candidates(problem) if self.space else ():
+                    library = cases[problem.name][label_of(form, ranges, plan)] = f"{problem.name}_{len(cases[problem.name])}.so"
+                    tried[folder / library] = program(problem, ranges, form), plan
                 if problem.kind in BLOCK:
                     work[folder / _prepack_library(problem, form)] = prepack_program(problem, form), ""
             if problem.kind in PACKED:
@@ -55,6 +60,9 @@ class Ours(Library):
                          for rows in (problem.m, problem.n)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: _compile(source, item[0], *item[1]), work.items()))
+            legal = dict(zip(tried, pool.map(lambda item: _compiles(source, item[0], *item[1]), tried.items())))
+        cases = {name: {label: library for label, library in found.items() if legal.get(folder / library, True)}
+                 for name, found in cases.items()}
         known = folder / "cases.json"
         others = json.loads(known.read_text()) if known.exists() else {}
         known.write_text(json.dumps(others | cases, indent=1))
@@ -115,6 +123,10 @@ def ranges_of(problem: Problem) -> list[int]:
     few = problem.m <= 32 and problem.kind not in PACKED
     tiles, most = -(-problem.m // 128) * (problem.n // 128), 264 if few else 132
     return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-1 if problem.kind in PACKED else -2:]
+
+
+def label_of(form: str, ranges: str, plan: str) -> str:
+    return f"{form}{'stream_k' if 'x' in ranges else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
 
 
 def split_of(ranges: str) -> str:
@@ -255,6 +267,14 @@ def _compile(build: pathlib.Path, library: pathlib.Path, text: str, plan: str) -
     found = subprocess.run(command + (["--plan", plan] if plan else []), capture_output=True, text=True)
     if found.returncode:
         raise Missing(f"a program that compiles: {source}: {found.stderr.strip()}")
+
+
+def _compiles(build: pathlib.Path, library: pathlib.Path, text: str, plan: str) -> bool:
+    try:
+        _compile(build, library, text, plan)
+    except Missing:
+        return False
+    return True
 
 
 def _copy_package(build: pathlib.Path, folder: pathlib.Path) -> None:
