@@ -18,7 +18,7 @@ def candidates(problem: Problem) -> list[tuple[str, str]]:
     """(split-K or stream-K as `split_of` takes it, partial plan) of each candidate."""
     if problem.groups > 1:
         return []
-    return [(ranges, f"tile = [{rows}, {columns}{depth}]") for rows in _rows(problem.m)
+    return [(ranges, f"tile_gemm, tile = [{rows}, {columns}, {depth}]") for rows in _rows(problem.m)
             for columns in _columns(problem, rows) for depth in _depths(problem)
             for ranges in _ranges(problem, rows, columns)]
 
@@ -38,8 +38,8 @@ def _columns(problem: Problem, rows: int) -> list[int]:
     return [columns for columns in (128, 256) if problem.n % columns == 0 and rows * columns <= 256 * 128]
 
 
-def _depths(problem: Problem) -> list[str]:
-    return [", 128", ", 256"] if problem.kind in BLOCK and problem.m <= 64 else [""]
+def _depths(problem: Problem) -> list[int]:
+    return [128, 256] if problem.kind in BLOCK and problem.m <= 64 else [128]
 
 
 def _ranges(problem: Problem, rows: int, columns: int) -> Iterator[str]:

@@ -83,8 +83,9 @@ class Operands(unittest.TestCase):
         for rows in (1, 100, 512, 4096):
             found = plan_space.candidates(Problem("bf16_nvfp4", rows, 6144, 4096))
             self.assertEqual(len(found), len(set(found)))
-            self.assertIn(("1", "tile = [256, 128]" if rows == 4096 else {1: "tile = [8, 128, 128]",
-                          100: "tile = [104, 256]", 512: "tile = [176, 128]"}[rows]), found)
+            tile = {1: "[8, 128, 128]", 100: "[104, 256, 128]", 512: "[176, 128, 128]",
+                    4096: "[256, 128, 128]"}[rows]
+            self.assertIn(("1", f"tile_gemm, tile = {tile}"), found)
         self.assertEqual(plan_space.candidates(SMALL[4]), [])
 
     def test_problems_that_nobody_could_multiply(self) -> None:

@@ -116,13 +116,14 @@ def forms_of(problem: Problem) -> tuple[str, ...]:
 def ranges_of(problem: Problem) -> list[int]:
     """Returns the split-K factors with which the tiles of a GEMM fill the 132 SMs of an H200 once.
     For small M beside quantized weights, two CTAs share an SM."""
-    if problem.groups > 1 or problem.m > 256 or problem.k < 1024:
+    most = 64 if problem.kind in PACKED else 256
+    if problem.groups > 1 or problem.m > most or problem.k < 1024:
         return [1]
     if problem.kind == "fp8":
         return [1, 2] if problem.m <= 128 else [1]
     few = problem.m <= 32 and problem.kind not in PACKED
-    tiles, most = -(-problem.m // 128) * (problem.n // 128), 264 if few else 132
-    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-1 if problem.kind in PACKED else -2:]
+    tiles, places = -(-problem.m // 128) * (problem.n // 128), 264 if few else 132
+    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= places][-1 if problem.kind in PACKED else -2:]
 
 
 def label_of(form: str, ranges: str, plan: str) -> str:
