@@ -39,7 +39,7 @@ def _columns(problem: Problem, rows: int) -> list[int]:
 
 
 def _depths(problem: Problem) -> list[int]:
-    return [128, 256] if problem.kind in BLOCK and problem.m <= 64 else [128]
+    return [128, 256] if problem.kind == "e4m3_mxfp4" or (problem.kind in BLOCK and problem.m <= 64) else [128]
 
 
 def _ranges(problem: Problem, rows: int, columns: int) -> Iterator[str]:
