@@ -9,7 +9,7 @@ import random
 
 from problems import KINDS, Problem
 
-#: N x K of the linear layers of each model: q, k and v together, output, gate and up together, down.
+#: N x K of the linear layers of each model: q, k and v together, output, gate and up, down.
 LAYERS = {
     "Llama-3-8B": ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)),
     "Llama-3-70B": ((10240, 8192), (8192, 8192), (57344, 8192), (8192, 28672)),
