@@ -24,8 +24,6 @@ LAYERS = {
 ROWS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 #: Kinds that take one matrix of weights.
 DRAWN = tuple(kind for kind in KINDS if kind not in ("contiguous", "masked"))
-#: Weights with fewer elements are passed over: a launch takes longer than the GEMM.
-SMALLEST = 2 ** 21
 
 
 def drawn(text: str) -> list[Problem]:
@@ -36,12 +34,12 @@ def drawn(text: str) -> list[Problem]:
     except ValueError:
         raise ValueError(f"--random expects SEED:COUNT, such as 1:60, but got '{text}'") from None
     generator, found = random.Random(seed), {}
-    most = len(DRAWN) * len(ROWS) * len({layer for layers in LAYERS.values() for layer in layers if _counts(layer)})
+    most = len(DRAWN) * len(ROWS) * len({layer for layers in LAYERS.values() for layer in layers})
     if not 0 < count <= most // 2:
         raise ValueError(f"--random must draw from 1 to {most // 2} problems, but got {count}")
     while len(found) < count:
         kind, layers, rows = (generator.choice(list(choices)) for choices in (DRAWN, LAYERS.values(), ROWS))
-        problem = Problem(kind, rows, *generator.choice([layer for layer in layers if _counts(layer)]))
+        problem = Problem(kind, rows, *generator.choice(layers))
         found[problem.name] = problem
     return list(found.values())
 
@@ -56,7 +54,3 @@ def named(text: str) -> Problem:
     if kind not in DRAWN:
         raise ValueError(f"--shape expects one of {', '.join(DRAWN)}, but got '{kind}'")
     return Problem(kind, m, n, k)
-
-
-def _counts(layer: tuple[int, int]) -> bool:
-    return layer[0] * layer[1] >= SMALLEST

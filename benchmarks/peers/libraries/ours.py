@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from plan_space import candidates
+from plan_space import SMS, candidates
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
 
 from .library import Library, Missing, Prepared
@@ -47,12 +47,12 @@ class Ours(Library):
         for problem in problems:
             cases[problem.name] = {}
             for form in forms_of(problem):
-                for ranges, plan in [*[(str(r), "") for r in ranges_of(problem)], *self._plans_of(problem, form)]:
-                    library = cases[problem.name][label_of(form, ranges, plan)] = f"{problem.name}_{len(cases[problem.name])}.so"
-                    work[folder / library] = program(problem, ranges, form), plan
-                for ranges, plan in candidates(problem) if self.space else ():
-                    library = cases[problem.name][label_of(form, ranges, plan)] = f"{problem.name}_{len(cases[problem.name])}.so"
-                    tried[folder / library] = program(problem, ranges, form), plan
+                asked = [*((str(r), "") for r in ranges_of(problem)), *self._plans_of(problem, form)]
+                others = [case for case in candidates(problem) if case not in asked] if self.space else []
+                for ranges, plan in [*asked, *others]:
+                    library = f"{problem.name}_{len(cases[problem.name])}.so"
+                    cases[problem.name][label_of(form, ranges, plan)] = library
+                    (tried if (ranges, plan) in others else work)[folder / library] = program(problem, ranges, form), plan
                 if problem.kind in BLOCK:
                     work[folder / _prepack_library(problem, form)] = prepack_program(problem, form), ""
             if problem.kind in PACKED:
@@ -64,8 +64,8 @@ class Ours(Library):
         cases = {name: {label: library for label, library in found.items() if legal.get(folder / library, True)}
                  for name, found in cases.items()}
         known = folder / "cases.json"
-        others = json.loads(known.read_text()) if known.exists() else {}
-        known.write_text(json.dumps(others | cases, indent=1))
+        before = json.loads(known.read_text()) if known.exists() else {}
+        known.write_text(json.dumps(before | cases, indent=1))
         _copy_package(source, folder)
 
     def _plans_of(self, problem: Problem, form: str) -> list[tuple[str, str]]:
@@ -122,7 +122,7 @@ def ranges_of(problem: Problem) -> list[int]:
     if problem.kind == "fp8":
         return [1, 2] if problem.m <= 128 else [1]
     few = problem.m <= 32 and problem.kind not in PACKED
-    tiles, places = -(-problem.m // 128) * (problem.n // 128), 264 if few else 132
+    tiles, places = -(-problem.m // 128) * (problem.n // 128), 2 * SMS if few else SMS
     return [r for r in (1, 2, 4) if r == 1 or tiles * r <= places][-1 if problem.kind in PACKED else -2:]
 
 
