@@ -26,7 +26,7 @@ HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &targe
   hasConversion = target.hasFp4Convert && !this->data;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
-  mixesFloats = hasConversion && target.hasTcgen05 && isE4M3 && this->element.isBF16();
+  mixesFloats = hasConversion && target.hasMixedFma && isE4M3 && this->element.isBF16();
 }
 
 Value HalfOperands::asPair(Value word) {

@@ -87,6 +87,7 @@ const std::vector<Fact> &facts() {
        "cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2;"},
       {"stochastic conversion", &TargetModel::hasStochasticConvert,
        "cvt.rs.satfinite.e2m1x4.f32 %h1, {%f1, %f2, %f3, %f4}, %r1;"},
+      {"mixed fma", &TargetModel::hasMixedFma, "fma.rn.f32.f16 %f1, %h1, %h1, %f2;"},
   };
   return table;
 }

@@ -48,6 +48,7 @@ struct TargetModel {
   bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two CTAs of a cluster as one
   bool hasFp4Convert;        ///< cvt.rn.satfinite.e2m1x2 and cvt.ue8m0x2
   bool hasStochasticConvert; ///< cvt.rs
+  bool hasMixedFma;          ///< fma.f32.f16: products of f16 that are f32
   bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
 
   uint64_t l2Bytes;

@@ -46,12 +46,12 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
   NVVM::Tcgen05FenceOp::create(b, loc, kind);
 }
 
-/// The address of a tile in shared memory. A thread that only names tiles in descriptors of tcgen05
-/// and in copies computes addresses of 32 bits; the accesses of many threads keep the pointer that
-/// they are based on.
+/// The address of a tile in shared memory. A thread that only names tiles in descriptors and in
+/// copies computes addresses of 32 bits; the accesses of many threads keep the pointer that they
+/// are based on.
 Value sharedTile(OpBuilder &b, Location loc, const fp4::KernelState &state, Value stage,
                  int64_t place, int64_t stride, bool isElected) {
-  if (!isElected || !state.target->hasTcgen05)
+  if (!isElected || !fp4::namesTiles(*state.target))
     return fp4::stridedPointer(b, loc, fp4::offsetPointer(b, loc, state.sharedBase, place), stage,
                                stride);
   Value base = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), state.sharedBase);

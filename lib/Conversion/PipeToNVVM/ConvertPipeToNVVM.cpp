@@ -89,9 +89,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return attr ? attr.getInt() : 0;
     };
     if (integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) != 0)
-      if (fp4::Status status =
-              fp4::hw::requireFeature(model, &fp4::hw::TargetModel::hasTcgen05, "tcgen05");
-          !status)
+      if (fp4::Status status = fp4::route::requireCore(model, fp4::route::Core::Tcgen05); !status)
         return report(kernel, status.error());
     bool usesTmem = false, drivesTensor = false;
     for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>())

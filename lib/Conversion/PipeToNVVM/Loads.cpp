@@ -20,11 +20,10 @@ namespace {
 
 /// `shared` in shared::cluster, which copies name if other CTAs take part. The window of the
 /// cluster contains the CTA's own, so the address is the same. A cast of address spaces goes
-/// through generic addresses; kernels without tcgen05 keep the cast, because they were verified
-/// with it on a GPU.
+/// through generic addresses.
 Value inCluster(OpBuilder &b, Location loc, Value shared, const fp4::hw::TargetModel &target) {
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
-  if (!target.hasTcgen05)
+  if (!fp4::namesTiles(target))
     return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), shared);
   return LLVM::IntToPtrOp::create(b, loc, cluster, address);

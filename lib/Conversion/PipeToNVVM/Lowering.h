@@ -19,6 +19,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Routes/Routes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -43,6 +44,13 @@ struct CarriedStage {
   mlir::Value stage, phase; ///< i32
   bool inverted = false;
 };
+
+/// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
+/// not read them. Their addresses have 32 bits, and their roles are whole warps that elect a thread
+/// for each instruction. Kernels of other cores keep the code that was verified on a GPU.
+inline bool namesTiles(const hw::TargetModel &target) {
+  return route::hasCore(target, route::Core::Tcgen05);
+}
 
 /// The values that the prologue of one kernel defined; null if the kernel has no such thing.
 struct KernelState {

@@ -23,11 +23,11 @@ using namespace mlir;
 using namespace fp4;
 
 /// Returns true when a role has no room for copies. ptxas keeps values from before all roles in
-/// registers of the warp, in which the code of an elected thread cannot compute. With tcgen05,
-/// roles are whole warps.
+/// registers of the warp, in which the code of an elected thread cannot compute; a role that is a
+/// whole warp can.
 static bool hasFewRegisters(pipe::RoleRegionOp region, const hw::TargetModel &target) {
   int32_t count = region.getRole().getRegisters();
-  return count && count <= (target.hasTcgen05 ? 24 : 40);
+  return count && count <= (namesTiles(target) ? 24 : 40);
 }
 
 /// Returns true when a role may compute `op` itself. An entry of a table tells how many tiles there

@@ -319,10 +319,10 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
 
 private:
   /// Returns true when roles are branches of one question, which asks 2 to 4 instructions later for
-  /// the first load: beside tcgen05, if setmaxnreg leaves sums few other registers. With wgmma or
-  /// mma.sync, ptxas spills in kernels that spill nothing if every role has a question of its own.
+  /// the first load: if setmaxnreg leaves sums few other registers. With wgmma or mma.sync, ptxas
+  /// spills in kernels that spill nothing if every role has a question of its own.
   bool chainsRoles() const {
-    return state.fragmentRegisters && state.launchRegisters && state.target->hasTcgen05;
+    return state.fragmentRegisters && state.launchRegisters && namesTiles(*state.target);
   }
 
   /// The regions behind `region` of which its warps execute none. Warps that have ended need not
@@ -396,7 +396,7 @@ static bool knowsItsThread(fp4::pipe::RoleRegionOp region) {
 }
 
 void fp4::findWholeRoles(gpu::GPUFuncOp kernel, KernelState &state) {
-  if (!state.target->hasTcgen05)
+  if (!namesTiles(*state.target))
     return;
   for (auto region : kernel.getOps<pipe::RoleRegionOp>())
     state.wholeRoles.insert(region.getRole());

@@ -41,6 +41,8 @@ void multiplyColumns(mlir::ImplicitLocOpBuilder &b, mlir::Type element,
                      llvm::MutableArrayRef<mlir::Value> sums);
 
 /// Returns true when `target` has no wgmma, so that warps multiply its fragments.
-inline bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
+inline bool multipliesByWarps(const hw::TargetModel &target) {
+  return !route::hasCore(target, route::Core::Wgmma);
+}
 
 } // namespace fp4
