@@ -142,7 +142,7 @@ static bool mustTranspose(BlockScaledMatmulOp product, const KernelPlan &partial
 /// The signature without what routes may exclude, which the check reports.
 static route::Signature withoutLimits(BlockScaledMatmulOp product) {
   route::Signature plain = signatureOf(product);
-  plain.hasGroups = plain.isDual = plain.derivesResults = false;
+  plain.traits = 0;
   return plain;
 }
 

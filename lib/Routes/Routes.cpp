@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <limits>
 
 namespace fp4::route {
 namespace {
@@ -34,48 +35,110 @@ constexpr bool hw::TargetModel::*needs[] = {
 #include "fp4/Routes/Routes.def"
 };
 
-struct PairFacts {
-  std::string_view words;
-  Pair other; ///< a pair that a GEMM of this one can become
-  std::string_view remedy;
+constexpr std::string_view limitWords[] = {
+#define FP4_LIMIT(Enumerator, word, words) word,
+#include "fp4/Routes/Routes.def"
 };
-constexpr PairFacts pairs[] = {
-#define FP4_PAIR(Enumerator, words, Other, remedy) {words, Pair::Other, remedy},
+constexpr std::string_view limitPhrases[] = {
+#define FP4_LIMIT(Enumerator, word, words) words,
 #include "fp4/Routes/Routes.def"
 };
 
-/// Bits of Record::limits.
-constexpr uint32_t kGroups = 1, kDual = 2, kDerived = 4;
-
-/// Bits of Record::pairs, by the names of the pairs.
+/// Bits of the names of pairs, formats and limits, so that `Fp4 | Mx8` is a set.
 namespace bits {
-#define FP4_PAIR(Enumerator, words, Other, remedy)                                                 \
-  constexpr uint32_t Enumerator = 1u << static_cast<unsigned>(Pair::Enumerator);
+using enum numerics::BlockFormat;
+constexpr uint32_t bit(auto enumerator) { return 1u << static_cast<unsigned>(enumerator); }
+namespace sets {
+#define FP4_PAIR(Enumerator, words, Lhs, Rhs, How, formats, limits, Other, remedy)                 \
+  constexpr uint32_t Enumerator = bit(Pair::Enumerator);
+#define FP4_FORMATS(Enumerator, word, formats) constexpr uint32_t Enumerator = formats;
+#define FP4_LIMIT(Enumerator, word, words) constexpr uint32_t Enumerator = bit(Limit::Enumerator);
 #include "fp4/Routes/Routes.def"
-/// The bits of an expression such as `Fp4 | Mx8`.
+
 #define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
   pairs,
-constexpr uint32_t ofRows[] = {
+constexpr uint32_t pairsOfRows[] = {
 #include "fp4/Routes/Routes.def"
 };
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
+  limits,
+constexpr uint32_t limitsOfRows[] = {
+#include "fp4/Routes/Routes.def"
+};
+#define FP4_PAIR(Enumerator, words, Lhs, Rhs, How, formats, limits, Other, remedy) formats,
+constexpr uint32_t formatsOfPairs[] = {
+#include "fp4/Routes/Routes.def"
+};
+#define FP4_PAIR(Enumerator, words, Lhs, Rhs, How, formats, limits, Other, remedy) limits,
+constexpr uint32_t limitsOfPairs[] = {
+#include "fp4/Routes/Routes.def"
+};
+} // namespace sets
 } // namespace bits
+
+/// Formats with one name in the table.
+struct Formats {
+  std::string_view word;
+  uint32_t set;
+};
+constexpr Formats formatNames[] = {
+#define FP4_FORMATS(Enumerator, word, formats) {word, bits::sets::Enumerator},
+#include "fp4/Routes/Routes.def"
+};
+
+/// A row of FP4_PAIR.
+struct PairFacts {
+  std::string_view words;
+  Activations activations;
+  Weights weights;
+  Arithmetic arithmetic;
+  Pair other; ///< a pair that a GEMM of this one can become
+  std::string_view remedy;
+  uint32_t formats = 0, limits = 0;
+
+  bool hasFormats(numerics::BlockFormat lhs, numerics::BlockFormat rhs) const {
+    const bool isOne = lhs == rhs || (numerics::isMX(lhs) && numerics::isMX(rhs));
+    return isOne && !((bits::bit(lhs) | bits::bit(rhs)) & ~formats);
+  }
+  /// The number of the axes that `signature` does not share; 0 where it has this pair.
+  int distanceTo(const Signature &signature) const {
+    return (activations != signature.activations) + (weights != signature.weights) +
+           (arithmetic != signature.arithmetic) + !hasFormats(signature.lhs, signature.rhs);
+  }
+};
+constexpr auto pairs = [] {
+  std::array pairs = std::to_array<PairFacts>({
+#define FP4_PAIR(Enumerator, words, Lhs, Rhs, How, formats, limits, Other, remedy)                 \
+  {words, Activations::Lhs, Weights::Rhs, Arithmetic::How, Pair::Other, remedy},
+#include "fp4/Routes/Routes.def"
+  });
+  for (size_t pair = 0; pair < pairs.size(); ++pair) {
+    pairs[pair].formats = bits::sets::formatsOfPairs[pair];
+    pairs[pair].limits = bits::sets::limitsOfPairs[pair];
+  }
+  return pairs;
+}();
 
 constexpr auto rows = [] {
   std::array rows = std::to_array<Record>({
 #define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
   {{Core::Core_, Operand::A, Operand::B, Accumulate::Sums, Orientation::Orientation_},             \
    0,                                                                                              \
-   limits,                                                                                         \
+   0,                                                                                              \
    Kernel::Planner,                                                                                \
    Kernel::Kernel_,                                                                                \
    Tile::Tile_,                                                                                    \
    numerics::TensorCore::Unit},
 #include "fp4/Routes/Routes.def"
   });
-  for (size_t row = 0; row < rows.size(); ++row)
-    rows[row].pairs = bits::ofRows[row];
+  for (size_t row = 0; row < rows.size(); ++row) {
+    rows[row].pairs = bits::sets::pairsOfRows[row];
+    rows[row].limits = bits::sets::limitsOfRows[row];
+  }
   return rows;
 }();
+
+const PairFacts &factsOf(Pair pair) { return pairs[static_cast<size_t>(pair)]; }
 
 /// Returns true when `target` has the route for `pair`. Instructions of K = 96 are a fact of their
 /// own.
@@ -88,33 +151,80 @@ bool hasPair(const hw::TargetModel &target, Pair pair) {
   return std::ranges::any_of(rows, [&](const Record &r) { return hasRoute(target, r, pair); });
 }
 
-/// The limits that a GEMM of `signature` meets.
-uint32_t limitsOf(const Signature &signature) {
-  return (signature.hasGroups ? kGroups : 0) | (signature.isDual ? kDual : 0) |
-         (signature.derivesResults ? kDerived : 0);
+/// Appends `item` to a list behind `separator`.
+void append(std::string &list, std::string_view item, std::string_view separator = ", ") {
+  list.append(list.empty() ? "" : separator).append(item);
+}
+
+/// The `words` of the limits in `set`, by their numbers.
+std::string namesOf(uint32_t set, std::span<const std::string_view> words) {
+  std::string names;
+  for (size_t limit = 0; limit < words.size(); ++limit)
+    if (set >> limit & 1)
+      append(names, words[limit]);
+  return names;
 }
 
 template <typename Predicate> std::string targetsThat(Predicate has) {
   std::string names;
   for (const hw::TargetModel &target : hw::targets())
     if (has(target))
-      names += (names.empty() ? "" : ", ") + std::string(target.name);
+      append(names, target.name);
   return names;
 }
 
-/// "elements of 4 bits with scales, of groups".
+/// "elements of 4 bits with scales, with groups".
 std::string describe(const Signature &signature) {
   std::string text(wordsOf(pairOf(signature)));
-  for (auto [holds, words] :
-       {std::pair(signature.hasGroups, ", of groups"), std::pair(signature.isDual, ", of two rhs"),
-        std::pair(signature.derivesResults, ", with derived results")})
-    text += holds ? words : "";
-  return text;
+  const std::string traits = namesOf(signature.traits, limitPhrases);
+  return text + (traits.empty() ? "" : ", with ") + traits;
+}
+
+/// "a lhs of 16-bit floats and a prepacked rhs of mxfp4".
+std::string describeOperands(const Signature &signature) {
+  constexpr std::string_view arithmetics[] = {"", " with arithmetic fma",
+                                              " with arithmetic tensor_core_k96",
+                                              " with arithmetic fast_accumulation"};
+  const std::string_view lhs = signature.activations == Activations::Half ? "16-bit floats"
+                               : signature.activations == Activations::E4M3
+                                   ? "f8E4M3FN without scales"
+                                   : numerics::stringify(signature.lhs);
+  return fmt::format("a lhs of {} and a {}rhs of {}{}", lhs,
+                     signature.weights == Weights::Prepacked ? "prepacked " : "",
+                     numerics::stringify(signature.rhs),
+                     arithmetics[static_cast<size_t>(signature.arithmetic)]);
+}
+
+/// "elements of 4 bits with scales (nvfp4, mxfp4); ..." of the pairs that `has` accepts.
+template <typename Predicate> std::string pairsThat(Predicate has) {
+  std::string list;
+  for (const PairFacts &facts : pairs) {
+    if (!has(facts))
+      continue;
+    std::string formats;
+    for (const Formats &named : formatNames)
+      if (facts.formats & named.set)
+        append(formats, named.word);
+    append(list, fmt::format("{} ({})", facts.words, formats), "; ");
+  }
+  return list;
+}
+
+/// The error of operands that are no pair.
+tl::unexpected<Error> makeNoPair(const Signature &signature) {
+  int least = std::numeric_limits<int>::max();
+  for (const PairFacts &facts : pairs)
+    least = std::min(least, facts.distanceTo(signature));
+  return makeError(
+      ErrorKind::Compile,
+      "expects operands that a route multiplies, but got " + describeOperands(signature),
+      "the nearest that routes multiply, of one format or of two of OCP MX: " +
+          pairsThat([&](const PairFacts &facts) { return facts.distanceTo(signature) == least; }));
 }
 
 /// The error of a pair that `target` does not multiply.
 tl::unexpected<Error> makeLack(const hw::TargetModel &target, Pair pair) {
-  const PairFacts &facts = pairs[static_cast<size_t>(pair)];
+  const PairFacts &facts = factsOf(pair);
   std::string note = "targets that have them: " +
                      targetsThat([&](const hw::TargetModel &any) { return hasPair(any, pair); });
   if (facts.other != pair && hasPair(target, facts.other))
@@ -147,37 +257,41 @@ std::string Route::str() const {
   return "<" + text + ">";
 }
 
-std::string_view wordsOf(Pair pair) { return pairs[static_cast<size_t>(pair)].words; }
+std::string_view wordsOf(Pair pair) { return factsOf(pair).words; }
+
+Signature Signature::with(Limit limit, bool holds) const {
+  Signature other = *this;
+  other.traits = (traits & ~bits::bit(limit)) | (holds ? bits::bit(limit) : 0);
+  return other;
+}
+
+Expected<Pair> requirePair(const Signature &signature) {
+  const auto *found = std::ranges::find_if(
+      pairs, [&](const PairFacts &facts) { return facts.distanceTo(signature) == 0; });
+  if (found == pairs.end())
+    return makeNoPair(signature);
+  const uint32_t lacks = found->limits & signature.traits;
+  if (!lacks)
+    return static_cast<Pair>(found - pairs.begin());
+  return makeError(ErrorKind::Compile,
+                   fmt::format("expects no {} for {}", namesOf(lacks, limitPhrases), found->words),
+                   "operands that may have what is too much here: " +
+                       pairsThat([&](const PairFacts &other) { return !(other.limits & lacks); }));
+}
 
 Pair pairOf(const Signature &signature) {
-  const bool isPrepacked = signature.weights == Weights::Prepacked;
-  if (signature.arithmetic == Arithmetic::Fma)
-    return Pair::Fma;
-  if (signature.activations == Activations::Half)
-    return isPrepacked ? Pair::HalfPrepacked : Pair::HalfScaled;
-  if (signature.activations == Activations::E4M3)
-    return !isPrepacked                               ? Pair::ByteScaled
-           : signature.arithmetic == Arithmetic::Fast ? Pair::BytePrepackedFast
-                                                      : Pair::BytePrepacked;
-  if (isPrepacked)
-    return Pair::Fp4Prepacked;
-  if (numerics::hasF32Scales(signature.lhs))
-    return Pair::F32Scaled;
-  const unsigned bitsOfLhs = numerics::elementOf(signature.lhs).bits,
-                 bitsOfRhs = numerics::elementOf(signature.rhs).bits;
-  if (bitsOfLhs == 6 || bitsOfRhs == 6)
-    return Pair::Mx6;
-  if (bitsOfLhs == 8 || bitsOfRhs == 8)
-    return Pair::Mx8;
-  return signature.arithmetic == Arithmetic::K96 ? Pair::Fp4K96 : Pair::Fp4;
+  Signature plain = signature;
+  plain.traits = 0;
+  return *requirePair(plain);
 }
 
 std::span<const Record> table() { return rows; }
 
 std::vector<const Record *> routesOf(const Signature &signature, const hw::TargetModel &target) {
   std::vector<const Record *> found;
+  const Expected<Pair> pair = requirePair(signature);
   for (const Record &record : rows)
-    if (hasRoute(target, record, pairOf(signature)) && !(record.limits & limitsOf(signature)))
+    if (pair && hasRoute(target, record, *pair) && !(record.limits & signature.traits))
       found.push_back(&record);
   return found;
 }
@@ -192,14 +306,14 @@ const Record *findRoute(const Signature &signature, const hw::TargetModel &targe
 
 Expected<const Record *> requireRoute(const Signature &signature, const hw::TargetModel &target,
                                       const Route &said) {
-  const Pair pair = pairOf(signature);
+  FP4_ASSIGN(const Pair pair, requirePair(signature));
   if (!hasPair(target, pair))
     return makeLack(target, pair);
   if (const Record *record = findRoute(signature, target, said))
     return record;
   std::string known;
   for (const Record *record : routesOf(signature, target))
-    known += (known.empty() ? "" : ", ") + record->route.str();
+    append(known, record->route.str());
   std::string others = targetsThat(
       [&](const hw::TargetModel &any) { return findRoute(signature, any, said) != nullptr; });
   return makeError(ErrorKind::Compile,
@@ -241,25 +355,18 @@ const Record &modelOf(const Signature &signature, const hw::TargetModel &target)
 }
 
 std::string listRoutes(const hw::TargetModel &target) {
-  constexpr auto line = "{:<10}{:<13}{:<13}{:<14}{:<13}{:<34}{}\n";
+  constexpr auto line = "{:<10}{:<13}{:<13}{:<14}{:<13}{:<44}{}\n";
   std::string text =
       fmt::format(line, "core", "a", "b", "accumulate", "orientation", "not for", "operands");
-  const auto limits = [](const Record &record) {
-    std::string words;
-    for (auto [limit, name] : {std::pair(kGroups, "groups"), std::pair(kDual, "dual GEMMs"),
-                               std::pair(kDerived, "derived results")})
-      if (record.limits & limit)
-        words += (words.empty() ? "" : ", ") + std::string(name);
-    return words;
-  };
   for (const Record &record : rows)
     for (size_t pair = 0; pair < std::size(pairs); ++pair) {
       if (!hasRoute(target, record, static_cast<Pair>(pair)))
         continue;
       const Route &route = record.route;
-      text += fmt::format(line, wordOf(*route.core), wordOf(*route.a), wordOf(*route.b),
-                          wordOf(*route.accumulate), wordOf(*route.orientation), limits(record),
-                          pairs[pair].words);
+      text +=
+          fmt::format(line, wordOf(*route.core), wordOf(*route.a), wordOf(*route.b),
+                      wordOf(*route.accumulate), wordOf(*route.orientation),
+                      namesOf(record.limits | pairs[pair].limits, limitWords), pairs[pair].words);
     }
   return text;
 }

@@ -74,9 +74,9 @@ TEST(Routes, routesOfTargets) {
                    "orientation = swapped>"}));
   EXPECT_TRUE(textsOf(bytes, "sm_120a").empty());
   // Groups have no swapped operands.
-  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::hasGroups, true), "sm_90a").size(), 1u);
-  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::isDual, true), "sm_90a").size(), 3u);
-  EXPECT_EQ(textsOf(with(fp4Pair, &Signature::derivesResults, true), "sm_100a").size(), 1u);
+  EXPECT_EQ(textsOf(fp4Pair.with(Limit::Groups), "sm_90a").size(), 1u);
+  EXPECT_EQ(textsOf(fp4Pair.with(Limit::Dual), "sm_90a").size(), 3u);
+  EXPECT_EQ(textsOf(fp4Pair.with(Limit::Derived), "sm_100a").size(), 1u);
 }
 
 TEST(Routes, oneCoreAndOneModelForASignature) {
@@ -136,10 +136,10 @@ TEST(Routes, errorsSayWhatExists) {
   EXPECT_EQ(core.error().note,
             "routes there: <core = mma_sync, a = as_is, b = as_is, accumulate = core, orientation "
             "= normal>; targets with the one that is asked for: sm_90a");
-  const auto none = requireRoute(with(fp4Pair, &Signature::hasGroups, true), target("sm_90a"),
-                                 {.b = Operand::Pre});
+  const auto none =
+      requireRoute(fp4Pair.with(Limit::Groups), target("sm_90a"), {.b = Operand::Pre});
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().message.find("with scales, of groups"), std::string::npos);
+  EXPECT_NE(none.error().message.find("with scales, with groups"), std::string::npos);
   EXPECT_NE(none.error().note.find("; no target has the one that is asked for"), std::string::npos);
   EXPECT_TRUE(requireRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre}));
 }

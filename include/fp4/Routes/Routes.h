@@ -26,23 +26,37 @@ enum class Weights : uint8_t { Scaled, Prepacked };
 /// The attribute `arithmetic` of a matmul, in its order.
 enum class Arithmetic : uint8_t { TensorCore, Fma, K96, Fast };
 
+/// GEMMs that a pair or a route may lack: of groups, of two rhs, with quantized results or an amax,
+/// of workers that share tiles.
+enum class Limit : uint8_t {
+#define FP4_LIMIT(Enumerator, word, words) Enumerator,
+#include "fp4/Routes/Routes.def"
+};
+
 /// The facts of a GEMM that the types and attributes of its operation say.
 struct Signature {
   Activations activations = Activations::Scaled;
   Weights weights = Weights::Scaled;
   numerics::BlockFormat lhs{}, rhs{}; ///< formats; of activations without scales, the weights' own
   Arithmetic arithmetic = Arithmetic::TensorCore;
-  bool hasGroups = false;
-  bool isDual = false;         ///< two GEMMs of one lhs
-  bool derivesResults = false; ///< quantized results, or an amax
+  uint32_t traits = 0; ///< bits of Limit: what routes may lack
+
+  bool has(Limit limit) const { return traits >> static_cast<unsigned>(limit) & 1; }
+  Signature with(Limit limit, bool holds = true) const;
 };
 
 /// Pairs of operands that have the same routes.
 enum class Pair : uint8_t {
-#define FP4_PAIR(Enumerator, words, Other, remedy) Enumerator,
+#define FP4_PAIR(Enumerator, words, Activations, Weights, Arithmetic, formats, limits, Other,      \
+                 remedy)                                                                           \
+  Enumerator,
 #include "fp4/Routes/Routes.def"
 };
 
+/// Returns the pair of `signature`. The error says which pairs there are: those nearest to it, or
+/// where the pair lacks GEMMs of its kind, those that have some.
+Expected<Pair> requirePair(const Signature &signature);
+/// Returns the same pair of a signature that has one, also where it lacks such GEMMs.
 Pair pairOf(const Signature &signature);
 /// "elements of 6 bits".
 std::string_view wordsOf(Pair pair);
@@ -62,7 +76,7 @@ enum class Tile : uint8_t { Result, Transpose };
 struct Record {
   Route route;     ///< complete
   uint32_t pairs;  ///< bits of the pairs that have the route
-  uint32_t limits; ///< bits of the GEMMs that do not have it
+  uint32_t limits; ///< bits of Limit: GEMMs that do not have it
   Kernel planner;  ///< the kernel whose planner chooses among its routes
   Kernel kernel;
   Tile tile;

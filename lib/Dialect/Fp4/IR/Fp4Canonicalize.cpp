@@ -43,7 +43,7 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op); product && product.isGrouped())
     return true; // all of its operands are static
   auto matmul = dyn_cast<BlockScaledMatmulOp>(op);
-  bool hasScales = !matmul || !matmul.hasFloatLhs();
+  bool hasScales = !matmul || matmul.getLhsScales();
   if (hasScales && rows(0) != rows(1))
     return false;
   if (auto dequantize = dyn_cast<DequantizeOp>(op))
@@ -194,7 +194,7 @@ struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
-    if (product.hasFloatLhs() || product.hasPrepackedRhs())
+    if (!product.getLhsScales() || product.hasPrepackedRhs())
       return rewriter.notifyMatchFailure(op, "an operand without scales has its side");
     if (product.isGrouped())
       return rewriter.notifyMatchFailure(op, "groups are ranges of rows, not of columns");

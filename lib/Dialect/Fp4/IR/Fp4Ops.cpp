@@ -343,21 +343,12 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
-/// blockscaled_matmul (C312): what instructions of K = 96 multiply.
+/// blockscaled_matmul (C312): companions of instructions of K = 96.
 static LogicalResult verifyK96(BlockScaledMatmulOp op) {
-  if (!op.usesK96())
+  if (!op.usesK96() || op.getSplitK().value_or(1) <= 1)
     return success();
-  bool isPacked = hasPackedData(op.getFormat()) && hasPackedData(op.getFormatOfRhs());
-  if (!isPacked || op.hasFloatLhs() || op.hasPrepackedRhs())
-    return withNote(op.emitOpError("expects operands of nvfp4 or mxfp4 with scales for arithmetic "
-                                   "tensor_core_k96, but got others"),
-                    "leave 'arithmetic' out, and instructions have K = 64");
-  if (op.getSplitK().value_or(1) <= 1 && !op.isDual())
-    return success();
-  auto diag = op.emitOpError("expects neither 'split_k' nor operand 'rhs2' with arithmetic "
-                             "tensor_core_k96");
-  diag.attachNote() << "leave 'arithmetic' out, and instructions have K = 64";
-  return diag;
+  return withNote(op.emitOpError("expects no 'split_k' with arithmetic tensor_core_k96"),
+                  "leave 'arithmetic' out, and instructions have K = 64");
 }
 
 /// Operands with tiled scales, where they have some, but for their elements.
@@ -374,7 +365,7 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
     return failure();
   if (op.isGrouped())
     return verifyGroupOperands(op, lhs, rhs);
-  if (!op.hasFloatLhs() && failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
+  if (op.getLhsScales() && failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
     return failure();
   return op.hasPrepackedRhs() ? success() : verifySide(op, rhs, "rhs_scales", op.getRhsScales());
 }
@@ -382,10 +373,8 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
-  if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
-    return failure();
-  if (failed(verifyFormats(*this)) || failed(verifyFastAccumulation(*this)) ||
-      failed(verifyK96(*this))) // blockscaled_matmul (C312)
+  if (failed(verifyPair(*this)) || failed(verifyUnscaled(*this, lhs)) ||
+      failed(verifyFastAccumulation(*this)) || failed(verifyK96(*this)))
     return failure();
   if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
     return failure();
@@ -429,7 +418,7 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, its scales, rhs, its scales
     if (!product.hasOnlyElements())
       return failure();
-    int64_t rows = rankedType(operands[product.hasFloatLhs() ? 1 : 2]).getDimSize(0);
+    int64_t rows = rankedType(operands[product.getLhsScales() ? 2 : 1]).getDimSize(0);
     if (!ShapedType::isDynamic(rows))
       rows =
           (product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / product.getNumGroups();

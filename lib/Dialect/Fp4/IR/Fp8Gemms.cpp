@@ -39,14 +39,6 @@ static RankedTensorType f32ScalesOfGroups(BlockScaledMatmulOp op, RankedTensorTy
 
 LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
   Checked lhs = operand(op, "lhs", op.getLhs()), rhs = operand(op, "rhs", op.getRhs());
-  bool isFused = op.isDual() || !op.hasOnlyElements();
-  if (op.usesFma() || isFused) { // blockscaled_matmul (C52)
-    auto diag = op.emitOpError("expects no ")
-                << (isFused ? "other matmul or result" : "arithmetic fma")
-                << " for format fp8_block128, but got it";
-    diag.attachNote() << "matmuls of this format have one result, and are on the tensor core";
-    return diag;
-  }
   bool isKnown = !lhs.type.isDynamicDim(1); // else the program checks it when it runs
   if ((isKnown &&
        failed(verifyMultiple(lhs, 1, kPitchElements, // blockscaled_matmul (C50)

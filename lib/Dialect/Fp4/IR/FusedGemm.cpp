@@ -105,9 +105,9 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
     diag.attachNote() << "the epilogue region says what becomes of the sums, and in which type";
     return diag;
   }
-  if (op.addsRanges() || op.usesFma())
-    return withNote(op.emitOpError("expects no split-K and no arithmetic fma beside ") << what,
-                    "leave them out, or compute it with an operation of its own behind the matmul");
+  if (op.addsRanges())
+    return withNote(op.emitOpError("expects no split-K beside ") << what,
+                    "leave it out, or compute it with an operation of its own behind the matmul");
   if (op.isGrouped() && (op.getWithAmax() || op.quantizesColumns()))
     return withNote(op.emitOpError("expects no groups beside ")
                         << (op.getWithAmax() ? "attribute 'with_amax'" : "columnwise outputs"),

@@ -91,7 +91,7 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
   if (failed(verifyNumbersOfOffsets(op, op.getOffsets(),
                                     "multiply so many groups with several matmuls")))
     return failure();
-  if (!lhs.type.isDynamicDim(0) || (op.hasFloatLhs() && op.hasOnlyElements()))
+  if (!lhs.type.isDynamicDim(0) || (!op.getLhsScales() && op.hasOnlyElements()))
     return success();
   return withNote(lhs.must("have static rows beside 'offsets'"),
                   Twine(kRowsOfOffsets) + "; a lhs without scales may have dynamic rows where the "
@@ -150,7 +150,7 @@ LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &
 LogicalResult verify::verifyGroupAlpha(BlockScaledMatmulOp op) {
   if (!op.getAlpha() || rankedType(op.getAlpha()).getRank() == 0)
     return success();
-  if (op.hasFloatLhs() && rankedType(op.getAlpha()).getRank() == 2)
+  if (!op.getLhsScales() && rankedType(op.getAlpha()).getRank() == 2)
     return verifyType(operand(op, "alpha", op.getAlpha()),
                       RankedTensorType::get({rankedType(op.getLhs()).getDimSize(0), 1},
                                             Float32Type::get(op.getContext())),
@@ -177,7 +177,7 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
                           : "the list has the tiles of all groups, each padded to 128 rows and 4 "
                             "blocks, as fp4.quantize with 'groups' writes them");
   };
-  if (!op.hasFloatLhs() &&
+  if (op.getLhsScales() &&
       failed(verifyList("lhs_scales", op.getLhsScales(), lhs, rowsOfGroups(op))))
     return failure();
   SmallVector<int64_t> columns(groups, rhs.type.getDimSize(0) / groups);
@@ -229,15 +229,10 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
-  bool hasFloats = op.hasFloatLhs() && (!hasByteLhs(op) || op.accumulatesFast());
-  bool hasTiles = hasFloats ? op.hasPrepackedRhs() : !op.hasFloatLhs() && !op.hasF32Scales();
-  if (!hasTiles || op.usesFma() || op.usesK96() || op.isGrouped() || op.isDual() ||
-      op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
-    return withNote(
-        op.emitOpError("expects static rows, tiled scales of both operands, or 16-bit floats or "
-                       "arithmetic fast_accumulation beside prepacked weights, and no groups, "
-                       "'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'"),
-        "leave 'stream_k' out; 'split_k' cuts K where these are not given"); // (C420)
+  if (op.isGrouped() || op.isDual() || op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
+    return withNote(op.emitOpError("expects static rows, and no groups, 'rhs2' or 'split_k' beside "
+                                   "'stream_k'"),
+                    "leave 'stream_k' out; 'split_k' cuts K where these are not given"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
   if (!shares)

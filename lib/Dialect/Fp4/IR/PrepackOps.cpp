@@ -94,23 +94,14 @@ LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
   return diag;
 }
 
-/// blockscaled_matmul (C321), (C470): a lhs of e4m3 without scales, or weights that are prepacked
-/// for one.
+/// blockscaled_matmul (C321): weights that are prepacked for a lhs of e4m3 without scales, which
+/// takes no other prepacked weights.
 static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   bool isBytes = isa<Float8E4M3FNType>(lhs.type.getElementType());
   RankedTensorType rhs = rankedType(op.getRhs());
-  if (isBytes == isForBytes(rhs))
+  if (isBytes == isForBytes(rhs) || (isBytes && !op.hasPrepackedRhs()))
     return success();
-  if (isBytes && !op.hasPrepackedRhs()) { // blockscaled_matmul (C470)
-    if (numerics::isMX(blockFormat(op.getFormat())) && hasPackedData(op.getFormat()))
-      return success();
-    auto diag = op.emitOpError("attribute 'format' must be mxfp4 beside a lhs of f8E4M3FN without "
-                               "scales, but got ")
-                << stringifyFormat(op.getFormat());
-    diag.attachNote() << "quantize the weights to mxfp4, or pass 'lhs_scales'";
-    return diag;
-  }
-  if (isBytes) { // blockscaled_matmul (C321)
+  if (isBytes) {
     auto diag = operand(op, "rhs", op.getRhs())
                     .must("be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of "
                           "f8E4M3FN without scales");
@@ -125,17 +116,10 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   return diag;
 }
 
-/// blockscaled_matmul (C606): whose sums stay in the accumulator of the tensor core.
+/// blockscaled_matmul (C606): sums stay in the accumulator of the tensor core.
 LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
   if (!op.accumulatesFast())
     return success();
-  if (!hasByteLhs(op) || !op.hasPrepackedRhs())
-    return withNote(op.emitOpError("expects a lhs of f8E4M3FN without scales and prepacked weights "
-                                   "for arithmetic fast_accumulation, but got a ")
-                        << (hasByteLhs(op)     ? "rhs that is not prepacked"
-                            : op.hasFloatLhs() ? "lhs of another type"
-                                               : "lhs with scales"),
-                    "leave 'arithmetic' out: matmuls of other operands have one order of sums");
   RankedTensorType rhs = rankedType(op.getRhs());
   if (haveRowPowers(rhs))
     return success();
@@ -148,44 +132,12 @@ LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
   return diag;
 }
 
-/// blockscaled_matmul (C590): a lhs with scales beside prepacked weights, which becomes bf16.
-static LogicalResult verifyScaledLhs(BlockScaledMatmulOp op) {
-  if (!hasPackedData(op.getFormat()) || op.getFormatOfRhs() != op.getFormat() ||
-      isForBytes(rankedType(op.getRhs())))
-    return withNote(op.emitOpError("expects operands of one format, nvfp4 or mxfp4, where lhs has "
-                                   "scales and rhs is prepacked for bf16"),
-                    "pass the weights with their scales, or prepack them in format nvfp4 or mxfp4");
-  if (op.isGrouped() || op.isDual() || op.getStreamK())
-    return withNote(op.emitOpError("expects no groups, no 'rhs2' and no 'stream_k' where lhs has "
-                                   "scales and rhs is prepacked"),
-                    "make lhs bf16 with fp4.dequantize, or pass the weights with their scales");
-  return success();
-}
-
-/// blockscaled_matmul (C17): what has no scales.
+/// blockscaled_matmul (C17): the elements of a lhs without scales.
 LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (op.usesFma())
-    return withNote(op.emitOpError("expects scales of both operands in a matmul of threads"),
-                    "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
-  if (!op.hasOnlyElements())
-    return withNote(
-        op.emitOpError("expects scales of both operands in a matmul with other results"),
-        "quantize lhs with fp4.quantize, or compute the other results behind the matmul");
-  bool isGate = op.hasPrepackedRhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
-  if (op.isDual() && !isGate)
-    return withNote(op.emitOpError("expects scales of both operands, or a lhs of bf16 or f16 and "
-                                   "prepacked weights, beside operand 'rhs2'"),
-                    "prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two "
-                    "matmuls and an operation behind them");
-  if (op.hasF32Scales())
-    return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
-                    "quantize lhs with fp4.quantize in format fp8_block128");
-  if (!op.hasFloatLhs())
-    return verifyScaledLhs(op);
   if (failed(verifyBytes(op, lhs)))
     return failure();
   Type element = lhs.type.getElementType();
-  if (isa<Float8E4M3FNType>(element))
+  if (op.getLhsScales() || isa<Float8E4M3FNType>(element))
     return success();
   if (!element.isBF16() && !element.isF16()) {
     auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales'");
@@ -201,7 +153,7 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
 
 /// blockscaled_matmul (C1): data of both sides, and (C18), prepacked weights.
 LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
-  if ((!op.hasFloatLhs() && failed(verifyDataElements(lhs, op.getFormat()))) ||
+  if ((op.getLhsScales() && failed(verifyDataElements(lhs, op.getFormat()))) ||
       failed(verifyMatrix(lhs, /*takesColumns=*/true)))
     return failure();
   if (op.hasPrepackedRhs())

@@ -21,14 +21,17 @@ static route::Arithmetic arithmeticOf(BlockScaledMatmulOp op) {
 }
 
 route::Signature fp4::signatureOf(BlockScaledMatmulOp op) {
-  return {.activations = activationsOf(op),
-          .weights = op.hasPrepackedRhs() ? route::Weights::Prepacked : route::Weights::Scaled,
-          .lhs = blockFormat(op.getFormat()),
-          .rhs = blockFormat(op.getFormatOfRhs()),
-          .arithmetic = arithmeticOf(op),
-          .hasGroups = op.isGrouped(),
-          .isDual = op.isDual(),
-          .derivesResults = !op.hasOnlyElements()};
+  using enum route::Limit;
+  route::Signature signature = {.activations = activationsOf(op),
+                                .weights = op.hasPrepackedRhs() ? route::Weights::Prepacked
+                                                                : route::Weights::Scaled,
+                                .lhs = blockFormat(op.getFormat()),
+                                .rhs = blockFormat(op.getFormatOfRhs()),
+                                .arithmetic = arithmeticOf(op)};
+  return signature.with(Groups, op.isGrouped())
+      .with(Dual, op.isDual())
+      .with(Derived, !op.hasOnlyElements())
+      .with(Shares, bool(op.getStreamK()));
 }
 
 bool fp4::isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core) {

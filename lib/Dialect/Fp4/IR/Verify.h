@@ -41,14 +41,12 @@ mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expe
 mlir::LogicalResult verifyRowMajor(const Checked &scales);
 mlir::LogicalResult verifyTiled(const Checked &scales);
 
-/// A matmul of which a side has no scales.
+/// blockscaled_matmul (C17), (C321): sides that have no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
-/// The lhs has elements of f8E4M3FN without scales (MatmulFormats.cpp).
-bool hasByteLhs(BlockScaledMatmulOp op);
-/// blockscaled_matmul (C11), (C190): the formats of a matmul have an instruction
-/// (MatmulFormats.cpp).
-mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
-/// (C191), (C192): what elements of 8 bits go with.
+/// blockscaled_matmul (C11), (C190): the operands of a matmul are a pair of the table of routes,
+/// which has such GEMMs (MatmulFormats.cpp).
+mlir::LogicalResult verifyPair(BlockScaledMatmulOp op);
+/// (C191): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// blockscaled_matmul (C8): companions of dynamic N or K (DynamicGemms.cpp).
 mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
@@ -111,7 +109,7 @@ mlir::LogicalResult verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rh
 mlir::LogicalResult verifyGroupAlpha(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs);
-/// blockscaled_matmul (C50) to (C52): operands of format fp8_block128, but for their elements.
+/// blockscaled_matmul (C50), (C51): operands of format fp8_block128, but for their elements.
 mlir::LogicalResult verifyFp8Operands(BlockScaledMatmulOp op);
 /// quantize (C50), (C51): what format fp8_block128 goes with.
 mlir::LogicalResult verifyFp8Quantize(QuantizeOp op);

@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Signature.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -70,15 +71,8 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
     return "the matmuls have no common lhs";
-  bool isBytes = isa<Float8E4M3FNType>(getElementTypeOrSelf(x.getLhs()));
-  if (x.hasFloatLhs() && (isBytes || !x.hasPrepackedRhs()))
-    return "the lhs has no scales, and it or the weights are not those of a dual GEMM";
-  if (!x.hasFloatLhs() && x.hasPrepackedRhs())
-    return "the lhs has scales, and the weights are prepacked";
   if (x.getGroupsAttr() != y.getGroupsAttr() || x.getOffsets() != y.getOffsets())
     return "the matmuls have different groups";
-  if (x.hasF32Scales() || y.hasF32Scales())
-    return "matmuls of format fp8_block128 are single";
   if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
       x.getRhs().getType() != y.getRhs().getType())
     return "the matmuls differ in their format, or in the type of their rhs";
@@ -86,8 +80,11 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
     return "the matmuls have alphas of different types";
   for (BlockScaledMatmulOp product : {x, y}) {
-    if (product.addsRanges() || product.getEpilogue() || product.usesFma())
-      return "a matmul has split-K, steps or arithmetic of its own";
+    auto pair = route::requirePair(signatureOf(product).with(route::Limit::Dual));
+    if (!pair)
+      return "a matmul " + pair.error().message;
+    if (product.addsRanges() || product.getEpilogue())
+      return "a matmul has split-K or steps of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr))
       return "a matmul has a plan for a kernel of its own";
     if (std::string reason = whyNot(op, product); !reason.empty())

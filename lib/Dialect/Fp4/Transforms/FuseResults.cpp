@@ -8,6 +8,7 @@
 #include "Fusions.h"
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+#include "fp4/Dialect/Fp4/IR/Signature.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -93,15 +94,8 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "the matmul is in another block";
   if (product.addsRanges())
     return "the matmul has partial sums of split-K";
-  if (product.usesFma())
-    return "threads multiply, which have few elements of a row";
-  if (product.hasFloatLhs())
-    return "the lhs has no scales";
-  if (product.hasPrepackedRhs())
-    return "the weights are prepacked";
-  if (product.hasF32Scales())
-    return "matmuls of format fp8_block128 give their elements alone";
-  return {};
+  auto pair = route::requirePair(signatureOf(product).with(route::Limit::Derived));
+  return pair ? "" : "a matmul " + pair.error().message;
 }
 
 /// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.

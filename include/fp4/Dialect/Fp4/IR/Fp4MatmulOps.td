@@ -171,8 +171,6 @@ def Fp4_BlockScaledMatmulOp
     bool isMXF8F6F4();
     /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
-    /// Returns true when the lhs is floats of 16 bits, which have no scales.
-    bool hasFloatLhs() { return !getLhsScales(); }
     /// Returns true when the lhs is f8E4M3FN without scales, beside mxfp4 weights with scales: the
     /// tensor core multiplies as if the lhs had unit scales.
     bool hasUnitScales();
