@@ -44,13 +44,14 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
   manager.addPass(fp4::createSetTarget({options.target, options.sms}));
-  manager.addPass(fp4::createCheckTarget());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());
   // Canonicalization removes unswizzle(swizzle(x)), duplicate quantizations and unused results.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Operations that nothing needs, or that patterns have rewritten, need no instructions.
+  manager.addPass(fp4::createCheckTarget());
   // Elementwise operations become few, each with its own loop.
   manager.addPass(fp4::createGeneralizeElementwise());
   // Operations that read one tensor several times, or store one in between, become one kernel.
