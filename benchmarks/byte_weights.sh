@@ -39,7 +39,7 @@ X
         emit "$file" "${file}_t$tile" --plan "$plan, cluster = [$split, 1]" || exit
         emit "$file" "${file}_t${tile}_workspace" --plan "$plan, cluster = [1, 1]" || exit
       done
-      [ "$split" -gt 1 ] || emit "$file" "${file}_t256x128_ahead" --plan "tile_gemm, tile = [128, 256, 128], swap" || exit
+      [ "$split" -gt 1 ] || emit "$file" "${file}_t256x128_ahead" --plan "tile_gemm, tile = [128, 256, 128], route = <a = pre>" || exit
     done
   done
   exit

@@ -162,7 +162,7 @@ def schedules():
              "tile = [128, 64, 256], mma_warps = 1", 384, 64, 1),
             ("one warp of a pair multiplies and copies scales",
              "pair, tile = [256, 192, 256], store = tma, mma_warps = 1", 768, 192, 2),
-            ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
+            ("swapped operands", "route = <orientation = swapped>, tile = [128, 16, 256]", 16, 768, 1)):
         kind = tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
         larger = product(f"{plan}, {RING}", 2 * m, n, 768)
         if "pairs" in what:
@@ -200,8 +200,8 @@ def joins():
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
-            ("two blocks with swapped operands", "swap, tile = [128, 16, 256]", 16, 2, 2)):
-        swap = "swap" in plan
+            ("two blocks with swapped operands", "route = <orientation = swapped>, tile = [128, 16, 256]", 16, 2, 2)):
+        swap = "orientation = swapped" in plan
         text = shared_out("split", (m,), 256 if swap else 64, split)
         kind = tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
                        f"{plan}, reduction = cluster, {RING}")
@@ -372,7 +372,7 @@ def registers():
         case = ("nvfp4", "dual", "mxfp4", "both", "tiled", "amax", "kept", "bf16", rows, 128, 768, "chosen")
         tile = 64 if rows == "32" else 128
         yield wgmma(f"NVFP4 product by wgmma, gate of two products, mxfp4 codes, amax, {what}",
-                    sweep_results.program(case), 1, f"swap, tile = [128, {tile}, 128], {RING}")
+                    sweep_results.program(case), 1, f"route = <orientation = swapped>, tile = [128, {tile}, 128], {RING}")
     for form, what in (("groups", "groups"), ("offsets", "groups of the device")):
         text = sweep_groups.program(form, (130, 0, 1), 64, 1312, "nvfp4", "bf16", "none", "chosen")
         for kind in (wgmma(f"NVFP4 product by wgmma, {what}", text, 2),

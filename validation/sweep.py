@@ -84,14 +84,14 @@ STORES = {"tma": "store = tma",
 CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
              "converted_tall": "tile = [256, 128, 128]", "converted_wide": "tile = [128, 256, 128]",
              **sweeping.scheduled("converted_"),
-             "converted_ahead": "swap, tile = [128, 128, 128]",
-             "converted_ahead_wide": "swap, tile = [256, 128, 128], stages = 2"}
-SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
-           "swap_deep": "swap, tile = [128, 64, 512]",
-           "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
-CONVERTED_FEW = {"few": "swap", "few_64": "swap, tile = [128, 64, 128]",
-                 "few_shallow": "swap, stages = 1",
-                 "few_ahead": "swap, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], "
+             "converted_ahead": "route = <orientation = swapped>, tile = [128, 128, 128]",
+             "converted_ahead_wide": "route = <orientation = swapped>, tile = [256, 128, 128], stages = 2"}
+SWAPPED = {"swap": "route = <orientation = swapped>", "swap_32": "route = <orientation = swapped>, tile = [128, 32, 256]",
+           "swap_deep": "route = <orientation = swapped>, tile = [128, 64, 512]",
+           "swap_shallow": "route = <orientation = swapped>, tile = [128, 64, 256], stages = 1, accumulators = 1"}
+CONVERTED_FEW = {"few": "route = <orientation = swapped>", "few_64": "route = <orientation = swapped>, tile = [128, 64, 128]",
+                 "few_shallow": "route = <orientation = swapped>, stages = 1",
+                 "few_ahead": "route = <orientation = swapped>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], "
                               "math warps 0 to 8 drives [tensor, threads]>"}
 WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 128, 256]",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"

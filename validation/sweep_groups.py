@@ -41,10 +41,10 @@ BODIES = ["none", "bias", "gate", "codes"]
 RECIPE = recipes.swept()
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
-         "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "reduction = workspace",
+         "deep": "tile = [128, 64, 512], stages = 1", "swap": "route = <orientation = swapped>", "workspace": "reduction = workspace",
          "joined": "reduction = cluster, tile = [128, 64, 256]",
          "joined_pairs": "reduction = cluster, pair, tile = [256, 64, 256]",
-         "joined_swap": "reduction = cluster, swap"}
+         "joined_swap": "reduction = cluster, route = <orientation = swapped>"}
 WARPS = {"chosen": "", "16": "tile = [16, 64, 128]", "32": "tile = [32, 256, 128]",
          "64": "tile = [64, 128, 256]", "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
 CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [128, 128, 128]",

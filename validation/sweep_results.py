@@ -49,9 +49,9 @@ KINDS = {
                           "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
                           "shallow": "stages = 1"})}
 # Operands of sm_90a are swapped for small M, or where the lhs is pre-dequantized.
-KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 128]",
-                               "wide": "swap, tile = [256, 128, 128]", "few": "swap, tile = [128, 64, 128]",
-                               "shallow": "swap, tile = [128, 128, 128], stages = 1"})
+KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "route = <orientation = swapped>, tile = [128, 128, 128]",
+                               "wide": "route = <orientation = swapped>, tile = [256, 128, 128]", "few": "route = <orientation = swapped>, tile = [128, 64, 128]",
+                               "shallow": "route = <orientation = swapped>, tile = [128, 128, 128], stages = 1"})
 ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]}
 COLUMNS_OF = {"swapped": [64, 224, 256]}
 DEPTHS_OF = {"swapped": [256]}

@@ -42,7 +42,7 @@ SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1
                  "four": f"tile = [64, 128, 128], roles = {ROLES.format(8, 9, 10)}",
                  "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
                  "half": "tile = [32, 128, 64]",
-                 "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "swap, tile = [128, 16, 128]"}
+                 "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "route = <orientation = swapped>, tile = [128, 16, 128]"}
 SCHEDULES = sweeping.schedules(2)
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
@@ -78,7 +78,7 @@ def lhs_scales(fmt, m, k):
 def shape_of(tile, weights, element, warps):
     """The tile, by rows, columns and depth: prepacked weights have several depths."""
     if tile.endswith("ahead"):
-        return f"[128, {tile[:3]}, 128], swap"
+        return f"[128, {tile[:3]}, 128], route = <a = pre>"
     rows, _, columns = tile.partition("x")
     if warps:
         return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"

@@ -33,7 +33,7 @@ TCGEN05 = {"chosen": "", **{str(n): f"tile = [128, {n}, 128]" for n in (64, 96, 
            **{f"pair_{n}": f"pair, tile = [256, {n}, 128]" for n in (64, 128, 192, 256)},
            "deep": "tile = [128, 96, 256]", "pair_deep": "pair, tile = [256, 128, 256]",
            "2x2": "cluster = [2, 2]", "pair_2x2": "pair, cluster = [2, 2]",
-           "tma": "store = tma, tile = [128, 128, 128]", "swap": "swap, tile = [128, 32, 128]",
+           "tma": "store = tma, tile = [128, 128, 128]", "swap": "route = <orientation = swapped>, tile = [128, 32, 128]",
            "shallow": "tile = [128, 64, 128], stages = 1, accumulators = 1"}
 WARPS = {"warps": "", "warps_shallow": "stages = 1",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"

@@ -7,11 +7,10 @@ import tables
 from . import markdown
 
 TABLE = "include/fp4/Routes/Routes.def"
-LIMITS = {"kGroups": "groups", "kDual": "dual GEMMs", "kDerived": "derived results"}
 Core = collections.namedtuple("Core", "name word ptx needs")
 Word = collections.namedtuple("Word", "name word meaning")
-Pair = collections.namedtuple("Pair", "name words other remedy")
-Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner kernel limits tile unit")
+Pair = collections.namedtuple("Pair", "name words lhs rhs arithmetic formats limits other remedy")
+Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner kernel limits fields tile unit")
 
 
 def entries(root, macro):
@@ -34,6 +33,12 @@ def table(root):
     routes = [Route(*row) for row in entries(root, "FP4_ROUTE")]
     assert cores and pairs and routes and all(words.values()), f"{TABLE} is not read"
     return cores, words, pairs, routes
+
+
+def named(root, macro, names):
+    """The words of a set such as `Fp4 | Mx8`, names of a macro in the order of the table."""
+    wanted = names.split(" | ")
+    return ", ".join(row[1] for row in entries(root, macro) if row[0] in wanted)
 
 
 def has(model, cores, route, pair):
@@ -64,18 +69,29 @@ def generate(root):
                 rows.append((pair.words, cores[route.core].word, words["OPERAND"][route.a].word,
                              words["OPERAND"][route.b].word, words["ACCUMULATE"][route.accumulate].word,
                              words["ORIENTATION"][route.orientation].word,
-                             ", ".join(LIMITS[limit] for limit in route.limits.split(" | ") if limit != "0"),
+                             named(root, "FP4_LIMIT", f"{route.limits} | {pair.limits}"),
+                             " ".join(f"`{field}`" for field in
+                                      named(root, "FP4_FIELD", route.fields).split(", ") if field),
                              ", ".join(targets)))
     everywhere = ", ".join(f"`{model['name']}`" for model in models)
     rows = [(*row[:-1], "all" if row[-1] == everywhere else row[-1]) for row in rows]
+    formats = [(pair.words, named(root, "FP4_FORMATS", pair.formats), named(root, "FP4_LIMIT", pair.limits))
+               for pair in pairs.values()]
     return markdown.page(
         "Routes", TABLE,
         "A route says how a GEMM reaches the core of a target. The plan of a GEMM has one, and a program or "
         "`--plan` asks for axes of it: `route = <core = wgmma, b = pre>`. "
         "[Plans](../concepts/plans.md#2-the-route) explains who chooses, and [Add a route](../guides/add-a-route.md) "
         "how a way to multiply is added. `fp4-runner routes --target=NAME` prints the part of a target.",
-        "## The routes\n\n" + markdown.table(
-            ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "targets"], rows),
+        "## The pairs\n\n" + markdown.wrap(
+            "Operands that have the same routes are a pair. Both have one of its formats, or two formats of OCP MX. "
+            "A GEMM that is no pair has no kernel on any target.") + "\n\n" + markdown.table(
+                ["operands", "formats", "not for"], formats),
+        "## The routes\n\n" + markdown.wrap(
+            "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl`, "
+            "`max_rows`, `depth_unit` and `wave_cost` of a plan, and those of the column `reads`. A plan with another "
+            "field is an error.") + "\n\n" + markdown.table(
+                ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "reads", "targets"], rows),
         "## The axes\n\n" + markdown.wrap("`core` is the unit that multiplies.") + "\n\n" + markdown.table(
             ["value", "instruction"], [(f"`{core.word}`", f"`{core.ptx}`") for core in cores.values()]),
         "`a` and `b` are the operands of an instruction.\n\n" + axes[0],

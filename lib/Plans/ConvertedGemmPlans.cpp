@@ -34,14 +34,14 @@ double fp4::timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size) {
 }
 
 static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::TargetModel &target,
-                     bool swap = false) {
-  int64_t tiles = swap ? countTiles(size, tile.n, tile.m) : countTiles(size, tile.m, tile.n);
+                     bool transposed = false) {
+  int64_t tiles = transposed ? countTiles(size, tile.n, tile.m) : countTiles(size, tile.m, tile.n);
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.sms)), tile.time, size);
 }
 
 /// Returns true when operands may be swapped. GEMMs of dynamic sizes have kernels with swapped
 /// operands if they give nothing but elements.
-static bool mayHaveSwap(BlockScaledMatmulOp product) {
+static bool mayBeSwapped(BlockScaledMatmulOp product) {
   return !product.isGrouped() && !(hasDynamicSizes(product) && isFused(product));
 }
 
@@ -60,13 +60,13 @@ std::vector<SizedTile> fp4::convertedTiles(BlockScaledMatmulOp product,
   for (const TileCost &tile : kTiles)
     tiles.push_back(sizedTile({tile.m, tile.n, kTileK},
                               [=](const MatmulSize &size) { return timeOf(tile, size, target); }));
-  if (!mayHaveSwap(product))
+  if (!mayBeSwapped(product))
     return tiles;
   for (const TileCost &tile : kFewTiles) {
     tiles.push_back(sizedTile({tile.m, tile.n, kTileK}, [=](const MatmulSize &size) {
-      return timeOf(tile, size, target, /*swap=*/true);
+      return timeOf(tile, size, target, /*transposed=*/true);
     }));
-    tiles.back().plan.swap = true;
+    tiles.back().plan.route.orientation = route::Orientation::Swapped;
     tiles.back().plan.maxRows = tile.n;
   }
   llvm::append_range(tiles, preDequantizedTiles(product, target));
@@ -86,7 +86,7 @@ static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
 
 bool fp4::hasSmallM(BlockScaledMatmulOp product, const KernelPlan &plan) {
   int64_t rows = mostRowsOf(product, plan);
-  return mayHaveSwap(product) && !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
+  return mayBeSwapped(product) && !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
 }
 
 /// The smallest swapped tile that has all rows.
@@ -100,10 +100,10 @@ static int64_t swappedColumns(int64_t rows) {
 static bool choosesPreDequantized(Operation *op, const KernelPlan &partial, const MatmulSize &size,
                                   const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (!mayHaveSwap(product) || !mayTake(product, partial, {.b = route::Operand::Pre}, target))
+  if (!mayBeSwapped(product) || !mayTake(product, partial, {.b = route::Operand::Pre}, target))
     return false;
   bool hasFew = hasSmallM(product, partial);
-  if (partial.swap)
+  if (isTransposed(product, partial, target))
     return partial.tile[1] ? partial.tile[1] > kSwappedTileNs[3] : !hasFew;
   return !hasDynamicSizes(product) && !hasFew && !partial.tile[0] && !partial.roles &&
          size.n > kTileNs[0] &&
@@ -141,13 +141,12 @@ KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
   auto product = cast<BlockScaledMatmulOp>(op);
   bool mayBeSmallM =
       mayTake(product, partial, {.orientation = route::Orientation::Swapped}, target);
-  bool isSmallM =
-      hasSmallM(product, partial) && (partial.swap || (!partial.tile[0] && mayBeSmallM));
+  bool isAsked = isTransposed(product, partial, target);
+  bool isSmallM = hasSmallM(product, partial) && (isAsked || (!partial.tile[0] && mayBeSmallM));
   bool isPre = isSmallM && preDequantizesSmallM(product, partial, size, target);
-  plan.swap = isSmallM || partial.swap;
   plan.route = {.b = isPre ? route::Operand::Pre : route::Operand::Shared,
                 .orientation =
-                    plan.swap ? route::Orientation::Swapped : route::Orientation::Normal};
+                    isSmallM || isAsked ? route::Orientation::Swapped : route::Orientation::Normal};
   if (isSmallM) {
     proposeSmallM(op, partial, size, target, plan);
   } else {
@@ -182,17 +181,12 @@ static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
 
 LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target, int64_t resident,
-                                     bool mayReduce, bool mayStage) {
-  if (plan.pair || plan.swap)
-    return misfit(op, plan.pair ? "pair" : "swap", "is left out on " + StringRef(target.name),
-                  "one");
+                                     bool mayReduce) {
   if (plan.cluster[0] && !mayReduce)
     return misfit(op, "cluster", "is left out for such a GEMM on " + StringRef(target.name), "one");
   if (*plan.ctasPerSm < 1 || *plan.ctasPerSm > resident)
     return misfit(op, "ctas_per_sm", (resident == 1 ? "is " : "is at most ") + Twine(resident),
                   Twine(*plan.ctasPerSm));
-  if (plan.store == ResultStore::Tma && !mayStage)
-    return misfit(op, "store", "is left out on " + StringRef(target.name), "tma");
   return success();
 }
 
@@ -202,16 +196,18 @@ static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t rows = mostRowsOf(product, plan);
   if (!hasSmallM(product, plan))
-    return misfit(op, "tile",
-                  "is, with 'swap', [128, 128, 128] or [256, 128, 128] for more than 64 rows and "
-                  "for dynamic ones",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfit(
+        op, "tile",
+        "is, with swapped operands, [128, 128, 128] or [256, 128, 128] for more than 64 rows and "
+        "for dynamic ones",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
     return success();
-  return misfit(op, "tile",
-                "is, with 'swap', [128, n, 128] with n = 8, 16, 32 or 64 and no fewer than " +
-                    Twine(rows) + " rows",
-                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  return misfit(
+      op, "tile",
+      "is, with swapped operands, [128, n, 128] with n = 8, 16, 32 or 64 and no fewer than " +
+          Twine(rows) + " rows",
+      "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
 }
 
 static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
@@ -223,7 +219,7 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
                   "and of one that quantizes its elements or has the amax of f32",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (splitsOf(product, plan) > 1)
-    return misfit(op, "tile", "has 'swap' beside it for split-K", "none");
+    return misfit(op, "route", "has the orientation swapped for split-K", plan.route.str());
   // A tile of 64 columns has the first rows of its scale tile.
   bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
@@ -239,20 +235,17 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
 LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (failed(checkDynamicSizes(product, plan, mayHaveSwap(product))))
+  if (failed(checkDynamicSizes(product, plan, target, mayBeSwapped(product))))
     return failure();
-  if (plan.swap && product.isGrouped())
-    return misfit(op, "swap", "is left out for groups", "it");
+  bool isSwapped = plan.route.orientation == route::Orientation::Swapped;
   bool isPreDequantized = plan.route.b == route::Operand::Pre;
   if (isPreDequantized && plan.tile[1] > kSwappedTileNs[3])
     return checkPreDequantized(op, plan, target);
-  if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
+  if (failed(isSwapped ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
     return failure();
-  if (plan.swap && failed(checkReductionPlace(op, plan, {plan.tile[1], kMostReducedRows}, target)))
+  if (isSwapped && failed(checkReductionPlace(op, plan, {plan.tile[1], kMostReducedRows}, target)))
     return failure();
-  KernelPlan unswapped = plan;
-  unswapped.swap = false;
-  if (failed(checkFragmentPlan(op, unswapped, target, /*resident=*/1, /*mayReduce=*/plan.swap)))
+  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)))
     return failure();
   using enum pipe::Engine;
   if (!isPreDequantized)

@@ -152,7 +152,7 @@ static MatmulSize transposed(MatmulSize size) {
   return size;
 }
 static GemmTile unswapped(GemmTile tile) {
-  tile.swap = false;
+  tile.transposed = false;
   return tile;
 }
 
@@ -357,7 +357,7 @@ static TileCost tileCost(const MatmulSize &size, const GemmTile &tile, int64_t w
 GemmCost fp4::gemmCost(const MatmulSize &size, const GemmTile &tile,
                        const hw::TargetModel &target) {
   assert(target.product && "a GEMM of tiles expects tcgen05");
-  if (tile.swap)
+  if (tile.transposed)
     return gemmCost(transposed(size), unswapped(tile), target);
   int64_t tiles = countWholeTiles(size, tile), workers = gemmWorkers(tile, target);
   int64_t waves = tiles / workers, rest = tiles % workers;
@@ -427,7 +427,7 @@ static double mostFeed(int64_t active, const hw::TargetModel &target) {
 
 double fp4::gainOfScaleWarp(const MatmulSize &size, const GemmTile &tile,
                             const hw::TargetModel &target) {
-  if (tile.swap)
+  if (tile.transposed)
     return gainOfScaleWarp(transposed(size), unswapped(tile), target);
   int64_t tiles = countWholeTiles(size, tile), workers = gemmWorkers(tile, target);
   double one = 0, two = 0, steps = double(size.tileSteps());
@@ -478,7 +478,7 @@ int64_t fp4::evenPanel(double width, int64_t columns) {
 
 std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const GemmTile &tile,
                                         const hw::TargetModel &target) {
-  if (tile.swap)
+  if (tile.transposed)
     return choosePanel(transposed(size), unswapped(tile), target);
   if (operandBytes(size) + writtenBytes(size, tile) <= double(target.l2Bytes))
     return std::nullopt;

@@ -98,9 +98,9 @@ inline constexpr int64_t kSwappedUnit = 32;
 /// The fields by which the model tells plans apart.
 struct GemmTile {
   bool pair = false; ///< 256 rows by two CTAs, else 128 by one
-  int64_t n = 0;     ///< columns; with `swap` rows of the result
+  int64_t n = 0;     ///< columns; if transposed, rows of the result
   int64_t clusterM = 1, clusterN = 1; ///< CTAs of a cluster
-  bool swap = false; ///< the tile is one of the transposed result
+  bool transposed = false;            ///< the tile is one of the transposed result
   bool narrow = false; ///< the pair has 128 rows
   bool joins = false;  ///< the CTAs of the cluster, or its pairs, have split-K ranges of one tile
   int64_t epilogueGroups = 1; ///< warpgroups that read an accumulator, each a part of its columns

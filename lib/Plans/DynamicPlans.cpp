@@ -3,7 +3,7 @@
 #include "DynamicPlans.h"
 
 #include "CostModel.h"
-#include "Families.h"
+#include "GemmRoutes.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -18,11 +18,12 @@ int64_t fp4::knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan) {
 }
 
 LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan,
-                                     bool mayHaveSwap) {
+                                     const hw::TargetModel &target, bool mayTranspose) {
   if (!hasDynamicSizes(product))
     return success();
-  if (plan.swap && !mayHaveSwap)
-    return misfit(product, "swap", "is left out for dynamic N and K", "it");
+  if (isTransposed(product, plan, target) && !mayTranspose)
+    return misfit(product, "route", "has the orientation normal for dynamic N and K",
+                  plan.route.str());
   if (plan.pair && plan.tile[0] == kGemmTileM)
     return misfit(product, "pair", "has tiles of 256 rows for dynamic N and K", "128");
   return success();

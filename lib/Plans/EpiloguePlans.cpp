@@ -18,10 +18,7 @@ using namespace mlir;
 using namespace fp4;
 
 /// The reason why no GEMM of this kind has two warpgroups; empty if it may have them.
-static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
-  if (!copiesScales(product, target))
-    return "but for block-scaled GEMMs on targets with tcgen05";
+static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan) {
   if (product.getStreamK() ||
       (splitsOf(product, plan) > 1 && plan.reduction != ReductionPlace::Cluster))
     return "where split-K is reduced in a workspace";
@@ -40,14 +37,13 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
   return "for tiles whose columns are no multiple of " + std::to_string(2 * unit);
 }
 
-LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target) {
+LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan) {
   int64_t warps = plan.epilogueWarps.value_or(4);
   if (warps == 4)
     return success();
   if (warps != 8)
     return misfit(op, "epilogue_warps", "is 4 or 8", Twine(warps));
-  std::string why = whyOneGroup(cast<BlockScaledMatmulOp>(op), plan, target);
+  std::string why = whyOneGroup(cast<BlockScaledMatmulOp>(op), plan);
   return why.empty() ? success() : LogicalResult(misfit(op, "epilogue_warps", "is 4 " + why, "8"));
 }
 
@@ -62,7 +58,7 @@ void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &partia
     return;
   for (GemmTile tile : llvm::to_vector(tiles)) {
     tile.epilogueGroups = 2;
-    if (whyOneGroup(product, planOf(tile), target).empty())
+    if (whyOneGroup(product, planOf(tile)).empty())
       tiles.push_back(tile);
   }
 }

@@ -36,10 +36,10 @@ struct GemmTile;
 std::pair<llvm::StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp product,
                                                            bool ofGroups = false);
 /// Checks rules that plans of sums in registers share: CTAs by themselves, unless split-K ranges
-/// `mayReduce` in clusters; at most `resident` CTAs per SM; direct stores unless they `mayStage`.
+/// `mayReduce` in clusters, and at most `resident` CTAs per SM.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target, int64_t resident = 1,
-                                      bool mayReduce = false, bool mayStage = false);
+                                      bool mayReduce = false);
 /// The cluster that reduces the split-K ranges of each of `tiles` tiles. There is no such cluster
 /// if they are reduced in a workspace, because tiles have more than the `mostRows` rows whose sums
 /// fit in shared memory, or clusters find no room. The plan of such a GEMM is checked in
@@ -62,8 +62,6 @@ void addReduced(const KernelPlan &partial, const MatmulSize &size, const hw::Tar
                 llvm::SmallVectorImpl<GemmTile> &tiles);
 llvm::LogicalResult checkClusterReduction(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
-/// Returns true when accumulators in tensor memory have the sums of a split-K range.
-bool mayReduceTmem(mlir::Operation *op, const hw::TargetModel &target);
 /// Remarks on `tile`, which was chosen for the GEMM, and on the gain of another order of its sums.
 /// A cluster that `partial` does not ask for is no part of that gain.
 void remarkOnGemm(BlockScaledMatmulOp op, const KernelPlan &partial, const MatmulSize &size,
@@ -159,7 +157,7 @@ llvm::LogicalResult checkWeightGemm(mlir::Operation *op, const KernelPlan &plan,
 /// A tile that a GEMM may have, and its cost by the model of its family, in a unit that all tiles
 /// of the GEMM share.
 struct SizedTile {
-  KernelPlan plan; ///< `tile`, `pair` with its cluster, `swap`, and the sizes for which it holds
+  KernelPlan plan; ///< `tile`, `pair` with its cluster, `route`, and the sizes for which it holds
   std::function<double(const MatmulSize &)> cost;
 };
 /// The tiles of each family that `product` may have.
@@ -211,20 +209,12 @@ llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
 /// Rules of eight epilogue warps, in two halves of the columns; and the check of a plan with so
 /// many (EpiloguePlans.cpp).
 llvm::StringRef wideEpilogueRules(pipe::RolePlanAttr roles);
-llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan,
-                                       const hw::TargetModel &target);
-/// Checks of fields that targets without tensor memory refuse (TensorMemoryPlans.cpp): a number of
-/// accumulators, and split-K where only tensor memory has the sums of ranges.
-llvm::LogicalResult checkAccumulators(mlir::Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target);
-Status requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target);
+llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan);
 /// GEMMs whose scales are copied to tensor memory by the warp that runs MMAs, or by a second one
 /// (MmaWarps.cpp). The functions check a plan that gives the number of warps, check its roles,
 /// which are known to drive tensor, and propose a number; a second warp that no plan asks for is
 /// proposed only where it pays.
-bool copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target);
-llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan,
-                                  const hw::TargetModel &target);
+llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan);
 llvm::LogicalResult checkMmaRole(mlir::Operation *op, const KernelPlan &plan);
 std::optional<int64_t> proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &partial,
                                        const MatmulSize &size, const GemmTile &tile,

@@ -83,11 +83,11 @@ static void addSwapped(const KernelPlan &partial, BlockScaledMatmulOp product,
   bool isSmall = !lhs.isDynamicDim(0) && !hasDynamicSizes(product) && !product.isGrouped() &&
                  size.m <= kSwappedTileNs[3] && !product.isDual() && !product.usesK96() &&
                  product.hasOnlyElements();
-  if (!partial.swap && !(mayHave && isSmall))
+  if (!isTransposed(product, partial, target) && !(mayHave && isSmall))
     return;
   for (int64_t n : kSwappedTileNs)
     if (partial.tile[1] ? partial.tile[1] == n : n % kSwappedUnit == 0 || n >= size.m)
-      tiles.push_back({/*pair=*/false, n, 1, 1, /*swap=*/true});
+      tiles.push_back({/*pair=*/false, n, 1, 1, /*transposed=*/true});
 }
 
 /// Returns true for a pair whose CTAs have 64 rows each. Only a program that asks for such a pair
@@ -98,8 +98,8 @@ static KernelPlan planOfTile(const GemmTile &tile, const MatmulSize &size) {
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.tile = {tile.rows(), tile.n, tileDepth(size)};
   plan.pair = tile.pair;
-  plan.swap = tile.swap;
-  plan.route.orientation = tile.swap ? route::Orientation::Swapped : route::Orientation::Normal;
+  plan.route.orientation =
+      tile.transposed ? route::Orientation::Swapped : route::Orientation::Normal;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   if (tile.joins)
@@ -137,12 +137,13 @@ static SmallVector<GemmTile> candidates(const KernelPlan &partial, BlockScaledMa
                                         const MatmulSize &size, const hw::TargetModel &target) {
   bool asksForOne = !partial.pair && (partial.cluster[0] || partial.tile[0] == kGemmTileM);
   bool mayPair = target.hasCtaPairs && !asksForOne && mostRows(size) > kGemmTileM;
+  bool isAsked = isTransposed(product, partial, target);
   bool mustPair = partial.pair || partial.tile[0] == 2 * kGemmTileM || product.usesK96();
   int64_t most = hw::mostClusterCtas(target); // a larger cluster is an error of the check
   bool hasCluster = partial.cluster[0] && partial.cluster[0] <= most && partial.cluster[1] <= most;
   SmallVector<GemmTile> tiles;
   for (bool pair : {false, true}) {
-    if (partial.swap || (pair ? !(mayPair || mustPair) : mustPair))
+    if (isAsked || (pair ? !(mayPair || mustPair) : mustPair))
       continue;
     for (int64_t n : tileColumns(product, isNarrow(partial))) {
       if (partial.tile[1] && partial.tile[1] != n)
@@ -165,7 +166,7 @@ static SmallVector<GemmTile> candidates(const KernelPlan &partial, BlockScaledMa
   auto planOf = [&](const GemmTile &tile) { return planOfTile(tile, size); };
   addWideEpilogues(product, partial, size, target, planOf, tiles);
   if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
-    tiles.push_back({mustPair, kGemmTileM, mustPair ? 2 : 1, 1, partial.swap});
+    tiles.push_back({mustPair, kGemmTileM, mustPair ? 2 : 1, 1, isAsked});
   return tiles;
 }
 
@@ -279,7 +280,7 @@ static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
                           const KernelPlan &partial, const MatmulSize &size, const GemmTile &tile,
                           const hw::TargetModel &target) {
   auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles);
-  if (partial.store || tile.swap || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
+  if (partial.store || tile.transposed || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
     return partial.store == ResultStore::Tma;
   return whyStoresAreDirect(product).first.empty() &&
          isStagingBetter(plan, partial, size, tile, target);
@@ -320,30 +321,26 @@ static std::string spell(const std::array<int64_t, 3> &sizes) {
 
 /// Checks swapped operands. Columns of the tensor core are rows of the lhs. If their tiles do not
 /// begin at a column of tensor memory with scales, there is one tile.
-static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
+static LogicalResult checkSwapped(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  if (product.isGrouped() || lhs.isDynamicDim(0))
-    return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
-  if (isFused(product))
-    return misfit(op, "swap", "is left out for dual GEMMs and for results that are derived", "it");
-  bool hasCluster = plan.cluster[0] && plan.reduction != ReductionPlace::Cluster;
-  if (plan.pair || hasCluster || plan.store == ResultStore::Tma)
-    return misfit(
-        op, "swap",
-        "is left out with 'pair', store = tma, and a 'cluster' without reduction = cluster",
-        "both");
+  if (lhs.isDynamicDim(0))
+    return misfit(op, "route", "has the orientation normal for dynamic rows", plan.route.str());
+  if (plan.cluster[0] && plan.reduction != ReductionPlace::Cluster)
+    return misfit(op, "cluster", "is left out of swapped operands without reduction = cluster",
+                  spell(plan.cluster));
   bool fits =
       llvm::is_contained(kSwappedTileNs, n) && (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
   int64_t depth = tileDepth(sizeOfGemm(product, plan));
   if (m == kGemmTileM && k % depth == 0 && fits)
     return success();
-  return misfit(op, "tile",
-                "is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a "
-                "multiple of " +
-                    Twine(depth),
-                spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
+  return misfit(
+      op, "tile",
+      "is, with swapped operands, [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a "
+      "multiple of " +
+          Twine(depth),
+      spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
 }
 
 /// Spells a choice as "64, 128 or 256".
@@ -361,8 +358,6 @@ bool fp4::isFused(BlockScaledMatmulOp product) {
 
 LogicalResult fp4::checkStream(Operation *op, const KernelPlan &plan) {
   ArrayRef<int64_t> stream = *cast<BlockScaledMatmulOp>(op).getStreamK();
-  if (plan.swap)
-    return misfit(op, "swap", "is left out with 'stream_k'", "it");
   if (plan.tile[0] != stream[1] || plan.tile[1] != stream[2])
     return misfit(op, "tile",
                   "is [" + Twine(stream[1]) + ", " + Twine(stream[2]) + ", k], as 'stream_k' says",
@@ -382,7 +377,9 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   int64_t rows = (plan.pair || product.usesK96()) && !narrow ? 2 * kGemmTileM : kGemmTileM;
   if (product.usesK96() && !plan.pair)
     return misfit(op, "pair", "is there with arithmetic tensor_core_k96", "none");
-  if (failed(checkDynamicSizes(product, plan)) || (plan.swap && failed(checkSwap(op, plan))))
+  bool isSwapped = isTransposed(product, plan, target);
+  if (failed(checkDynamicSizes(product, plan, target)) ||
+      (isSwapped && failed(checkSwapped(op, plan))))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product, narrow);
   MatmulSize size = sizeOfGemm(product, plan);
@@ -391,7 +388,7 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   std::string shape = "[" + std::to_string(rows) + ", n, k]";
   if (m != rows && !narrow && !product.usesK96()) // a pair may be proposed, not asked for
     shape = "[128, n, k], or [256, n, k] of a pair,";
-  if (!plan.swap && !fits)
+  if (!isSwapped && !fits)
     return misfit(op, "tile",
                   "is " + Twine(shape) + " with n = " + spellChoice(columns) +
                       " and k a multiple of " + Twine(depth),
@@ -440,19 +437,12 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
 
 /// Checks clusters of two sizes, which must consist of pairs: the number of times that threads
 /// arrive at other CTAs then depends on no size (clusters.md).
-LogicalResult fp4::checkFallback(Operation *op, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
+static LogicalResult checkFallback(Operation *op, const KernelPlan &plan) {
   auto [m, n, none] = plan.fallback;
-  auto product = cast<BlockScaledMatmulOp>(op);
   if (m == 0)
     return success();
-  if (!hw::requirePreferredClusters(target))
-    return misfit(op, "fallback",
-                  "is left out on " + StringRef(target.name) + ", whose clusters have one size",
-                  ::spell(plan.fallback));
-  if (!plan.pair || !copiesScales(product, target) || product.hasUnitScales())
-    return misfit(op, "fallback", "is left out but for block-scaled GEMMs with 'pair'",
-                  ::spell(plan.fallback));
+  if (!plan.pair)
+    return misfit(op, "fallback", "is left out without 'pair'", ::spell(plan.fallback));
   if (isNarrow(plan)) // the scales of B lie in halves, whose parts depend on the cluster
     return misfit(op, "fallback", "is left out with pairs of 128 rows", ::spell(plan.fallback));
   if (requestsWork(plan.schedule))
@@ -482,8 +472,9 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
 LogicalResult fp4::checkBlockScaled(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||
-      failed(checkStore(op, plan)))
+  if (failed(checkFallback(op, plan)) || failed(checkEpilogueWarps(op, plan)) ||
+      failed(checkMmaWarps(op, plan)) || failed(checkTile(op, plan, target)) ||
+      failed(checkCluster(op, plan, target)) || failed(checkStore(op, plan)))
     return failure();
   if (*plan.ctasPerSm != 1)
     return misfit(op, "ctas_per_sm", "is 1", Twine(*plan.ctasPerSm));

@@ -17,9 +17,9 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTi
   GemmCost cost = gemmCost(size, tile, target);
   double clock = target.product->gigahertz;
   auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
-  std::string blocks = tile.pair   ? "a pair of CTAs"
-                       : tile.swap ? "one CTA with swapped operands"
-                                   : "one CTA";
+  std::string blocks = tile.pair         ? "a pair of CTAs"
+                       : tile.transposed ? "one CTA with swapped operands"
+                                         : "one CTA";
   if (tile.pair && tile.blocks() > 2 && !tile.joins)
     blocks = llvm::formatv("pairs in clusters of {0} x {1}", tile.clusterM, tile.clusterN).str();
   if (tile.joins)
@@ -87,7 +87,7 @@ static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const G
                          double chosen, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   int64_t ofTile = tile.pair ? 2 : 1;
-  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
+  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.transposed || tile.blocks() != ofTile)
     return;
   MatmulSize shared = size;
   shared.sharers = gemmWorkers(tile, target);

@@ -93,15 +93,17 @@ static bool splitsSmallM(BlockScaledMatmulOp product) {
   return rows <= uint64_t(kSwappedTileNs[3]);
 }
 
-/// Checks split-K and stream-K of scaled operands whose sums are in registers.
+/// Checks split-K of converted operands: tensor memory has the sums of parts of more rows.
 static Status requireSplit(BlockScaledMatmulOp product, Kernel planner,
                            const hw::TargetModel &target) {
-  bool areWarps = planner == Kernel::Warp && !product.hasUnitScales();
-  if (planner != Kernel::Converted && !areWarps)
+  bool isSplit = planner == Kernel::Converted && product.getSplitK().value_or(1) > 1;
+  Status tmem = route::requireCore(target, route::Core::Tcgen05);
+  if (tmem || !isSplit || splitsSmallM(product))
     return {};
-  bool maySplit = areWarps || splitsSmallM(product);
-  bool isSplit = product.getSplitK().value_or(1) > 1 && !maySplit;
-  return product.getStreamK() || isSplit ? requireRanges(product, target) : Status();
+  return makeError(
+      ErrorKind::Compile,
+      "attribute 'split_k' must be left out of more than 64 rows, because " + tmem.error().message,
+      "leave 'split_k' out, or limit its rows to 64 with 'split_rows'; " + tmem.error().note);
 }
 
 LogicalResult fp4::requireGemmRoute(Operation *op, const KernelPlan &plan,
@@ -130,20 +132,24 @@ bool fp4::mayTake(BlockScaledMatmulOp product, const KernelPlan &partial, const 
          route::findRoute(signatureOf(product), target, partial.route.orElse(axes));
 }
 
-/// Returns true when every route that `partial` leaves has tiles of the transposed result.
-static bool mustTranspose(BlockScaledMatmulOp product, const KernelPlan &partial,
-                          const hw::TargetModel &target) {
-  auto isOther = [&](const route::Record *record) {
-    return partial.route.agreesWith(record->route) && record->tile == route::Tile::Result;
-  };
-  return llvm::none_of(route::routesOf(signatureOf(product), target), isOther);
-}
-
 /// The signature without what routes may exclude, which the check reports.
 static route::Signature withoutLimits(BlockScaledMatmulOp product) {
   route::Signature plain = signatureOf(product);
   plain.traits = 0;
   return plain;
+}
+
+bool fp4::isTransposed(BlockScaledMatmulOp product, const KernelPlan &plan,
+                       const hw::TargetModel &target) {
+  bool isAny = false;
+  for (const route::Record *record : route::routesOf(withoutLimits(product), target)) {
+    if (!plan.route.agreesWith(record->route))
+      continue;
+    if (record->tile == route::Tile::Result)
+      return false;
+    isAny = true;
+  }
+  return isAny;
 }
 
 /// The route with the axes that a planner has chosen. A plan that asks for something else gets the
@@ -156,14 +162,12 @@ static Route routeWith(BlockScaledMatmulOp product, const Route &chosen, const R
                 : asked.orElse(chosen).orElse(route::findRoute(plain, target)->route);
 }
 
-static KernelPlan proposeGemm(Operation *op, const KernelPlan &given,
+static KernelPlan proposeGemm(Operation *op, const KernelPlan &partial,
                               const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  KernelPlan partial = given;
-  partial.swap |= mustTranspose(product, partial, target);
   MatmulSize size = sizeOfGemm(product, partial);
   KernelPlan plan = plannerOf(product, target).propose(op, partial, size, target);
-  plan.route = routeWith(product, plan.route, given.route, target);
+  plan.route = routeWith(product, plan.route, partial.route, target);
   return plan;
 }
 
@@ -171,42 +175,28 @@ static KernelPlan proposeGemm(Operation *op, const KernelPlan &given,
 // The check
 //===----------------------------------------------------------------------===//
 
-/// Checks that the tile of a plan is of the matrix that its route says, for pairs with both kinds
-/// of routes. Planners of other pairs say why they have no swapped tiles.
-static LogicalResult checkTileOfRoute(Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target) {
-  route::Signature plain = withoutLimits(cast<BlockScaledMatmulOp>(op));
-  auto isTransposed = [](const route::Record *record) {
-    return record->tile == route::Tile::Transpose;
-  };
-  const route::Record *record = route::findRoute(plain, target, plan.route);
-  if (!record || plan.swap == isTransposed(record) ||
-      llvm::none_of(route::routesOf(plain, target), isTransposed))
+/// Checks that the route reads all fields of a plan.
+static LogicalResult checkFields(Operation *op, const KernelPlan &plan,
+                                 const route::Record &record) {
+  auto isRead = [&](StringRef field) { return record.reads(field); };
+  SmallVector<StringRef> given = plan.fieldsGiven(), fields = plan.fieldsOfFamily();
+  const StringRef *unread = llvm::find_if_not(given, isRead);
+  if (unread == given.end())
     return success();
-  return misfit(op, "swap",
-                (isTransposed(record) ? "is there with route " : "is left out with route ") +
-                    plan.route.str(),
-                isTransposed(record) ? "none" : "it");
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "must have a plan without '" << *unread << "', which route "
+                            << record.route.str() << " does not read";
+  diag.attachNote() << "fields that the route reads: "
+                    << llvm::join(llvm::make_filter_range(fields, isRead), ", ");
+  return diag;
 }
 
-/// Checks a GEMM: fields that some kernels have, then those of its planner.
 static LogicalResult checkGemm(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (failed(checkTileOfRoute(op, plan, target)) || failed(checkFallback(op, plan, target)))
+  auto record = route::requireRoute(signatureOf(product), target, plan.route);
+  if (record && failed(checkFields(op, plan, **record)))
     return failure();
-  if (plan.kSlices.value_or(1) > 1 && !mayHaveRanges(op, target))
-    return misfit(op, "k_slices",
-                  "is left out but for prepacked weights beside bf16 and f16 on targets without "
-                  "tcgen05",
-                  Twine(*plan.kSlices));
-  if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)) ||
-      failed(checkAccumulators(op, plan, target)))
-    return failure();
-  if (plan.reduction == ReductionPlace::Cluster && !mayReduceTmem(op, target))
-    return misfit(op, "reduction",
-                  "is left out but for GEMMs on targets with tcgen05 whose scales are not f32",
-                  "cluster");
   return failure(failed(plannerOf(product, target).check(op, plan, target)) ||
                  failed(requireGemmRoute(op, plan, target)));
 }

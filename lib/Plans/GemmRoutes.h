@@ -10,9 +10,6 @@ KernelPlan proposeBlockScaled(mlir::Operation *op, const KernelPlan &partial,
                               const MatmulSize &size, const hw::TargetModel &target);
 llvm::LogicalResult checkBlockScaled(mlir::Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target);
-/// Checks clusters of two sizes (GemmPlans.cpp).
-llvm::LogicalResult checkFallback(mlir::Operation *op, const KernelPlan &plan,
-                                  const hw::TargetModel &target);
 
 /// Reports why `op` has no kernel on `target` with the axes of `plan.route`.
 llvm::LogicalResult requireGemmRoute(mlir::Operation *op, const KernelPlan &plan,
@@ -21,6 +18,11 @@ llvm::LogicalResult requireGemmRoute(mlir::Operation *op, const KernelPlan &plan
 /// Returns true when `partial` leaves room for a route with `axes`.
 bool mayTake(BlockScaledMatmulOp product, const KernelPlan &partial, const route::Route &axes,
              const hw::TargetModel &target);
+
+/// Returns true when the tile of `plan` is one of the transposed result: by its route, or of a
+/// partial plan by all routes that it leaves.
+bool isTransposed(BlockScaledMatmulOp product, const KernelPlan &plan,
+                  const hw::TargetModel &target);
 
 /// Returns true when the planner of `op`, a matmul, on `target` is that of `kernel`.
 bool isPlannedAs(mlir::Operation *op, const hw::TargetModel &target, route::Kernel kernel);

@@ -163,13 +163,8 @@ LogicalResult fp4::checkLaneGemm(Operation *op, const KernelPlan &plan,
                   plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
                             : "is [128, n, 128] with n = 16, 32, 64, 128 or 256",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (plan.store == ResultStore::Tma)
-    return misfit(op, "store", "is left out for format fp8_block128 on " + StringRef(target.name),
-                  "tma");
-  KernelPlan alone = plan;
-  alone.cluster = {};
-  alone.pair = false;
-  if (failed(checkFragmentPlan(op, alone, target)) || failed(checkGemmCluster(op, plan, target)))
+  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)) ||
+      failed(checkGemmCluster(op, plan, target)))
     return failure();
   bool isShared = groupsOf(n) > 1;
   if (isShared && cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1) > 1)

@@ -14,18 +14,8 @@
 using namespace mlir;
 using namespace fp4;
 
-bool fp4::copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  return isPlannedAs(product, target, route::Kernel::BlockScaled);
-}
-
-LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
-  if (!plan.mmaWarps)
-    return success();
-  if (!copiesScales(cast<BlockScaledMatmulOp>(op), target))
-    return misfit(op, "mma_warps", "is left out but for block-scaled GEMMs on targets with tcgen05",
-                  Twine(*plan.mmaWarps));
-  if (*plan.mmaWarps > 2)
+LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan) {
+  if (plan.mmaWarps.value_or(1) > 2)
     return misfit(op, "mma_warps", "is 1 or 2", Twine(*plan.mmaWarps));
   return success();
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Families.h"
+#include "GemmRoutes.h"
 
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
@@ -99,15 +99,22 @@ void Neighbours::addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t
 }
 
 void Neighbours::addTiles() {
+  // Routes whose tiles are of another matrix have other shapes of tiles.
+  SmallVector<const route::Record *> otherTiles;
+  if (auto product = dyn_cast<BlockScaledMatmulOp>(op))
+    for (const route::Record *record : route::routesOf(signatureOf(product), target))
+      if ((record->tile == route::Tile::Transpose) != isTransposed(product, plan, target))
+        otherTiles.push_back(record);
   constexpr int64_t mostRows = 256, columns = 8, mostColumns = 256, depth = 64, mostDepth = 512;
   for (int64_t m : powers(mostRows, /*first=*/8))
     for (int64_t n : numbers(columns, mostColumns, columns))
       for (int64_t k : powers(mostDepth, depth)) {
         add("tile", [&](KernelPlan &other) { other.tile = {m, n, k}; });
-        add("swap", [&](KernelPlan &other) {
-          other.tile = {m, n, k};
-          other.swap = !plan.swap;
-        });
+        for (const route::Record *record : otherTiles)
+          add("route", [&](KernelPlan &other) {
+            other.tile = {m, n, k};
+            other.route = record->route;
+          });
         add("pair", [&](KernelPlan &other) {
           other.tile = {m, n, k};
           other.pair = !plan.pair;
@@ -122,10 +129,7 @@ void Neighbours::addRoutes() {
   if (!product)
     return;
   for (const route::Record *record : route::routesOf(signatureOf(product), target))
-    add("route", [&](KernelPlan &other) {
-      other.route = record->route;
-      other.swap = false; // follows from the route
-    });
+    add("route", [&](KernelPlan &other) { other.route = record->route; });
 }
 
 void Neighbours::addClusters() {

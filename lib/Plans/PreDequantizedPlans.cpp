@@ -103,7 +103,8 @@ std::vector<SizedTile> fp4::preDequantizedTiles(BlockScaledMatmulOp product,
       converted.m = size.m * size.n / kAssumedColumns;
       return timeOf(tile, size, target) + conversionTime(converted);
     }));
-    tiles.back().plan.swap = true;
+    tiles.back().plan.route = {.b = route::Operand::Pre,
+                               .orientation = route::Orientation::Swapped};
     if (isDynamic)
       tiles.back().plan.depthUnit = kDepth;
   }
@@ -133,7 +134,6 @@ KernelPlan fp4::proposePreDequantized(Operation *op, const KernelPlan &partial,
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.tile = {partial.tile[0] ? partial.tile[0] : chooseTile(op, size, target).columns, kRows,
                kDepth};
-  plan.swap = true;
   plan.route = {.b = route::Operand::Pre, .orientation = route::Orientation::Swapped};
   auto product = cast<BlockScaledMatmulOp>(op);
   plan.schedule = scheduleOf(product, plan.tile[0], size, target);
@@ -146,9 +146,7 @@ KernelPlan fp4::proposePreDequantized(Operation *op, const KernelPlan &partial,
 
 LogicalResult fp4::checkPreDequantizedTiling(Operation *op, const KernelPlan &plan,
                                              const hw::TargetModel &target) {
-  KernelPlan unswapped = plan;
-  unswapped.swap = false;
-  if (failed(checkFragmentPlan(op, unswapped, target)))
+  if (failed(checkFragmentPlan(op, plan, target)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
@@ -162,17 +160,19 @@ LogicalResult fp4::checkPreDequantized(Operation *op, const KernelPlan &plan,
   int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
   if (unit % kDepth)
     return misfit(
-        op, "swap", "is left out for more than 64 rows where K is no multiple of 128",
-        "it and K " +
+        op, "route",
+        "has the orientation normal for more than 64 rows where K is no multiple of 128",
+        plan.route.str() + " and K " +
             Twine(hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
             Twine(unit));
   if (!fits || k != kDepth)
     return misfit(
         op, "tile",
         isNarrow
-            ? "is, with 'swap' and 128 rows, [128, 128, 128] of a dual GEMM, and of one "
+            ? "is, with swapped operands and 128 rows, [128, 128, 128] of a dual GEMM, and of one "
               "that derives results from elements of f32"
-            : "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
+            : "is, with swapped operands and 128 rows, [128, 128, 128] or, for a multiple of 256 "
+              "columns, "
               "[256, 128, 128]",
         "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   return checkPreDequantizedTiling(op, plan, target);

@@ -396,8 +396,7 @@ LogicalResult fp4::checkPromotedGemm(Operation *op, const KernelPlan &plan,
         "n up to 128",
         "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (failed(checkReductionPlace(op, plan, {m, kMostPartRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true,
-                               /*mayStage=*/true)))
+      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)))
     return failure();
   using enum pipe::Engine;
   SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};

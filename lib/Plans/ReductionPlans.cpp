@@ -36,7 +36,8 @@ int64_t fp4::reductionBytes(int64_t columns, int64_t splits) {
 static bool waitsForLittle(const GemmTile &tile, const MatmulSize &size,
                            const hw::TargetModel &target) {
   constexpr int64_t fewColumns = 32;
-  int64_t rows = tile.swap ? tile.n : tile.rows(), columns = tile.swap ? tile.rows() : tile.n;
+  int64_t rows = tile.transposed ? tile.n : tile.rows(),
+          columns = tile.transposed ? tile.rows() : tile.n;
   auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
   return std::min(size.m, tile.n) < fewColumns && tiles * size.splits > gemmWorkers(tile, target);
 }
@@ -77,11 +78,6 @@ void fp4::addReduced(const KernelPlan &partial, const MatmulSize &size,
 /// columns.
 static int64_t columnsOfAccumulator(const KernelPlan &plan) {
   return plan.tile[plan.route.a == route::Operand::Tmem ? 0 : 1];
-}
-
-bool fp4::mayReduceTmem(Operation *op, const hw::TargetModel &target) {
-  return isPlannedAs(op, target, route::Kernel::BlockScaled) ||
-         isPlannedAs(op, target, route::Kernel::WeightTmem);
 }
 
 LogicalResult fp4::checkClusterReduction(Operation *op, const KernelPlan &plan,

@@ -60,8 +60,10 @@ static std::optional<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
 }
 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.
-static bool differs(const KernelPlan &plan, const KernelPlan &next) {
-  return plan.tile != next.tile || plan.swap != next.swap || plan.kSlices != next.kSlices;
+static bool differs(BlockScaledMatmulOp op, const KernelPlan &plan, const KernelPlan &next,
+                    const hw::TargetModel &target) {
+  return plan.tile != next.tile || plan.kSlices != next.kSlices ||
+         isTransposed(op, plan, target) != isTransposed(op, next, target);
 }
 
 /// The proposals of the family, without plans that equal those of more rows.
@@ -78,7 +80,7 @@ static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
     KernelPlan partial = planOfFamily(KernelFamily::TileGemm);
     partial.maxRows = rows * (op.isGrouped() ? op.getNumGroups() : 1);
     FailureOr<KernelPlan> plan = completePlan(op, partial, target);
-    if (failed(plan) || (rows != splitRows && !differs(*plan, next)))
+    if (failed(plan) || (rows != splitRows && !differs(op, *plan, next, target)))
       continue;
     plans.insert(plans.begin(), *plan);
     next = *plan;

@@ -47,15 +47,11 @@ SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
 // The cost of a wave
 //===----------------------------------------------------------------------===//
 
-/// Rows and columns of the result.
-static std::pair<int64_t, int64_t> sizeOfTile(const KernelPlan &plan) {
-  return plan.swap ? std::pair(plan.tile[1], plan.tile[0]) : std::pair(plan.tile[0], plan.tile[1]);
-}
-
 namespace {
 /// A tile with its cost in doubles, before all of them get one unit.
 struct Candidate {
   KernelPlan plan;
+  int64_t rows, columns; ///< of the result, in a tile
   int64_t workers;
   double once, wave, kTile;
 
@@ -63,7 +59,6 @@ struct Candidate {
   double costOf(const MatmulSize &size) const {
     if (size.m > plan.maxRows.value_or(INT64_MAX) || size.k % plan.depthUnit.value_or(1) != 0)
       return INFINITY;
-    auto [rows, columns] = sizeOfTile(plan);
     auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
     auto waves = double(llvm::divideCeil(tiles, workers));
     return once + waves * (wave + double(llvm::divideCeil(size.k, plan.tile[2])) * kTile);
@@ -73,29 +68,29 @@ struct Candidate {
 
 /// The size of `waves` waves of tiles that are nearly full, and about square, so that memory is not
 /// the bound. Small-M tiles have all rows.
-static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_t workers,
-                          int64_t waves, int64_t k) {
-  auto [rows, columns] = sizeOfTile(plan);
-  int64_t along = plan.maxRows ? int64_t(llvm::divideCeil(*plan.maxRows, rows))
-                               : int64_t(std::sqrt(double(workers)));
+static MatmulSize wavesOf(const MatmulSize &base, const Candidate &tile, int64_t waves, int64_t k) {
+  int64_t along = tile.plan.maxRows ? int64_t(llvm::divideCeil(*tile.plan.maxRows, tile.rows))
+                                    : int64_t(std::sqrt(double(tile.workers)));
   MatmulSize size = base;
-  size.m = along * rows;
-  size.n = workers / along * waves * columns;
+  size.m = along * tile.rows;
+  size.n = tile.workers / along * waves * tile.columns;
   size.k = k;
   return size;
 }
 
-static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
+static Candidate candidateOf(BlockScaledMatmulOp op, const SizedTile &tile, const MatmulSize &base,
                              const hw::TargetModel &target) {
   constexpr int64_t deep = 4096;
+  auto [m, n, depth] = tile.plan.tile;
+  bool transposed = isTransposed(op, tile.plan, target);
   int64_t workers = std::max<int64_t>(1, target.sms / (tile.plan.pair ? 2 : 1));
+  Candidate candidate{tile.plan, transposed ? n : m, transposed ? m : n, workers, 0, 0, 0};
   auto cost = [&](int64_t waves, int64_t k) {
-    return tile.cost(wavesOf(base, tile.plan, workers, waves, k));
+    return tile.cost(wavesOf(base, candidate, waves, k));
   };
-  Candidate candidate{tile.plan, workers, 0, 0, 0};
   double two = cost(2, deep), wave = cost(3, deep) - two;
   double deeper = cost(3, 2 * deep) - cost(2, 2 * deep);
-  auto kTiles = double(deep / tile.plan.tile[2]);
+  auto kTiles = double(deep / depth);
   candidate.kTile = (deeper - wave) / kTiles;
   candidate.wave = wave - candidate.kTile * kTiles;
   candidate.once = two - 2 * wave;
@@ -215,7 +210,7 @@ LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &targ
   MatmulSize base = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   std::vector<Candidate> all;
   for (const SizedTile &tile : tilesOfGemm(op, base, target))
-    all.push_back(candidateOf(tile, base, target));
+    all.push_back(candidateOf(op, tile, base, target));
   std::vector<Candidate> chosen;
   if (!all.empty())
     chosen = chooseFew(all, commonSizes(op, base));

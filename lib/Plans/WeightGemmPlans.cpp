@@ -28,8 +28,8 @@ static constexpr int64_t kResidentTileM = 256, kResidentTileK = 128;
 /// on an H200 (notebook/gemm-weights.md).
 static constexpr int64_t kResidentTime = 19, kPromotedTime = 10;
 /// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
-/// `swap`, a thread has the sums of so many rows beside as many accumulators, or two parts of 128
-/// rows; other tiles of 192 rows have room for two deep stages.
+/// transposed tiles, a thread has the sums of so many rows beside as many accumulators, or two
+/// parts of 128 rows; other tiles of 192 rows have room for two deep stages.
 static constexpr int64_t kFewestPartRows = 128, kMostPartRows = 192, kPartStep = 8,
                          kTwoPartRows = 256;
 /// The depth of tiles of pre-dequantized weights.
@@ -299,7 +299,7 @@ static bool isPreDequantized(Operation *op, const KernelPlan &partial,
     return false;
   bool isFree = !partial.tile[0] && !partial.tile[1] && !partial.tile[2] && !partial.cluster[0] &&
                 !partial.ctasPerSm;
-  return partial.swap ||
+  return isTransposed(cast<BlockScaledMatmulOp>(op), partial, target) ||
          (isFree && size.groups.empty() && isFasterPreDequantized(size, tile[0], target));
 }
 
@@ -307,7 +307,6 @@ static KernelPlan proposePreDequantizedWeights(Operation *op, const KernelPlan &
                                                const MatmulSize &size,
                                                const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  plan.swap = true;
   plan.route.a = route::Operand::Pre;
   plan.tile = {kTileN, partial.tile[1] ? partial.tile[1] : choosePreDequantizedRows(size, target),
                kPreDequantizedDepth};
@@ -435,8 +434,8 @@ KernelPlan fp4::proposeWeightGemm(Operation *op, const KernelPlan &given, const 
                                : chooseTile(op, partial, size, target);
   if (isPromoted(op) && isPreDequantized(op, partial, plan.tile, size, target))
     return proposePreDequantizedWeights(op, partial, size, target);
-  if (isPromoted(op)) // the check says what a swapped tile is for
-    plan.route.a = partial.swap ? route::Operand::Pre : route::Operand::Registers;
+  if (isPromoted(op))
+    plan.route.a = route::Operand::Registers;
   plan.schedule = scheduleOf(op, plan, size, target);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
                              needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
@@ -563,25 +562,17 @@ static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
 static LogicalResult checkPreDequantizedWeights(Operation *op, const KernelPlan &plan,
                                                 const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  if (cast<BlockScaledMatmulOp>(op).isGrouped())
-    return misfit(op, "swap", "is left out for groups", "it");
-  if (!isPrepacked(op) || !isPromoted(op))
-    return misfit(op, "swap",
-                  "is for prepacked weights beside a lhs of f8E4M3FN without scales, and without "
-                  "fast accumulation",
-                  "it");
   if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kPreDequantizedDepth)
-    return misfit(
-        op, "tile",
-        "is, with 'swap' and prepacked weights, [128, n, 128] with n a multiple of 8 from "
-        "128 to 192, or [128, 256, 128]",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfit(op, "tile",
+                  "is, with pre-dequantized weights, [128, n, 128] with n a multiple of 8 from "
+                  "128 to 192, or [128, 256, 128]",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   return checkPreDequantizedTiling(op, plan, target);
 }
 
 LogicalResult fp4::checkWeightGemm(Operation *op, const KernelPlan &plan,
                                    const hw::TargetModel &target) {
-  if (plan.swap)
+  if (plan.route.a == route::Operand::Pre)
     return checkPreDequantizedWeights(op, plan, target);
   int64_t m = plan.tile[0];
   bool isShared = bool(cast<BlockScaledMatmulOp>(op).getStreamK());

@@ -124,7 +124,7 @@ static bool mayReduce(const KernelPlan &partial, const MatmulSize &size, int64_t
   if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
       size.splits > int64_t(target.maxClusterSize) || requestsWork(partial.schedule))
     return partial.reduction == ReductionPlace::Cluster;
-  GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*swap=*/true};
+  GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*transposed=*/true};
   int64_t blocks = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) *
                    size.splits;
   return llvm::divideCeil(blocks, gemmWorkers(tile, target)) <=
@@ -138,7 +138,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &partial, con
   if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
     explain(op, size, rows, target);
   plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
-  GemmTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
+  GemmTile tile{/*pair=*/false, rows, 1, 1, /*transposed=*/true};
   plan.schedule = rasterOfGemm(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
   plan.roles = weightLaneRoles(
@@ -182,13 +182,6 @@ static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &p
 
 LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
-  if (cast<BlockScaledMatmulOp>(op).getStreamK()) {
-    InFlightDiagnostic diag =
-        op->emitOpError("expects no 'stream_k' beside a lhs without scales on ")
-        << StringRef(target.name) << ", but got it";
-    diag.attachNote() << "leave it out, or split K with 'split_k'";
-    return diag;
-  }
   auto [m, n, k] = plan.tile;
   SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
   if (!fitsTensorMemory(m, sizeOfGemm(cast<BlockScaledMatmulOp>(op), plan)))
@@ -199,11 +192,6 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
                       "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
                       StringRef(target.name),
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (plan.swap)
-    return misfit(op, "swap", "is left out for a lhs without scales", "it");
-  if (plan.store == ResultStore::Tma)
-    return misfit(op, "store", "is left out for a lhs without scales on " + StringRef(target.name),
-                  "tma");
   bool joins = plan.reduction == ReductionPlace::Cluster;
   if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/joins)) ||
       (joins && failed(checkClusterReduction(op, plan, target))))

@@ -44,7 +44,16 @@ constexpr std::string_view limitPhrases[] = {
 #include "fp4/Routes/Routes.def"
 };
 
-/// Bits of the names of pairs, formats and limits, so that `Fp4 | Mx8` is a set.
+constexpr std::string_view fieldWords[] = {
+#define FP4_FIELD(Enumerator, word) word,
+#include "fp4/Routes/Routes.def"
+};
+enum class Field : uint8_t {
+#define FP4_FIELD(Enumerator, word) Enumerator,
+#include "fp4/Routes/Routes.def"
+};
+
+/// Bits of the names of pairs, formats, limits and fields, so that `Fp4 | Mx8` is a set.
 namespace bits {
 using enum numerics::BlockFormat;
 constexpr uint32_t bit(auto enumerator) { return 1u << static_cast<unsigned>(enumerator); }
@@ -53,16 +62,25 @@ namespace sets {
   constexpr uint32_t Enumerator = bit(Pair::Enumerator);
 #define FP4_FORMATS(Enumerator, word, formats) constexpr uint32_t Enumerator = formats;
 #define FP4_LIMIT(Enumerator, word, words) constexpr uint32_t Enumerator = bit(Limit::Enumerator);
+#define FP4_FIELD(Enumerator, word) constexpr uint32_t Enumerator = bit(Field::Enumerator);
 #include "fp4/Routes/Routes.def"
 
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
+                  Unit)                                                                            \
   pairs,
 constexpr uint32_t pairsOfRows[] = {
 #include "fp4/Routes/Routes.def"
 };
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
+                  Unit)                                                                            \
   limits,
 constexpr uint32_t limitsOfRows[] = {
+#include "fp4/Routes/Routes.def"
+};
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
+                  Unit)                                                                            \
+  fields,
+constexpr uint32_t fieldsOfRows[] = {
 #include "fp4/Routes/Routes.def"
 };
 #define FP4_PAIR(Enumerator, words, Lhs, Rhs, How, formats, limits, Other, remedy) formats,
@@ -121,8 +139,10 @@ constexpr auto pairs = [] {
 
 constexpr auto rows = [] {
   std::array rows = std::to_array<Record>({
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, Tile_, Unit)   \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
+                  Unit)                                                                            \
   {{Core::Core_, Operand::A, Operand::B, Accumulate::Sums, Orientation::Orientation_},             \
+   0,                                                                                              \
    0,                                                                                              \
    0,                                                                                              \
    Kernel::Planner,                                                                                \
@@ -134,6 +154,7 @@ constexpr auto rows = [] {
   for (size_t row = 0; row < rows.size(); ++row) {
     rows[row].pairs = bits::sets::pairsOfRows[row];
     rows[row].limits = bits::sets::limitsOfRows[row];
+    rows[row].fields = bits::sets::fieldsOfRows[row];
   }
   return rows;
 }();
@@ -216,21 +237,25 @@ tl::unexpected<Error> makeNoPair(const Signature &signature) {
   for (const PairFacts &facts : pairs)
     least = std::min(least, facts.distanceTo(signature));
   return makeError(
-      ErrorKind::Compile,
-      "expects operands that a route multiplies, but got " + describeOperands(signature),
-      "the nearest that routes multiply, of one format or of two of OCP MX: " +
+      ErrorKind::Compile, "no route multiplies " + describeOperands(signature),
+      "nearest operands that routes multiply, of one format or of two of OCP MX: " +
           pairsThat([&](const PairFacts &facts) { return facts.distanceTo(signature) == least; }));
 }
 
-/// The error of a pair that `target` does not multiply.
-tl::unexpected<Error> makeLack(const hw::TargetModel &target, Pair pair) {
+/// The error of GEMMs that `target` does not have, of a pair or of a kind.
+tl::unexpected<Error> makeLack(const hw::TargetModel &target, const Signature &signature) {
+  const Pair pair = pairOf(signature);
   const PairFacts &facts = factsOf(pair);
-  std::string note = "targets that have them: " +
-                     targetsThat([&](const hw::TargetModel &any) { return hasPair(any, pair); });
-  if (facts.other != pair && hasPair(target, facts.other))
+  std::string note = "targets that have them: " + targetsThat([&](const hw::TargetModel &any) {
+                       return findRoute(signature, any) != nullptr;
+                     });
+  if (hasPair(target, pair))
+    note += fmt::format("; or leave {} out", namesOf(signature.traits, limitPhrases));
+  else if (facts.other != pair && hasPair(target, facts.other))
     note += fmt::format("; or {}", facts.remedy);
   return makeError(ErrorKind::Compile,
-                   fmt::format("target '{}' has no GEMMs of {}", target.name, facts.words), note);
+                   fmt::format("target '{}' has no GEMMs of {}", target.name, describe(signature)),
+                   note);
 }
 
 } // namespace
@@ -273,16 +298,22 @@ Expected<Pair> requirePair(const Signature &signature) {
   const uint32_t lacks = found->limits & signature.traits;
   if (!lacks)
     return static_cast<Pair>(found - pairs.begin());
-  return makeError(ErrorKind::Compile,
-                   fmt::format("expects no {} for {}", namesOf(lacks, limitPhrases), found->words),
-                   "operands that may have what is too much here: " +
-                       pairsThat([&](const PairFacts &other) { return !(other.limits & lacks); }));
+  return makeError(
+      ErrorKind::Compile,
+      fmt::format("no route has {} for {}", namesOf(lacks, limitPhrases), found->words),
+      "routes have that for: " +
+          pairsThat([&](const PairFacts &other) { return !(other.limits & lacks); }));
 }
 
 Pair pairOf(const Signature &signature) {
   Signature plain = signature;
   plain.traits = 0;
   return *requirePair(plain);
+}
+
+bool Record::reads(std::string_view field) const {
+  const auto *found = std::ranges::find(fieldWords, field);
+  return found == std::end(fieldWords) || (fields >> (found - fieldWords) & 1);
 }
 
 std::span<const Record> table() { return rows; }
@@ -307,8 +338,8 @@ const Record *findRoute(const Signature &signature, const hw::TargetModel &targe
 Expected<const Record *> requireRoute(const Signature &signature, const hw::TargetModel &target,
                                       const Route &said) {
   FP4_ASSIGN(const Pair pair, requirePair(signature));
-  if (!hasPair(target, pair))
-    return makeLack(target, pair);
+  if (!hasPair(target, pair) || !findRoute(signature, target))
+    return makeLack(target, signature);
   if (const Record *record = findRoute(signature, target, said))
     return record;
   std::string known;

@@ -20,6 +20,7 @@ constexpr Renamed kRenamed[] = {
     {"overlap", "pdl"},
     {"join", "reduction"},
     {"ranges", "k_slices"},
+    {"swap", "route = <orientation = swapped>"},
     // Attributes of programs.
     {"product_arithmetic", "matmul_arithmetic"},
     {"multiprocessors", "sms"},

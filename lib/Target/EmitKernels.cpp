@@ -110,9 +110,8 @@ LogicalResult checkInstructions(gpu::GPUModuleOp module, const fp4::hw::TargetMo
   auto chip = NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(model.name);
   WalkResult walk = module.walk([&](NVVM::RequiresSMInterface op) {
     bool isTcgen05 = op->getName().stripDialect().starts_with("tcgen05.");
-    bool exists =
-        isTcgen05 ? model.hasTcgen05 : op.getRequiredMinSMVersion().isCompatibleWith(chip);
-    if (exists)
+    bool hasThem = model.hasTcgen05; // law: the instructions of a kernel, of a GEMM or not
+    if (isTcgen05 ? hasThem : op.getRequiredMinSMVersion().isCompatibleWith(chip))
       return WalkResult::advance();
     fp4::withNote(
         op->emitOpError() << "is not supported on " << std::string(model.name),

@@ -6,7 +6,7 @@
 // RUN: sed 's/PLAN/epilogue_warps=6/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=SIX
 // RUN: sed 's/PLAN/epilogue_warps=8, reduction = workspace/; s/SPLIT/4/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/epilogue_warps=8, pair, tile = [128, 64, 256]/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
-// RUN: sed 's/PLAN/epilogue_warps=8, swap, tile = [128, 16, 256]/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=COLUMNS
+// RUN: sed 's/PLAN/epilogue_warps=8, route = <orientation = swapped>, tile = [128, 16, 256]/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // RUN: sed 's/PLAN/epilogue_warps=8/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: sed 's/PLAN/epilogue_warps=8, roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>/; s/SPLIT/1/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
@@ -22,7 +22,7 @@
 // WORKSPACE: error: {{.*}}'epilogue_warps' is 4 where split-K is reduced in a workspace, but got 8
 // PAIR: error: {{.*}}'epilogue_warps' is 4 with pairs of 128 rows, whose TMEM lanes have halves of the columns, but got 8
 // COLUMNS: error: {{.*}}'epilogue_warps' is 4 for tiles whose columns are no multiple of 32, but got 8
-// TARGET: error: {{.*}}'epilogue_warps' is 4 but for block-scaled GEMMs on targets with tcgen05, but got 8
+// TARGET: error: {{.*}}must have a plan without 'epilogue_warps', which route <core = mma_sync, {{.*}}> does not read
 // ROLES: error: {{.*}}'roles' drive the engine threads with 8 warps from a multiple of 4, as 'epilogue_warps' says, but got
 
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

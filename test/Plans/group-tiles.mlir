@@ -2,8 +2,8 @@
 // has as few, and equal groups have the tiles of a GEMM alone.
 // RUN: fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=SYNC
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WGMMA
-// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, swap}" 2>&1 | FileCheck %s --check-prefix=SWAP
-// SWAP: error: {{.*}}must have a plan whose 'swap' is left out for groups, but got it
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=SWAP
+// SWAP: error: {{.*}}route <orientation = swapped> is none of target 'sm_90a' for GEMMs of {{.*}}, with groups
 
 !t = tensor<8192x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !u = tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

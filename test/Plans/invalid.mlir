@@ -170,7 +170,7 @@ func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'fallback' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [1, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'fallback' is left out but for block-scaled GEMMs with 'pair', but got [2, 1]}}
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out without 'pair', but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], fallback = [2, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
@@ -190,8 +190,8 @@ func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  // expected-error @+2 {{must have a plan whose 'fallback' is left out on sm_90a, whose clusters have one size, but got [2, 1]}}
-  // expected-note @+1 {{leave 'fallback' out}}
+  // expected-error @+2 {{must have a plan without 'fallback', which route <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal> does not read}}
+  // expected-note @+1 {{fields that the route reads: route, tile, schedule}}
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, fallback = [2, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   return
@@ -305,20 +305,20 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
 !s = tensor<40x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !d = tensor<?x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-func.func @swap(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN>, %t: !t, %da: tensor<?x256xf4E2M1FN>, %d: !d) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 32, 256]>}
+func.func @swapped(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN>, %t: !t, %da: tensor<?x256xf4E2M1FN>, %d: !d) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256]>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a multiple of 256, but got [128, 16, 256] for 40 rows}}
+  // expected-error @+2 {{must have a plan whose 'tile' is, with swapped operands, [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a multiple of 256, but got [128, 16, 256] for 40 rows}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 16, 256]>}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', store = tma, and a 'cluster' without reduction = cluster, but got both}}
-  // expected-note @+1 {{leave 'swap' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, store = tma>}
+  // expected-error @+2 {{must have a plan without 'store', which route <core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = swapped> does not read}}
+  // expected-note @+1 {{fields that the route reads: route, tile, cluster, reduction, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, store = tma>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'swap' is left out for groups and for dynamic rows, but got it}}
-  // expected-note @+1 {{leave 'swap' out}}
-  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap>}
+  // expected-error @+2 {{must have a plan whose 'route' has the orientation normal for dynamic rows, but got <core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = swapped>}}
+  // expected-note @+1 {{leave 'route' out, and fp4-plan-kernels decides it}}
+  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
       : (tensor<?x256xf4E2M1FN>, !d, tensor<256x256xf4E2M1FN>, !t) -> tensor<?x256xbf16>
   return
 }

@@ -4,7 +4,7 @@
 // RUN: sed 's/PLAN/reduction=workspace/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/cluster = [2, 1]/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=LOADS
 // RUN: sed 's/PLAN/pair, reduction = cluster/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=PAIRS
-// RUN: sed 's/PLAN/swap, reduction = cluster/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=SWAP
+// RUN: sed 's/PLAN/route = <orientation = swapped>, reduction = cluster/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=SWAP
 // RUN: sed 's/PLAN/reduction=cluster/; s/split_k = 4/split_k = 9/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=NINE
 // RUN: sed 's/PLAN/tile=[128,64,256]/; s/split_k = 4/split_k = 9/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/reduction=cluster/; s/split_k = 4/split_k = 17/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MANY
@@ -16,7 +16,7 @@
 // RUN: sed 's/PLAN/reduction=cluster, pair, tile = [128, 64, 256], cluster = [8, 1]/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NARROW
 // RUN: sed 's/PLAN/reduction=cluster, store = tma/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
 // RUN: sed 's/PLAN/reduction=cluster, tile = [128, 192, 256]/; s/split_k = 4/split_k = 2/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=COLUMNS
-// RUN: sed 's/PLAN/swap/; s/32x/16x/g; s/1024x/8192x/g' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE
+// RUN: sed 's/PLAN/route = <orientation = swapped>/; s/32x/16x/g; s/1024x/8192x/g' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/reduction=here/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: sed 's/PLAN/reduction=cluster/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 
@@ -25,7 +25,7 @@
 // WORKSPACE-NOT: reduction = cluster
 // LOADS: cluster = [2, 1], schedule
 // PAIRS: tile = [256, {{[0-9]+}}, 256], cluster = [8, 1], reduction = cluster, pair
-// SWAP: swap, cluster = [4, 1], reduction = cluster
+// SWAP: orientation = swapped>{{.*}}cluster = [4, 1], reduction = cluster
 // NINE: cluster = [9, 1], reduction = cluster
 // MANY: error: {{.*}}'reduction' is cluster for 2 to 16 split-K ranges, but got it for 17
 // MANY: note: leave 'reduction' out
@@ -38,7 +38,7 @@
 // STORE: error: {{.*}}'store' is direct for grouped GEMMs and for split-K
 // COLUMNS: error: {{.*}}'reduction' is left out for accumulators of more than 128 columns, but got it for 192
 // WORD: error: 'reduction' of a plan must be workspace or cluster, but got here
-// TARGET: error: {{.*}}'reduction' is left out but for GEMMs on targets with tcgen05 whose scales are not f32, but got cluster
+// TARGET: error: {{.*}}must have a plan without 'reduction', which route {{<.*>}} does not read
 
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -11,8 +11,8 @@
 // WIDE: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 96, 768]
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 128, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
 // DEPTH: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 128, 256]
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, swap'" 2>&1 | FileCheck %s --check-prefix=SWAP
-// SWAP: must have a plan whose 'pair' is there with arithmetic tensor_core_k96, but got none
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, route = <orientation = swapped>'" 2>&1 | FileCheck %s --check-prefix=SWAP
+// SWAP: route <orientation = swapped> is none of target 'sm_103a' for GEMMs of elements of 4 bits in instructions of K = 96
 
 func.func @large(%a: tensor<8192x8192xf4E2M1FN>, %sa: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8192x8192xf4E2M1FN>, %sb: tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8192x8192xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}

@@ -87,10 +87,10 @@ func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: te
 
 func.func @stores(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %direct = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, store = direct>}
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
-  // expected-error @below {{must have a plan whose 'store' is left out for format fp8_block128 on sm_100a, but got tma}}
-  // expected-note @below {{leave 'store' out}}
+  // expected-error @below {{must have a plan without 'store', which route <core = tcgen05, a = as_is, b = as_is, accumulate = promote(128), orientation = normal> does not read}}
+  // expected-note @below {{fields that the route reads: route, tile, cluster, pair, schedule}}
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>

@@ -5,7 +5,7 @@
 // RUN: not fp4-opt %t/lanes.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not fp4-opt %t/weights.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NONE
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
-// NONE: error: {{.*}}'mma_warps' is left out but for block-scaled GEMMs on targets with tcgen05, but got 1
+// NONE: error: {{.*}}must have a plan without 'mma_warps', which route {{<.*>}} does not read
 
 //--- scaled.mlir
 !x = tensor<128x256xf8E4M3FN>

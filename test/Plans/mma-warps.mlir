@@ -20,7 +20,7 @@
 // SAID: mma warps 4 to 5 drives [tensor, scale_copy]
 // THREE: error: {{.*}}'mma_warps' is 1 or 2, but got 3
 // THREE: note: leave 'mma_warps' out, and fp4-plan-kernels decides it
-// TARGET: error: {{.*}}'mma_warps' is left out but for block-scaled GEMMs on targets with tcgen05, but got 1
+// TARGET: error: {{.*}}must have a plan without 'mma_warps', which route {{<.*>}} does not read
 // FEWER: error: {{.*}}'roles' drive the engine tensor with 2 warps, as 'mma_warps' says, but got 1
 // MORE: error: {{.*}}'roles' drive the engine tensor with 1 warp, as 'mma_warps' says, but got 2
 

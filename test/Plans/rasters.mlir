@@ -76,7 +76,7 @@ func.func @any_rows(%x: tensor<?x8192xbf16>, %p: !w) -> tensor<?x4352xbf16> {
 !b = tensor<?x8192xf4E2M1FN>
 !t = tensor<?x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: @any_columns
-// CHECK: tile = [256, 128, 128], swap, schedule = #pipe.static_persistent<panels<4>>
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<4>>
 func.func @any_columns(%a: !x, %sa: !s, %b: !b, %sb: !t) -> tensor<4096x?xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!x, !s, !b, !t) -> tensor<4096x?xbf16>
   return %y : tensor<4096x?xbf16>
@@ -88,7 +88,7 @@ func.func @any_columns(%a: !x, %sa: !s, %b: !b, %sb: !t) -> tensor<4096x?xbf16> 
 !x = tensor<8192x8192xf4E2M1FN>
 !s = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // CHECK-LABEL: @converted
-// CHECK: tile = [256, 128, 128], swap, schedule = #pipe.static_persistent<panels<16>>
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<16>>
 func.func @converted(%a: !x, %sa: !s, %b: !x, %sb: !s) -> tensor<8192x8192xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!x, !s, !x, !s) -> tensor<8192x8192xbf16>
   return %y : tensor<8192x8192xbf16>

@@ -21,22 +21,22 @@
 
 // The program asks for one axis, and the planner fills the others and the tile.
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=PRE
-// PRE: route = <core = wgmma, a = registers, b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128], swap,
+// PRE: route = <core = wgmma, a = registers, b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128],
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = shared>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
-// SHARED: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>, tile = [128, 16, 128], swap,{{.*}}drives [convert]
+// SHARED: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>, tile = [128, 16, 128],{{.*}}drives [convert]
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NORMAL
 // NORMAL: func @codes
 // NORMAL: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>, tile
-// NORMAL-NOT: swap,
+// NORMAL-NOT: swapped
 // NORMAL: func @weights
 // The option asks for all GEMMs.
 // RUN: sed 's/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" | FileCheck %s --check-prefix=OPTION
 // OPTION: func @codes
-// OPTION: b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128], swap,
+// OPTION: b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128],
 // OPTION: func @weights
 // OPTION: b = as_is, accumulate = core, orientation = swapped>, tile = [64, 128, 256]
 
-// Routes that the target, the pair or groups do not have; a field that contradicts the route; text that is no route.
+// Routes that the target, the pair or groups do not have; a field that the route does not read; the former spelling.
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <core = wgmma>>/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: <stdin>:[[#]]:[[#]]: error: 'fp4.blockscaled_matmul' op route <core = wgmma> is none of target 'sm_120a' for GEMMs of elements of 4 bits with scales
 // TARGET: note: routes there: <core = mma_sync, a = as_is, b = as_is, accumulate = core, orientation = normal>; targets with the one that is asked for: sm_90a
@@ -44,10 +44,15 @@
 // PAIR: error: {{.*}}route <b = pre, orientation = normal> is none of target 'sm_90a'
 // PAIR: note: routes there: <core = wgmma, a = registers, b = shared, {{.*}}normal>, <{{.*}}b = shared{{.*}}swapped>, <{{.*}}b = pre{{.*}}swapped>; no target has the one that is asked for
 // RUN: sed 's/PLAN/, groups = array<i64: 128, 128>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>/; s/1024x512xf4/2048x512xf4/g; s/256x32xf8/2048x4xf8/g; s/1024x32xf8/16384x4xf8/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=GROUPS
-// GROUPS: error: {{.*}}route <orientation = swapped> is none of target 'sm_90a' for GEMMs of elements of 4 bits with scales, of groups
+// GROUPS: error: {{.*}}route <orientation = swapped> is none of target 'sm_90a' for GEMMs of elements of 4 bits with scales, with groups
 // GROUPS: note: routes there: <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>; no target
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 128, 128], route = <orientation = normal>>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=SWAP
-// SWAP: error: {{.*}}'swap' is left out with route <core = wgmma, {{.*}}orientation = normal>, but got it
+// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, mma_warps = 2>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FIELD
+// FIELD: error: {{.*}}must have a plan without 'mma_warps', which route <core = wgmma, a = registers, b = pre, {{.*}}> does not read
+// FIELD: note: fields that the route reads: route, tile, cluster, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
+// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, cluster = [1, 1]>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
+// FORMER: error: a plan of family tile_gemm has no field 'swap'
+// FORMER: note: 'swap' is called 'route = <orientation = swapped>' now
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [convert], math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
 // ROLES: error: {{.*}}'roles' drive no engine convert with route <{{.*}}b = pre{{.*}}>, but got one that does
 

@@ -45,8 +45,8 @@ func.func @scales(%a: !o, %sa: !p, %b: !o, %sb: !p) -> tensor<?x?xbf16> {
 
 // CHECK-LABEL: func.func @nvfp4
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule
-// CHECK-SAME: tile = [256, 128, 128], swap, {{.*}}depth_unit = 128
-// CHECK-SAME: tile = [128, 64, 128], swap, {{.*}}max_rows = 64
+// CHECK-SAME: tile = [256, 128, 128], {{.*}}depth_unit = 128
+// CHECK-SAME: tile = [128, 64, 128], {{.*}}max_rows = 64
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @nvfp4(%a: !c, %sa: !e, %b: !c, %sb: !e) -> tensor<?x?xbf16> {

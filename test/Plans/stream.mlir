@@ -2,8 +2,8 @@
 // RUN: %fp4-opt-once %s -fp4-set-target -fp4-plan-kernels --remarks-filter-missed=fp4-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSED
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // Workers that share tiles: the operation says of which rows and columns, and the plan obeys.
-// OTHER: error: 'fp4.blockscaled_matmul' op attribute 'stream_k' must be left out here, because target 'sm_120a' has no tcgen05
-// OTHER: note: cut K with 'split_k', or leave 'stream_k' out; targets with tcgen05: sm_100a
+// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of elements of 4 bits with scales, with 'stream_k'
+// OTHER: note: targets that have them: sm_100a, sm_103a, sm_110a; or leave 'stream_k' out
 
 !q = tensor<19200x16384xf4E2M1FN>
 !r = tensor<256x16384xf4E2M1FN>

@@ -13,7 +13,7 @@ func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_
 
 // Tiles of 256 rows would fill 1.7 waves, and those of 152 fill 2.97 shorter ones.
 // CHECK-LABEL: @ahead_in_waves
-// CHECK: tile = [128, 152, 128], swap, schedule = #pipe.static_persistent<along_m>
+// CHECK: tile = [128, 152, 128], schedule = #pipe.static_persistent<along_m>
 func.func @ahead_in_waves(%x: tensor<1024x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
       : (tensor<1024x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16>
@@ -102,7 +102,7 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 
 // Weights of many rows are pre-dequantized.
 // CHECK-LABEL: @ahead
-// CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<panels<16>>
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
 func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
       : (tensor<4096x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16>

@@ -40,7 +40,7 @@
 // RUN: sed 's/PLAN/k_slices=4/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
 // RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
-// LANES: error: {{.*}}'k_slices' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
+// LANES: error: {{.*}}must have a plan without 'k_slices', which route <core = tcgen05, a = tmem, {{.*}}> does not read
 // RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}k_slices = 4,
 // TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs; beside n = 128, m is also a multiple of 8 from 128 to 192

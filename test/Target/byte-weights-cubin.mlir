@@ -58,12 +58,12 @@ func.func @ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> t
   return %y : tensor<?x4096xbf16>
 }
 func.func @ahead(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], swap>}
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @ahead_ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], swap>}
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }

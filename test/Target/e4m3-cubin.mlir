@@ -39,7 +39,7 @@ func.func @narrow(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> te
 }
 func.func @few(%a: !v, %sa: !sv, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<40x512xf8E4M3FN> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 64, 256]>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256]>}
       : (!v, !sv, !a, !sa, tensor<f32>) -> tensor<40x512xf8E4M3FN>
   return %y : tensor<40x512xf8E4M3FN>
 }

@@ -15,7 +15,7 @@
 func.func @rows(%a: tensor<16x8192xf4E2M1FN>, %la: tensor<16x512xf8E4M3FN>, %b: tensor<8192x8192xf4E2M1FN>, %lb: tensor<8192x512xf8E4M3FN>) -> tensor<16x8192xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<16x512xf8E4M3FN> -> tensor<16x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<8192x512xf8E4M3FN> -> tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 4 : i64, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 16, 256], reduction = cluster>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 4 : i64, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256], reduction = cluster>}
       : (tensor<16x8192xf4E2M1FN>, tensor<16x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }

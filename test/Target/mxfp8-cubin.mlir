@@ -19,7 +19,7 @@ func.func @tall(%a: tensor<?x1024xf8E4M3FN>, %sa: tensor<?x32xf8E8M0FNU, #fp4.sc
   return %y : tensor<?x512xf32>
 }
 func.func @few(%a: tensor<40x1024xf8E4M3FN>, %sa: tensor<40x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<512x1024xf8E4M3FN>, %sb: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<40x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 64, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 128]>}
       : (tensor<40x1024xf8E4M3FN>, tensor<40x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf8E4M3FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<40x512xbf16>
   return %y : tensor<40x512xbf16>
 }

@@ -20,6 +20,11 @@ refuses 'auto a = LLVM::InlineAsmOp::create(b);' lib/Conversion/PipeToNVVM/Mma.c
 refuses 'bool b = model.computeMajor >= 10;' lib/Conversion/PipeToNVVM/Loads.cpp 'versions of architectures'
 refuses 'int o = row % 32 * 16;' lib/Numerics/ScaleMatrix.cpp 'the tiled layout of scales'
 refuses 'int b = f == numerics::BlockFormat::NVFP4 ? 16 : 32;' lib/Numerics/Quantize.cpp 'comparisons of formats'
+for file in lib/Conversion/PipeToNVVM/Mma.cpp lib/Dialect/Fp4/IR/Signature.cpp lib/KernelArithmetic/HalfOperands.cpp; do
+  refuses 'bool t = target.hasTcgen05;' "$file" 'the core of a GEMM'
+done
+refuses 'bool f = op.hasFloatLhs();' lib/Dialect/Fp4/Transforms/FuseResults.cpp 'the core of a GEMM'
+refuses 'plan.swap = true;' lib/Plans/GemmPlans.cpp 'the orientation of a GEMM'
 refuses '#ifndef FP4_ISA_SWIZZLE_H' include/fp4/ISA/Swizzle.h 'include guards'
 refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the compiler'
 # The passing twins: the same words in a comment, and with a reason.

@@ -72,7 +72,7 @@ class Ours(Library):
         """The plans of the command line. With e4m3 and MXFP4, only GEMMs with fast accumulation
         have workers that share tiles, and only the other GEMMs have pre-dequantized weights."""
         def exists(ranges: str, plan: str) -> bool:
-            return problem.kind != "e4m3_mxfp4" or ("x" not in ranges if form != FAST else "swap" not in plan)
+            return problem.kind != "e4m3_mxfp4" or ("x" not in ranges if form != FAST else "a = pre" not in plan)
 
         return [(ranges, plan) for part, ranges, plan in self.plans
                 if part in form + problem.name and exists(ranges, plan)]

@@ -77,12 +77,15 @@ struct Record {
   Route route;     ///< complete
   uint32_t pairs;  ///< bits of the pairs that have the route
   uint32_t limits; ///< bits of Limit: GEMMs that do not have it
+  uint32_t fields; ///< bits of the fields of plans that it reads and some others do not
   Kernel planner;  ///< the kernel whose planner chooses among its routes
   Kernel kernel;
   Tile tile;
   numerics::TensorCore unit; ///< the model of the arithmetic
 
   bool isOf(Pair pair) const { return pairs >> static_cast<unsigned>(pair) & 1; }
+  /// Returns true when the route reads `field` of a plan, by its name there.
+  bool reads(std::string_view field) const;
   bool isSwapped() const { return route.orientation == Orientation::Swapped; }
 };
 

@@ -227,7 +227,8 @@ static void carry(Counter &counter, pipe::ChannelOp channel, KernelState &state)
 /// Returns true when `region` waits for its stages in front of the first load. Roles beside wgmma
 /// keep the divisions, because their threads have no registers for both.
 static bool isOnWayToLoad(pipe::RoleRegionOp region, const KernelState &state) {
-  return region.getRole().drives(pipe::Engine::Tma) && !state.target->hasWgmma;
+  return region.getRole().drives(pipe::Engine::Tma) &&
+         !route::hasCore(*state.target, route::Core::Wgmma);
 }
 
 /// Returns true when carrying the stages of a counter pays. Residues of powers of two need no

@@ -92,7 +92,7 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 !sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], swap>}
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
       : (!a, !sa, !b, !sb) -> tensor<300x512xbf16>
   return %y : tensor<300x512xbf16>
 }
@@ -114,7 +114,7 @@ func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
     %z = arith.truncf %v : f32 to bf16
     fp4.yield %z : bf16
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>,
-       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], swap>}
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
       : (!a, !sa, !b, !sb, tensor<f32>) -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
   return %y, %q, %s : tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>
 }
@@ -135,7 +135,7 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
   ^bb0(%v: f32):
     %z = arith.truncf %v : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
+  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
       : (!a, !sa, !b, !sb) -> (tensor<300x512xbf16>, tensor<f32>)
   return %y, %amax : tensor<300x512xbf16>, tensor<f32>
 }
@@ -150,7 +150,7 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
 !sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
       : (!a, !sa, !b, !sb) -> tensor<300x512xf32>
   return %y : tensor<300x512xf32>
 }
@@ -165,7 +165,7 @@ func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
 !sb = tensor<516x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
   %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], swap>}
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
       : (!a, !sa, !b, !sb) -> tensor<300x516xbf16>
   return %y : tensor<300x516xbf16>
 }

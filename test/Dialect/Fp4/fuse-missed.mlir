@@ -355,14 +355,14 @@ func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, 
   %r = fp4.blockscaled_matmul %a scaled %s, %a scaled %u {format = #fp4.format<fp8_block128>}
       : (!e, tensor<128x1xf32>, !e, tensor<1x1xf32>) -> tensor<128x128xf32>
   %i = tensor.empty() : tensor<128x128xf32>
-  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="matmuls of format fp8_block128 are single"
+  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="no route has 'rhs2' for FP8 with f32 scales"
   // CHECK: remark: [Passed] matmul+elementwise
   %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]} ins(%p, %r : tensor<128x128xf32>, tensor<128x128xf32>) outs(%i : tensor<128x128xf32>) {
   ^bb0(%f: f32, %g: f32, %o: f32):
     %h = arith.mulf %f, %g : f32
     linalg.yield %h : f32
   } -> tensor<128x128xf32>
-  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] matmul+amax | Category:fp4-fuse | Reason="matmuls of format fp8_block128 give their elements alone"
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] matmul+amax | Category:fp4-fuse | Reason="no route has results but the elements for FP8 with f32 scales"
   %z = fp4.amax %y : tensor<128x128xf32> -> tensor<f32>
   return %y : tensor<128x128xf32>
 }

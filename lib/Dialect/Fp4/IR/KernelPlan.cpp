@@ -51,7 +51,6 @@ using enum KernelFamily;
 constexpr Field kFields[] = {
     {"route", &KernelPlan::route, of(TileGemm, Gemv)},
     {"tile", &KernelPlan::tile, of(TileGemm, TileTransform)},
-    {"swap", &KernelPlan::swap, of(TileGemm), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileGemm), /*isOptional=*/true},
     {"fallback", &KernelPlan::fallback, of(TileGemm), /*isOptional=*/true},
     {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
@@ -145,6 +144,22 @@ SmallVector<StringRef> KernelPlan::fieldsUnlike(const KernelPlan &other) const {
   for (const Field &field : kFields)
     if (field.isOf(family) && isSaid(field, *this) && isSaid(field, other) &&
         std::visit([&](auto member) { return this->*member != other.*member; }, field.member))
+      names.push_back(field.name);
+  return names;
+}
+
+SmallVector<StringRef> KernelPlan::fieldsGiven() const {
+  SmallVector<StringRef> names;
+  for (const Field &field : kFields)
+    if (field.isOf(family) && isSaid(field, *this))
+      names.push_back(field.name);
+  return names;
+}
+
+SmallVector<StringRef> KernelPlan::fieldsOfFamily() const {
+  SmallVector<StringRef> names;
+  for (const Field &field : kFields)
+    if (field.isOf(family))
       names.push_back(field.name);
   return names;
 }
@@ -266,14 +281,6 @@ static std::string familyNames() {
   return llvm::join(names, ", ");
 }
 
-static std::string fieldNames(KernelFamily family) {
-  SmallVector<StringRef> names;
-  for (const Field &field : kFields)
-    if (field.isOf(family))
-      names.push_back(field.name);
-  return llvm::join(names, ", ");
-}
-
 /// #fp4.plan (C1)
 static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
   SMLoc loc = parser.getCurrentLocation();
@@ -285,7 +292,8 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
     InFlightDiagnostic diag = parser.emitError(loc)
                               << "a plan of family " << stringifyKernelFamily(plan.family)
                               << " has no field '" << name << "'";
-    diag.attachNote() << renamedNote(name, "fields of the family: " + fieldNames(plan.family));
+    diag.attachNote() << renamedNote(name, "fields of the family: " +
+                                               llvm::join(plan.fieldsOfFamily(), ", "));
     return diag;
   }
   if (isSaid(*field, plan))

@@ -36,7 +36,8 @@ LogicalResult verify::verifyPair(BlockScaledMatmulOp op) {
   auto pair = route::requirePair(signatureOf(op));
   if (pair)
     return success();
-  InFlightDiagnostic diag = op.emitOpError(pair.error().message);
+  auto diag = op.emitOpError("expects a GEMM that a route has, but ") // blockscaled_matmul (C190)
+              << pair.error().message;
   diag.attachNote() << pair.error().note;
   return diag;
 }

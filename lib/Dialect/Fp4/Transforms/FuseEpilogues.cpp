@@ -82,7 +82,7 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
   for (BlockScaledMatmulOp product : {x, y}) {
     auto pair = route::requirePair(signatureOf(product).with(route::Limit::Dual));
     if (!pair)
-      return "a matmul " + pair.error().message;
+      return pair.error().message;
     if (product.addsRanges() || product.getEpilogue())
       return "a matmul has split-K or steps of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr))

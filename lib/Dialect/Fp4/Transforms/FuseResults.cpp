@@ -95,7 +95,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
   if (product.addsRanges())
     return "the matmul has partial sums of split-K";
   auto pair = route::requirePair(signatureOf(product).with(route::Limit::Derived));
-  return pair ? "" : "a matmul " + pair.error().message;
+  return pair ? "" : pair.error().message;
 }
 
 /// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.

@@ -64,7 +64,7 @@ func.func @few(%x: tensor<9x128xbf16>, %w: tensor<136x128xbf16>) -> (tensor<9x13
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}
       : (tensor<136x128xbf16>) -> (tensor<136x128xf6E2M3FN>, tensor<136x4xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<136x4xf8E8M0FNU> -> tensor<136x4xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, swap>}
+  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
       : (tensor<9x128xf6E3M2FN>, tensor<9x4xf8E8M0FNU, #tiled>, tensor<136x128xf6E2M3FN>, tensor<136x4xf8E8M0FNU, #tiled>)
       -> tensor<9x136xf32>
   return %y : tensor<9x136xf32>

@@ -74,7 +74,7 @@ func.func @cluster(%a: tensor<256x512xf4E2M1FN>, %la: tensor<256x16xf8E8M0FNU>, 
 func.func @swapped(%a: tensor<8x768xf4E2M1FN>, %la: tensor<8x48xf8E4M3FN>, %b: tensor<256x768xf4E2M1FN>, %lb: tensor<256x48xf8E4M3FN>) -> (tensor<8x256xbf16> {fp4.name = "y"}) {
   %sa = fp4.swizzle_scales %la : tensor<8x48xf8E4M3FN> -> tensor<8x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<256x48xf8E4M3FN> -> tensor<256x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 8, 256], mma_warps = 1>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 8, 256], mma_warps = 1>}
       : (tensor<8x768xf4E2M1FN>, tensor<8x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x768xf4E2M1FN>, tensor<256x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x256xbf16>
   return %y : tensor<8x256xbf16>
 }

@@ -87,7 +87,7 @@ func.func @split(%a: tensor<20x608xf8E4M3FN>, %la: tensor<20x19xf8E8M0FNU>, %b: 
 func.func @few(%a: tensor<5x256xf8E4M3FN>, %la: tensor<5x8xf8E8M0FNU>, %b: tensor<200x256xf4E2M1FN>, %lb: tensor<200x8xf8E8M0FNU>) -> (tensor<5x200xbf16> {fp4.name = "y"}) {
   %sa = fp4.swizzle_scales %la : tensor<5x8xf8E8M0FNU> -> tensor<5x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<200x8xf8E8M0FNU> -> tensor<200x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 8, 128]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 8, 128]>}
       : (tensor<5x256xf8E4M3FN>, tensor<5x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x256xf4E2M1FN>, tensor<200x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<5x200xbf16>
   return %y : tensor<5x200xbf16>
 }

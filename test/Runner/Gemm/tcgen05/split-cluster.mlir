@@ -67,7 +67,7 @@ func.func @uneven(%a: tensor<40x2048xf4E2M1FN>, %la: tensor<40x128xf8E4M3FN>, %b
 func.func @rows(%a: tensor<5x1280xf4E2M1FN>, %la: tensor<5x80xf8E4M3FN>, %b: tensor<200x1280xf4E2M1FN>, %lb: tensor<200x80xf8E4M3FN>, %alpha: tensor<5x1xf32>) -> tensor<5x200xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<5x80xf8E4M3FN> -> tensor<5x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<200x80xf8E4M3FN> -> tensor<200x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, split_k = 4 : i64, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 8, 256], reduction = cluster>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, split_k = 4 : i64, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 8, 256], reduction = cluster>}
       : (tensor<5x1280xf4E2M1FN>, tensor<5x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<200x1280xf4E2M1FN>, tensor<200x80xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<5x1xf32>) -> tensor<5x200xbf16>
   return %y : tensor<5x200xbf16>
 }

@@ -23,7 +23,7 @@ func.func @tiles(%a: !m, %s: !ms, %b: !w, %t: !ws) -> (tensor<200x128xbf16> {fp4
 // Operands are swapped: a thread has a column of the result.
 func.func @few(%a: tensor<9x64xf4E2M1FN>, %s: tensor<9x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: !q, %t: !qs)
     -> (tensor<9x64xbf16> {fp4.strided}) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap>}
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
       : (tensor<9x64xf4E2M1FN>, tensor<9x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !q, !qs) -> tensor<9x64xbf16>
   return %y : tensor<9x64xbf16>
 }

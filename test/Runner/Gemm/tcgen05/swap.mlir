@@ -16,7 +16,7 @@
 func.func @eight(%a: tensor<5x320xf4E2M1FN>, %la: tensor<5x20xf8E4M3FN>, %b: tensor<200x320xf4E2M1FN>, %lb: tensor<200x20xf8E4M3FN>, %r: tensor<5x1xf32>) -> tensor<5x200xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<5x20xf8E4M3FN> -> !s
   %sb = fp4.swizzle_scales %lb : tensor<200x20xf8E4M3FN> -> !t
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %r {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 8, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %r {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 8, 256]>}
       : (tensor<5x320xf4E2M1FN>, !s, tensor<200x320xf4E2M1FN>, !t, tensor<5x1xf32>) -> tensor<5x200xbf16>
   return %y : tensor<5x200xbf16>
 }
@@ -26,7 +26,7 @@ func.func @eight(%a: tensor<5x320xf4E2M1FN>, %la: tensor<5x20xf8E4M3FN>, %b: ten
 func.func @sixteen(%a: tensor<16x512xf4E2M1FN>, %la: tensor<16x16xf8E8M0FNU>, %b: tensor<136x512xf4E2M1FN>, %lb: tensor<136x16xf8E8M0FNU>) -> tensor<16x136xf32> {
   %sa = fp4.swizzle_scales %la : tensor<16x16xf8E8M0FNU> -> !s16
   %sb = fp4.swizzle_scales %lb : tensor<136x16xf8E8M0FNU> -> !t16
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, epilogue = #fp4.epilogue<relu>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 16, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, epilogue = #fp4.epilogue<relu>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
       : (tensor<16x512xf4E2M1FN>, !s16, tensor<136x512xf4E2M1FN>, !t16) -> tensor<16x136xf32>
   return %y : tensor<16x136xf32>
 }
@@ -37,7 +37,7 @@ func.func @sixteen(%a: tensor<16x512xf4E2M1FN>, %la: tensor<16x16xf8E8M0FNU>, %b
 func.func @many(%a: tensor<150x128xf4E2M1FN>, %la: tensor<150x8xf8E4M3FN>, %b: tensor<300x128xf4E2M1FN>, %lb: tensor<300x8xf8E4M3FN>, %c: tensor<1x300xf32>) -> tensor<150x300xf16> {
   %sa = fp4.swizzle_scales %la : tensor<150x8xf8E4M3FN> -> !s150
   %sb = fp4.swizzle_scales %lb : tensor<300x8xf8E4M3FN> -> !t300
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %c {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 32, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %c {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256]>}
       : (tensor<150x128xf4E2M1FN>, !s150, tensor<300x128xf4E2M1FN>, !t300, tensor<1x300xf32>) -> tensor<150x300xf16>
   return %y : tensor<150x300xf16>
 }
@@ -47,7 +47,7 @@ func.func @many(%a: tensor<150x128xf4E2M1FN>, %la: tensor<150x8xf8E4M3FN>, %b: t
 func.func @split(%a: tensor<40x1280xf4E2M1FN>, %la: tensor<40x80xf8E4M3FN>, %b: tensor<200x1280xf4E2M1FN>, %lb: tensor<200x80xf8E4M3FN>, %r: tensor<40x1xf32>) -> tensor<40x200xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<40x80xf8E4M3FN> -> !s40
   %sb = fp4.swizzle_scales %lb : tensor<200x80xf8E4M3FN> -> !t200
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %r {format = #fp4.format<nvfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 64, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %r {format = #fp4.format<nvfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256]>}
       : (tensor<40x1280xf4E2M1FN>, !s40, tensor<200x1280xf4E2M1FN>, !t200, tensor<40x1xf32>) -> tensor<40x200xbf16>
   return %y : tensor<40x200xbf16>
 }
@@ -59,7 +59,7 @@ func.func @inputs(%a: tensor<20x512xf4E2M1FN>, %la: tensor<20x32xf8E4M3FN>, %b: 
     %bias: tensor<130xbf16>, %factor: tensor<20xf32>, %residual: tensor<20x130xbf16>) -> tensor<20x130xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<20x32xf8E4M3FN> -> !s20
   %sb = fp4.swizzle_scales %lb : tensor<130x32xf8E4M3FN> -> !t130
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 32, 256]>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256]>}
       : (tensor<20x512xf4E2M1FN>, !s20, tensor<130x512xf4E2M1FN>, !t130, tensor<f32>) -> tensor<20x130xf32>
   %empty = tensor.empty() : tensor<20x130xbf16>
   %z = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
@@ -82,7 +82,7 @@ func.func @inputs(%a: tensor<20x512xf4E2M1FN>, %la: tensor<20x32xf8E4M3FN>, %b: 
 // PLANNED-NOT: linalg.generic
 // The model decides by itself for a decode step of a large layer.
 // PLANNED-LABEL: func.func @layer
-// PLANNED: fp4.blockscaled_matmul {{.*}}tile = [128, 8, 256], swap
+// PLANNED: fp4.blockscaled_matmul {{.*}}orientation = swapped>, tile = [128, 8, 256]
 !s3 = tensor<3x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t19k = tensor<19328x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @layer(%a: tensor<3x2048xf4E2M1FN>, %la: tensor<3x128xf8E4M3FN>, %b: tensor<19328x2048xf4E2M1FN>, %lb: tensor<19328x128xf8E4M3FN>) -> tensor<3x19328xbf16> {

@@ -47,7 +47,7 @@ func.func @narrow(%a: tensor<20x256xf4E2M1FN>, %la: tensor<20x8xf8E8M0FNU>, %b: 
 func.func @rows(%a: tensor<20x256xf4E2M1FN>, %la: tensor<20x16xf8E4M3FN>, %b: tensor<136x256xf4E2M1FN>, %lb: tensor<136x16xf8E4M3FN>, %alpha: tensor<20x1xf32>) -> tensor<20x136xf16> {
   %sa = fp4.swizzle_scales %la : tensor<20x16xf8E4M3FN> -> tensor<20x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<136x16xf8E4M3FN> -> tensor<136x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 32, 256], epilogue_warps = 8>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256], epilogue_warps = 8>}
       : (tensor<20x256xf4E2M1FN>, tensor<20x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<136x256xf4E2M1FN>, tensor<136x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<20x1xf32>) -> tensor<20x136xf16>
   return %y : tensor<20x136xf16>
 }

@@ -1,6 +1,6 @@
 // Results of e4m3 with a bias in tiles whose threads have 128 sums, which are derived in parts and put together as bytes:
 // wide tiles beside a pre-dequantized lhs, and those that convert both. The twin has f32.
-// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --plan "tile_gemm, tile = [256, 128, 128], swap" | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --plan "tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>" | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --plan "tile_gemm, tile = [128, 256, 128]" | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --plan "tile_gemm, tile = [256, 128, 128]" | FileCheck %s
 // RUN: sed 's/tensor<70x256xf8E4M3FN>/tensor<70x256xf32>/g' %s > %t.mlir

@@ -40,7 +40,7 @@ func.func @many(%qx: !me, %sx: !ms, %q1: !mw, %s1: !mt, %q2: !mw, %s2: !mt, %bia
     %w = arith.addf %z, %c : f32
     fp4.yield %w : f32
   } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_rceil>, quantize_outputs = #fp4.outputs<both>, with_amax,
-     fp4.plan = #fp4.plan<tile_gemm, swap, tile = [128, 128, 128]>}
+     fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 128, 128]>}
       : (!me, !ms, !mw, !mt, tensor<1x288xf32>, !mw, !mt)
       -> (tensor<160x288xf4E2M1FN>, tensor<160x9xf8E8M0FNU>, tensor<288x160xf4E2M1FN>, tensor<288x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
   return %q, %r, %qc, %rc, %amax : tensor<160x288xf4E2M1FN>, tensor<160x9xf8E8M0FNU>, tensor<288x160xf4E2M1FN>, tensor<288x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>
@@ -59,7 +59,7 @@ func.func @wide(%qx: !ve, %sx: !vs, %q1: !vw, %s1: !vt, %given: tensor<f32>)
     %z = arith.truncf %x : f32 to bf16
     fp4.yield %z : bf16
   } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, quantize_outputs = #fp4.outputs<both>,
-     fp4.plan = #fp4.plan<tile_gemm, swap, tile = [256, 128, 128]>}
+     fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [256, 128, 128]>}
       : (!ve, !vs, !vw, !vt, tensor<f32>)
       -> (tensor<144x256xbf16>, tensor<144x256xf4E2M1FN>, tensor<144x16xf8E4M3FN>, tensor<256x144xf4E2M1FN>, tensor<256x9xf8E4M3FN>)
   return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<144x256xbf16>, tensor<144x256xf4E2M1FN>, tensor<144x16xf8E4M3FN>, tensor<256x144xf4E2M1FN>, tensor<256x9xf8E4M3FN>

@@ -38,8 +38,8 @@ func.func @nvfp4(%a: !c {fp4.dims = ["M", "K"]}, %s: !e {fp4.dims = ["M", "K/16"
                  %alpha: tensor<1x?xf32> {fp4.dims = ["", "N"]}) -> tensor<?x?xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t alpha %alpha {format = #fp4.format<nvfp4>,
       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [128, 16, 128], swap, max_rows = 16, wave_cost = [1, 1, 1]>,
-        #fp4.plan<tile_gemm, tile = [256, 128, 128], swap, depth_unit = 128, wave_cost = [2, 1, 1]>]}
+        #fp4.plan<tile_gemm, tile = [128, 16, 128], route = <orientation = swapped>, max_rows = 16, wave_cost = [1, 1, 1]>,
+        #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
       : (!c, !e, !c, !e, tensor<1x?xf32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
@@ -50,7 +50,7 @@ func.func @mxfp8(%a: !a {fp4.dims = ["M", "K"]}, %s: !x {fp4.dims = ["M", "K/32"
                  %b: !b {fp4.dims = ["N", "K"]}, %t: !x {fp4.dims = ["N", "K/32"]}) -> tensor<?x?xf32> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp8_e5m2>,
       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [128, 64, 128], swap, max_rows = 64, wave_cost = [1, 1, 1]>,
-        #fp4.plan<tile_gemm, tile = [128, 128, 128], swap, depth_unit = 128, wave_cost = [2, 1, 1]>]} : (!a, !x, !b, !x) -> tensor<?x?xf32>
+        #fp4.plan<tile_gemm, tile = [128, 64, 128], route = <orientation = swapped>, max_rows = 64, wave_cost = [1, 1, 1]>,
+        #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]} : (!a, !x, !b, !x) -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }

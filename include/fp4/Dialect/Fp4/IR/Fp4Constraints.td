@@ -238,7 +238,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C9) `result` has elements of type bf16, f16, f32 or f8E4M3FN.
   - (C323) a result of f8E4M3FN is the only one.
   - (C10) `result` is M x N.
-  - (C11) the elements of weights beside floats (C17) have 4 bits.
+  - (C11) `rhs_format` is absent where `lhs` has no scales.
   - (C12) an epilogue region takes an f32, a second one for a dual GEMM, and one number of each
     epilogue input. The region yields a number of the result's type, f32, bf16 or f16, or of
     f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives, and consists of the
@@ -249,10 +249,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C14) `split_k` is from 1 to 32, at most the number of slices of 256 elements in K, and 1 in a
     grouped GEMM.
   - (C462) `split_rows` is positive, and beside `split_k`.
-  - (C420) `stream_k` goes with static rows, and with operands that both have tiled scales, or
-    with prepacked weights and a `lhs` of bf16 or f16 or `arithmetic` fast_accumulation.
-    `stream_k` goes with no groups, no `rhs2`, no `split_k` of more than 1 and no other
-    `arithmetic` than that of the tensor core.
+  - (C420) `stream_k` goes with static rows, no groups, no `rhs2` and no `split_k` of more than 1.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
     kernels with tiles of that size.
@@ -272,13 +269,12 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C460) `unspecified_rows` goes with `offsets`.
   - (C30) `arithmetic` fma needs 1 to 8 static rows of `lhs`, or of each group of equal size.
     `arithmetic` fma goes with neither `split_k` nor `offsets`.
-  - (C312) `arithmetic` tensor_core_k96 needs operands of nvfp4 or mxfp4 that both have scales.
-    `arithmetic` tensor_core_k96 goes with neither `split_k` nor `rhs2`.
+  - (C312) `arithmetic` tensor_core_k96 goes with no `split_k` of more than 1.
   - (C40) `rhs2` and `rhs2_scales` come together and have the types of `rhs` and `rhs_scales`;
     prepacked weights have no `rhs2_scales`. Then `alpha2` is present exactly if `alpha` is, and
     has its type; there are no steps of `epilogue`.
-  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need an epilogue region, no `arithmetic` fma,
-    no `stream_k` and a `split_k` of at most 1. `with_amax` and columnwise outputs need no groups
+  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need an epilogue region, no `stream_k` and a
+    `split_k` of at most 1. `with_amax` and columnwise outputs need no groups
     and no offsets. `quantize_outputs` comes with `quantize_recipe`.
   - (C42) `quantize_recipe` has elements of 4 bits. `quantize_amax` is a scalar, present exactly
     if the recipe has a tensor scale. For rowwise outputs N is dynamic or a multiple of the block,
@@ -288,25 +284,19 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
     those of `fp4.quantize`, scales row-major or in layout `tiled_128x4`; the amax is a scalar.
     Tiled scales of groups are a list of tiles, as (C16) has that of `lhs_scales`.
   - (C17) a `lhs` without scales has elements of type bf16, f16 where `format` is nvfp4, or f8E4M3FN
-    (C321). `format` is nvfp4 or mxfp4, and `arithmetic` is not fma. There is no other result than
-    the elements, also where `rhs` has no scales, and `rhs2` only beside prepacked weights and a
-    `lhs` of bf16 or f16.
-  - (C590) a `lhs` with scales beside a `rhs` without scales has the format of `rhs`, nvfp4 or
-    mxfp4, and `rhs` is prepacked for bf16. There are no groups, no `rhs2` and no `stream_k`.
+    (C321).
   - (C18) a `rhs` without scales is prepacked weights of `format`.
   - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes
     come together.
-  - (C606) `arithmetic` fast_accumulation needs a `lhs` of f8E4M3FN without scales and prepacked
-    weights of layout `wgmma_rows`.
-  - (C470) `format` is mxfp4 where a `lhs` of f8E4M3FN has no scales and `rhs` has tiled ones.
-  - (C190) two different formats of `lhs` and `rhs` both have a scale of f8E8M0FNU for 32 elements.
+  - (C606) `arithmetic` fast_accumulation needs weights of layout `wgmma_rows`.
+  - (C190) `lhs`, `rhs`, their formats and `arithmetic` are a pair of
+    [the table of routes](routes.md#the-pairs). Two different formats both have a scale of
+    f8E8M0FNU for 32 elements. The pair has GEMMs with groups, `rhs2`, `stream_k` and results but
+    the elements where the op has them.
   - (C191) K is a multiple of 128 where one operand has elements of 4 bits and the other of 6 or 8.
-  - (C192) `arithmetic` is not fma where an operand has elements of 6 or 8 bits.
   - (C50) in format `fp8_block128` K is a multiple of 16.
   - (C51) there, `lhs_scales` is M x ceil(K/128) and `rhs_scales` is ceil(N/128) x ceil(K/128),
     f32 and row-major; of G groups, `rhs_scales` is (G * ceil(N/128)) x ceil(K/128).
-  - (C52) there, `arithmetic` fma, `rhs2` and results other than the matrix of elements are
-    absent.
 }]>;
 
 def : Fp4_Constraints<"prepack", [{

@@ -69,7 +69,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_gemm | output tiles on the tensor core | route, tile, swap, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost |
+    | tile_gemm | output tiles on the tensor core | route, tile, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
@@ -81,8 +81,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | field | meaning |
     |-------|---------|
     | route | the way of the GEMM to the tensor core, a [route](fp4-attributes.md#fp4route) without its prefix: `route = <core = wgmma, b = pre>`. The pass `fp4-plan-kernels` fills the axes that are left out |
-    | tile | tile_gemm: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
-    | swap | the rows of the tile are columns of the result, and its columns rows; only with routes whose orientation is swapped |
+    | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in their shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: CTAs leave partial sums in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |

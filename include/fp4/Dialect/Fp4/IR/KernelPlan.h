@@ -35,7 +35,6 @@ struct KernelPlan {
   std::array<int64_t, 3> fallback = {};    ///< ... of clusters where `cluster` finds no room
   std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
   std::optional<int64_t> kSlices;          ///< k slices of a CTA
-  bool swap = false;                       ///< the tile is one of the transposed result
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory
@@ -61,6 +60,9 @@ struct KernelPlan {
   /// Names of the fields that have a value in both plans, and not the same one: orElse ignores
   /// those of `other`.
   llvm::SmallVector<llvm::StringRef> fieldsUnlike(const KernelPlan &other) const;
+  /// Names of the fields that have a value, and of all fields of the family.
+  llvm::SmallVector<llvm::StringRef> fieldsGiven() const;
+  llvm::SmallVector<llvm::StringRef> fieldsOfFamily() const;
   /// A field that a complete plan of this family has and this plan lacks; empty if there is none.
   llvm::StringRef missingField() const;
 };

@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Routes/Routes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -142,7 +143,7 @@ static Value divideSmall(I32Builder i32, Value x, Value d) {
 /// Roles that multiply by wgmma have no registers to spare, which a second way to divide takes.
 static bool sparesRegisters(OpBuilder &b) {
   FailureOr<hw::TargetModel> target = targetOf(b.getInsertionBlock()->getParentOp());
-  return succeeded(target) && !target->hasWgmma;
+  return succeeded(target) && !route::hasCore(*target, route::Core::Wgmma);
 }
 
 /// t / d, where t and d are below and at most `total`. A division by a variable takes twice as many
