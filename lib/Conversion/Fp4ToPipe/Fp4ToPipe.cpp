@@ -2,7 +2,7 @@
 //
 // Rewrites every fp4.blockscaled_matmul, and every fp4.quantize that transforms on the tensor core
 // (TransformLowering.cpp), into host code that makes the kernel's arguments and launches it, and a
-// kernel (MatmulKernel.cpp, TransformKernel.cpp) in a gpu.module of its own.
+// kernel (GemmKernel.cpp, TransformKernel.cpp) in a gpu.module of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,11 +10,11 @@
 
 #include "DynamicSizes.h"
 #include "GemmArguments.h"
+#include "GemmKernel.h"
 #include "GroupTable.h"
 #include "HalveScales.h"
 #include "ItemLaunch.h"
 #include "Lowering.h"
-#include "MatmulKernel.h"
 #include "PackSix.h"
 #include "PreDequantize.h"
 #include "PreDequantizedWeights.h"
@@ -57,29 +57,6 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
   rewriter.setInsertionPointToEnd(module.getBody());
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), rewriter.getUnitAttr());
   return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
-}
-
-/// Returns the builder of the kernel of a route.
-static decltype(&buildMatmulKernel) builderOf(route::Kernel kernel) {
-  switch (kernel) {
-  case route::Kernel::BlockScaled:
-    return buildMatmulKernel;
-  case route::Kernel::PromotedTmem:
-    return buildLaneGemmKernel;
-  case route::Kernel::WeightTmem:
-    return buildWeightLaneKernel;
-  case route::Kernel::Converted:
-    return buildConvertedGemmKernel;
-  case route::Kernel::Weight:
-    return buildWeightGemmKernel;
-  case route::Kernel::Promoted:
-    return buildPromotedGemmKernel;
-  case route::Kernel::Warp:
-    return buildWarpGemmKernel;
-  case route::Kernel::Threads: // a GEMV, which convert-fp4-to-gpu lowers
-    break;
-  }
-  llvm_unreachable("a plan of this family has a kernel of tiles");
 }
 
 namespace {
@@ -196,7 +173,7 @@ private:
     Gemm gemm = gemmOf(op, plan, target);
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = builderOf(gemm.record->kernel)(kernels, gemm, plan, loc);
+    gpu::GPUFuncOp kernel = buildGemmKernel(kernels, gemm, plan, loc);
     takeStrides(rewriter, op, operands, gemm);
     if (gemm.tiling.splitsColumns() && !gemm.loadsUnitScales())
       halveScalesOfA(rewriter, op, operands, gemm);
@@ -208,12 +185,11 @@ private:
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
-    SmallVector<Value> arguments =
-        gemmArguments(rewriter, loc, gemm, OpAdaptor(operands, adaptor), powers,
-                      {rows, sizes.columns, sizes.depth}, results);
+    KernelArguments arguments = gemmArguments(rewriter, loc, gemm, OpAdaptor(operands, adaptor),
+                                              powers, {rows, sizes.columns, sizes.depth}, results);
     if (gemm.problem.groups)
-      arguments.append(groupArguments(rewriter, op, adaptor.getOffsets(), rows, gemm));
-    launch(rewriter, loc, kernel, gemm, plan, arguments, product);
+      addGroups(rewriter, op, adaptor.getOffsets(), rows, gemm, arguments);
+    launch(rewriter, loc, kernel, gemm, plan, arguments.values(gemm), product);
   }
 
   static Value rowsOf(OpBuilder &b, BlockScaledMatmulOp op, Value lhs) {

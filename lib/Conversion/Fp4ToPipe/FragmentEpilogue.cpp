@@ -12,6 +12,18 @@ using namespace fp4::pipe;
 
 using Sums = SumConversion::Sums;
 
+/// Beside many sums and the values that an epilogue region reads, a thread has registers for what
+/// it computes of few.
+static constexpr int64_t kManySums = 128, kRegionWidth = 4;
+
+FragmentEpilogue::FragmentEpilogue(GemmKernel &kernel, FragmentSums &fragments)
+    : b(kernel.b), gemm(kernel.gemm), args(kernel.args), fragments(fragments), conversion(kernel) {
+  int64_t sums = gemm.tiling.tileM * gemm.tiling.tileN * (gemm.problem.dual ? 2 : 1);
+  bool isConverted = gemm.route().b == route::Operand::Shared && !gemm.transposes();
+  if (isConverted && sums / fragments.threads >= kManySums && !gemm.results.inputs.empty())
+    conversion.regionWidth = kRegionWidth;
+}
+
 void FragmentEpilogue::begin() {
   bool reducesLate = gemm.work.hasWorkspace() && !gemm.work.stream; // and reads sums beside alpha
   if (gemm.results.alpha == Results::Alpha::One && !reducesLate && !gemm.problem.dual)
@@ -20,20 +32,33 @@ void FragmentEpilogue::begin() {
     results.emplace(b, gemm, args.derived);
 }
 
-FragmentEpilogue::Place FragmentEpilogue::placeOfPart(Value row, Value column, int64_t first) {
-  bool isTransposed = gemm.transposes();
-  Value place = b.add(isTransposed ? row : column, b.constant(first));
-  return isTransposed ? Place{place, column} : Place{row, place};
+/// The first element of part `part` of a tile that a thread's fragment has.
+FragmentEpilogue::Place FragmentEpilogue::placeOf(const Tile &tile, size_t part) {
+  auto behindFirst = [&](Value first, int64_t unit) {
+    return part ? b.add(first, b.constant(int64_t(part) * unit)) : first;
+  };
+  if (fragments.kind == FragmentKind::MmaSync)
+    return {behindFirst(b.add(tile.row, ofWarp.row), FragmentSums::kWarpRows),
+            b.add(tile.column, ofWarp.column)};
+  if (tile.rows.size() > 1)
+    return {tile.rows[part], tile.column};
+  return {tile.row, behindFirst(tile.column, gemm.partColumns())};
 }
 
-SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
+FragmentEpilogue::Place FragmentEpilogue::behind(Place place, int64_t first) {
+  Value &moved = gemm.transposes() ? place.row : place.column;
+  moved = b.add(moved, b.constant(first));
+  return place;
+}
+
+SmallVector<Value> FragmentEpilogue::alphasOfPart(Place place) {
   SmallVector<Value> alphas;
   fragments.forParts([&](VectorType type, int64_t first) {
-    auto [atRow, atColumn] = placeOfPart(row, column, first);
+    Place at = behind(place, first);
     alphas.push_back(conversion.loadAlphas(
         type.getNumElements(), args.alpha,
         [&](VectorType ofType, Value global, Value limit, bool) -> Value {
-          return FragmentFactorsOp::create(b, ofType, global, atRow, atColumn, limit,
+          return FragmentFactorsOp::create(b, ofType, global, at.row, at.column, limit,
                                            gemm.transposes(), /*one_row=*/false);
         }));
   });
@@ -63,34 +88,34 @@ Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
   return arith::MulFOp::create(b, sums, powers);
 }
 
-void FragmentEpilogue::storeSums(FragmentSums::From sums, Value row, Value column,
-                                 Restoring restoring, OfGroup group, PartGuard isStored,
-                                 FragmentSums::From second) {
+void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::From sums,
+                                 FragmentSums::From second, Guard isStored) {
   using Alpha = Results::Alpha;
-  Factors factors;
-  bool isScalar = gemm.results.alpha == Alpha::One || group.alpha;
+  const OfGroup &group = tile.group;
+  Place place = placeOf(tile, part);
+  Restoring restoring{gemm.restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
   Alpha ofLines = gemm.transposes() ? Alpha::Columns : Alpha::Rows; // alike in every part
   SmallVector<Value> ahead;
   if (!isStored && gemm.results.alpha == Alpha::Rows && loadsAlphasAhead())
-    ahead = alphasOfPlaces(row, column);
+    ahead = alphasOfPart(place);
+  Factors factors;
   fragments.forParts([&](VectorType type, int64_t first) {
     OpBuilder::InsertionGuard restore(b);
-    // Parts that have the factors of their rows in common take those of the first.
-    bool isOwn = first == 0 || 2 * type.getNumElements() < fragments.partColumns;
     if (isStored) {
       auto branch = scf::IfOp::create(b, isStored(first), /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
-      isOwn = true;
     }
-    auto [atRow, atColumn] = placeOfPart(row, column, first);
+    // Parts that have the factors of their rows in common take those of the first.
+    bool isOwn = isStored || first == 0 || 2 * type.getNumElements() < fragments.partColumns;
+    Place at = behind(place, first);
     auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
-      return FragmentFactorsOp::create(b, ofType, global, ofGroup ? group.group : atRow, atColumn,
+      return FragmentFactorsOp::create(b, ofType, global, ofGroup ? group.group : at.row, at.column,
                                        limit, gemm.transposes(), ofGroup);
     };
     auto load = [&](Value from) {
       return from ? conversion.loadAlphas(type.getNumElements(), from, numbers) : Value();
     };
-    if (isScalar)
+    if (gemm.results.alpha == Alpha::One || group.alpha)
       factors = broadcastAlphas(type, group);
     else if (!ahead.empty())
       factors.first = ahead[size_t(first / fragments.partColumns)];
@@ -99,39 +124,80 @@ void FragmentEpilogue::storeSums(FragmentSums::From sums, Value row, Value colum
     SmallVector<Sums> products = {{restored(sums(type, first), restoring), factors.first}};
     if (second)
       products.push_back({restored(second(type, first), restoring), factors.second});
-    leave(conversion.convertSums(products, numbers), atRow, atColumn, group);
+    leave(conversion.convertSums(products, numbers), at, group);
   });
   storeStaged(group);
 }
 
-/// Elements of some columns of a fragment, from (row, column) of the result on.
-void FragmentEpilogue::leave(Value elements, Value row, Value column, OfGroup group) {
+/// Finishes a tile. The partial sums of split-K are reduced in the cluster, or in a workspace by
+/// the last CTA to come.
+void FragmentEpilogue::finish(ValueRange accs, const Tile &tile) {
+  if (fragments.kind == FragmentKind::MmaSync) {
+    auto place = WarpPlaceOp::create(b, accs.front(), gemm.tiling.tileM, gemm.tiling.tileN);
+    ofWarp = {place.getRow(), place.getColumn()};
+  }
+  SmallVector<Value> parts = fragments.partsOf(accs);
+  auto read = [&](size_t number, size_t part) {
+    return [this, acc = parts[number], part](VectorType type, int64_t first) {
+      return fragments.readPart(acc, part, type, first);
+    };
+  };
+  if (gemm.work.reducesInCluster) {
+    fragments.reduceInCluster(accs);
+    return storePart(tile, 0, read(0, 0), {},
+                     [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
+  }
+  auto store = [&](size_t part, FragmentSums::From sums) { storePart(tile, part, sums); };
+  if (gemm.work.stream)
+    return fragments.reduceShares(parts, tile.share, store);
+  if (gemm.work.reducedCtas() > 1)
+    return fragments.reduce(parts, tile.index, tile.part, store);
+  if (gemm.work.ranges > 1)
+    return store(0, [&](VectorType type, int64_t first) {
+      return fragments.sumOfRanges(parts, type, first);
+    });
+  size_t count = parts.size() / (gemm.problem.dual ? 2 : 1);
+  bool areOfWarp = fragments.kind == FragmentKind::MmaSync;
+  for (size_t part = 0; part < count; ++part) {
+    auto second = read(gemm.problem.dual ? count + part : part, part);
+    storePart(tile, part, read(part, part),
+              gemm.problem.dual ? FragmentSums::From(second) : FragmentSums::From());
+    if (!areOfWarp)
+      quantizeElements(placeOf(tile, part), tile.group);
+  }
+  if (areOfWarp)
+    quantizeElements({tile.row, tile.column}, tile.group);
+  foldAmax();
+}
+
+/// Elements of some columns of a fragment, from `place` of the result on.
+void FragmentEpilogue::leave(Value elements, Place place, OfGroup group) {
   if (gemm.results.storesElements)
-    store(elements, row, column, group);
+    store(elements, place, group);
   if (!gemm.storesAtOnce())
     storeStaged(group);
   if (gemm.results.derives())
-    derive(elements, row, column, group);
+    derive(elements, place, group);
 }
 
-void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
+void FragmentEpilogue::store(Value elements, Place place, OfGroup group) {
   if (gemm.results.storesTiles)
-    return stageTile(elements, row, column);
+    return stageTile(elements, place);
   constexpr int64_t fewestStaged = 8; // columns that stmatrix takes
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
   bool isStaged =
       gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == fragments.partColumns;
-  StoreFragmentOp::create(b, elements, args.result, row, column,
+  StoreFragmentOp::create(b, elements, args.result, place.row, place.column,
                           group.rowLimit ? group.rowLimit : args.rows, gemm.transposes(), isStaged,
                           IntegerAttr());
 }
 
-void FragmentEpilogue::stageTile(Value elements, Value row, Value column) {
+void FragmentEpilogue::stageTile(Value elements, Place place) {
   auto box = cast<TensorMapType>(args.result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
   Value tile = StageFragmentOp::create(b, type, elements, Value()).getResult();
-  staged.push_back({tile, elements, row, column});
+  staged.push_back({tile, elements, place});
 }
 
 /// Stores the staged parts. Rows behind a group belong to the next one, and the box of the last
@@ -140,28 +206,17 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   SmallVector<StagedPart> parts = std::exchange(staged, {});
   auto storeWhole = [&] {
     for (const StagedPart &part : parts)
-      StoreTileOp::create(b, part.tile, args.result, part.row, part.column,
+      StoreTileOp::create(b, part.tile, args.result, part.place.row, part.place.column,
                           /*halves=*/IntegerAttr());
   };
   if (parts.empty() || !gemm.storesEnds())
     return storeWhole();
-  Value end = b.add(parts.front().row, b.constant(gemm.storedRows()));
+  Value end = b.add(parts.front().place.row, b.constant(gemm.storedRows()));
   b.when(b.compare(arith::CmpIPredicate::sle, end, group.rowLimit), storeWhole);
   b.when(b.compare(arith::CmpIPredicate::sgt, end, group.rowLimit), [&] {
     for (const StagedPart &part : parts)
-      StoreFragmentOp::create(b, part.elements, args.resultBuffer, part.row, part.column,
-                              group.rowLimit, gemm.transposes(), /*staged=*/false, IntegerAttr());
+      StoreFragmentOp::create(b, part.elements, args.resultBuffer, part.place.row,
+                              part.place.column, group.rowLimit, gemm.transposes(),
+                              /*staged=*/false, IntegerAttr());
   });
-}
-
-void FragmentEpilogue::storeSums(Value acc, Value row, Value column, Restoring restoring,
-                                 OfGroup group, PartGuard isStored, Value second) {
-  auto read = [&](Value from) {
-    return [this, from](VectorType type, int64_t first) -> Value {
-      return ReadFragmentOp::create(b, type, from, b.getI64IntegerAttr(first));
-    };
-  };
-  auto sums = read(acc), ofSecond = read(second);
-  storeSums(sums, row, column, restoring, group, isStored,
-            second ? FragmentSums::From(ofSecond) : FragmentSums::From());
 }

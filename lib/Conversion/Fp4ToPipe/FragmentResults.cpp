@@ -33,12 +33,12 @@ Value FragmentEpilogue::hold(Value elements) {
 
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
 /// there; transposed, all rows of it, which are gathered behind the last.
-void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup group) {
+void FragmentEpilogue::derive(Value elements, Place place, OfGroup group) {
   if (gemm.results.withAmax) {
     Value limit = args.rows;
     if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
       limit = b.constant(gemm.m());
-    amax = FragmentAmaxOp::create(b, b.getF32Type(), elements, row, column, limit,
+    amax = FragmentAmaxOp::create(b, b.getF32Type(), elements, place.row, place.column, limit,
                                   args.columns ? args.columns : b.constant(gemm.n()), amax,
                                   isTransposed());
   }
@@ -50,11 +50,11 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup g
   int64_t ready = int64_t(converted.size()) * fragments.partColumns,
           section = gemm.gatheredSection(fragments.threads);
   if (fragments.kind == FragmentKind::Wgmma && ready == section)
-    quantizeElements(row, b.add(column, b.constant(fragments.partColumns - section)),
-                     {b.constant(0), b.constant(0)}, group);
+    quantizeElements({place.row, b.add(place.column, b.constant(fragments.partColumns - section))},
+                     group);
 }
 
-void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, OfGroup group) {
+void FragmentEpilogue::quantizeElements(Place place, OfGroup group) {
   SmallVector<Value> all = std::exchange(converted, {});
   if (all.empty())
     return;
@@ -69,18 +69,21 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, O
   auto type = VectorType::get({gemm.gatheredColumns(fragments.threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
+  Value rowOfWarp = ofWarps ? ofWarp.row : b.constant(0),
+        columnOfWarp = ofWarps ? ofWarp.column : b.constant(0);
   int64_t width = gemm.transposes() ? fragments.size[0] : type.getNumElements();
   for (int64_t first = 0; first < width; first += type.getNumElements()) {
-    Value begin = first ? b.constant(first) : place.column;
-    auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, place.row, begin,
+    Value begin = first ? b.constant(first) : columnOfWarp;
+    auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, rowOfWarp, begin,
                                          isTransposed(), IntegerAttr());
-    results->emitSegment({row, b.add(column, gathered.getFirst()),
+    results->emitSegment({place.row, b.add(place.column, gathered.getFirst()),
                           group.rowLimit ? group.rowLimit : args.rows, group.scaleShift},
                          gathered.getSegment());
   }
 }
 
-void FragmentEpilogue::finishTile() {
+/// Folds the amax of all elements of a tile.
+void FragmentEpilogue::foldAmax() {
   if (amax)
     FoldAmaxOp::create(b, std::exchange(amax, {}), args.derived.amax);
   if (gemm.problem.dual)

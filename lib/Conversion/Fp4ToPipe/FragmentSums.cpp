@@ -3,6 +3,7 @@
 #include "FragmentSums.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -10,6 +11,27 @@ using namespace fp4::pipe;
 
 /// Columns of a fragment that an instruction has at least.
 static constexpr int64_t kFewestColumns = 8;
+
+/// The size of a fragment of `plan`. The check of a plan has the fragment of a warp.
+static std::array<int64_t, 2> sizeOfFragment(const Gemm &gemm, const KernelPlan &plan,
+                                             FragmentKind kind) {
+  const Tiling &tiling = gemm.tiling;
+  int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
+  if (kind == FragmentKind::MmaSync)
+    return *warpFragment(tiling.tileM, tiling.tileN, warps);
+  return {Gemm::kWarpgroupRows, gemm.transposes() ? gemm.partRows() : tiling.tileN};
+}
+
+FragmentSums::FragmentSums(GemmKernel &kernel, const WorkLoop &works, const KernelPlan &plan)
+    : kind(kernel.gemm.route().core == route::Core::MmaSync && !kernel.gemm.transposes()
+               ? FragmentKind::MmaSync
+               : FragmentKind::Wgmma),
+      size(sizeOfFragment(kernel.gemm, plan, kind)),
+      threads(cast<RolePlanAttr>(plan.roles).getDriver(Engine::Threads).getNumThreads()),
+      b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(works) {
+  if (gemm.results.storesTiles)
+    partColumns = gemm.storedColumns();
+}
 
 Value FragmentSums::create() {
   auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), kind);
@@ -116,7 +138,15 @@ SmallVector<Value> FragmentSums::readAll(Value acc, size_t number) {
 Value FragmentSums::readPart(Value acc, size_t number, VectorType type, int64_t first) {
   if (kind == FragmentKind::MmaSync)
     return ReadWarpFragmentOp::create(b, type, acc, int64_t(number) * kWarpRows, first);
-  return read(acc, type, first);
+  return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
+}
+
+SmallVector<Value> FragmentSums::partsOf(ValueRange accs) const {
+  int64_t perAccumulator = kind == FragmentKind::MmaSync ? size[0] / kWarpRows : 1;
+  SmallVector<Value> parts;
+  for (Value acc : accs)
+    parts.append(size_t(perAccumulator), acc);
+  return parts;
 }
 
 /// Returns the other one of two parts.
@@ -142,8 +172,7 @@ SmallVector<Value> FragmentSums::sumOfRows(size_t number, Value row, Value step,
 }
 
 /// Adds the sums of a shared tile. With two parts, this CTA has one of them in registers.
-SmallVector<Value> FragmentSums::sumOfShared(Value acc, size_t number,
-                                             const WorkLoop::Share &share) {
+SmallVector<Value> FragmentSums::sumOfShared(Value acc, size_t number, const Tile::Share &share) {
   Value areTwo = b.compare(arith::CmpIPredicate::eq, share.parts, b.constant(2));
   auto ofBoth = [&] {
     SmallVector<Value> own = readAll(acc, number);
@@ -167,20 +196,21 @@ SmallVector<Value> FragmentSums::chooseSums(Value condition,
   return SmallVector<Value>(branch.getResults());
 }
 
-void FragmentSums::reduceShares(ValueRange accs, const WorkLoop::Share &share, Finish finish) {
+void FragmentSums::reduceShares(ValueRange accs, const Tile::Share &share, Finish finish) {
   auto compare = [&](arith::CmpIPredicate holds) -> Value {
     return b.compare(holds, share.parts, b.constant(1));
   };
   b.when(compare(arith::CmpIPredicate::eq), [&] {
     for (auto [number, acc] : llvm::enumerate(accs))
-      finish(number,
-             [&, acc = acc](VectorType type, int64_t first) { return read(acc, type, first); });
+      finish(number, [&, acc = acc, number = number](VectorType type, int64_t first) {
+        return readPart(acc, number, type, first);
+      });
   });
   b.when(compare(arith::CmpIPredicate::ne), [&] {
     Value own = b.add(share.firstSums, share.part);
     for (auto [number, acc] : llvm::enumerate(accs))
       forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-        LeaveFragmentOp::create(b, read(acc, type, first), args.workspace, own,
+        LeaveFragmentOp::create(b, readPart(acc, number, type, first), args.workspace, own,
                                 placeOfSums(number, first));
       });
     b.when(CountPartialOp::create(b, args.counters, share.counter, share.parts, IntegerAttr()),
@@ -197,7 +227,7 @@ void FragmentSums::reduceShares(ValueRange accs, const WorkLoop::Share &share, F
 Value FragmentSums::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {
   Value sum;
   for (Value acc : accs) {
-    Value next = read(acc, type, first);
+    Value next = readPart(acc, 0, type, first);
     sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
   }
   return sum;
@@ -214,8 +244,4 @@ void FragmentSums::reduceInCluster(ValueRange accs) {
 Value FragmentSums::hasColumns(Value part, int64_t first) {
   Value block = b.constant(first / partColumns % gemm.work.reducedCtas());
   return b.compare(arith::CmpIPredicate::eq, part, block);
-}
-
-Value FragmentSums::read(Value acc, VectorType type, int64_t first) {
-  return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
 }

@@ -16,21 +16,13 @@ public:
   using Value = mlir::Value;
   using ValueRange = mlir::ValueRange;
   /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64
-  /// columns.
-  FragmentSums(GemmKernel &kernel, const WorkLoop &works, const KernelPlan &plan)
-      : size{64, kernel.gemm.transposes() ? kernel.gemm.tiling.tileM : kernel.gemm.tiling.tileN},
-        threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
-                    .getDriver(pipe::Engine::Threads)
-                    .getNumThreads()),
-        b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(works) {
-    if (gemm.results.storesTiles)
-      partColumns = gemm.storedColumns();
-  }
+  /// columns. Or they are those of warps that multiply a part of a tile each.
+  FragmentSums(GemmKernel &kernel, const WorkLoop &works, const KernelPlan &plan);
 
+  pipe::FragmentKind kind;
   std::array<int64_t, 2> size; ///< rows and columns
-  pipe::FragmentKind kind = pipe::FragmentKind::Wgmma;
-  int64_t threads;          ///< threads of the warpgroups that multiply
-  int64_t partColumns = 32; ///< most columns that are handled at a time
+  int64_t threads;             ///< threads of the warpgroups that multiply
+  int64_t partColumns = 32;    ///< most columns that are handled at a time
   /// Rows that mma.sync has of a fragment.
   static constexpr int64_t kWarpRows = 16;
 
@@ -40,7 +32,8 @@ public:
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// The sums of each thread from column `first` of its fragment on.
   using From = llvm::function_ref<Value(mlir::VectorType type, int64_t first)>;
-  Value read(Value acc, mlir::VectorType type, int64_t first);
+  /// The accumulator of each part of a tile: warps have several parts in one.
+  llvm::SmallVector<Value> partsOf(ValueRange accs) const;
   /// The sums of part `number` of a tile, from column `first` on. A part has an accumulator `acc`
   /// of its own, or, where warps multiply, kWarpRows rows of the one that all have.
   Value readPart(Value acc, size_t number, mlir::VectorType type, int64_t first);
@@ -55,7 +48,7 @@ public:
   void reduce(ValueRange accs, Value index, Value part, Finish finish);
   /// Calls `finish` with the sums of each part of a tile, which has an accumulator of `accs`: those
   /// of whoever has all of the tile, or those of all workers, with the last one to come.
-  void reduceShares(ValueRange accs, const WorkLoop::Share &share, Finish finish);
+  void reduceShares(ValueRange accs, const Tile::Share &share, Finish finish);
   /// Adds the sums `accs` of the CTAs of the cluster of a split-K GEMM. Every CTA has the sums of
   /// some columns of the first fragment, equally many if there are enough.
   void reduceInCluster(ValueRange accs);
@@ -87,7 +80,7 @@ private:
                                      Value row);
   llvm::SmallVector<Value> sumOfLeft(size_t number, Value row, Value step);
   llvm::SmallVector<Value> sumOfRows(size_t number, Value row, Value step, Value count);
-  llvm::SmallVector<Value> sumOfShared(Value acc, size_t number, const WorkLoop::Share &share);
+  llvm::SmallVector<Value> sumOfShared(Value acc, size_t number, const Tile::Share &share);
   /// Returns the values of `sums` where the i1 `condition` holds, and those of `others` elsewhere.
   llvm::SmallVector<Value> chooseSums(Value condition,
                                       llvm::function_ref<llvm::SmallVector<Value>()> sums,

@@ -149,9 +149,28 @@ TensorMapType Gemm::mapB() const {
   int64_t rows = transposes() ? std::min(tiling.blockN(), hw::weightTileRows) : tiling.blockN();
   return mapOf(*this, dataTypeB(), rows / tiling.partsB(), residue);
 }
-int Gemm::restoringExponent() const {
+/// Codes of 4 bits are as they are in memory or prepacked, as bytes.
+static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
   using enum numerics::BlockFormat;
-  return floatB() ? -numerics::convertedExponent(problem.block == 16 ? NVFP4 : MXFP4) : 0;
+  if (isa<Float8E4M3FNType>(data))
+    return MXFP8E4M3;
+  if (isa<Float8E5M2Type>(data))
+    return MXFP8E5M2;
+  return block == 16 ? NVFP4 : MXFP4;
+}
+
+int Gemm::restoringExponent() const {
+  using enum route::Operand;
+  auto isOneOf = [](auto way, auto... ways) { return ((way == ways) || ...); };
+  auto exponentOf = [&](Type data) {
+    return numerics::convertedExponent(formatOfCodes(data, problem.block));
+  };
+  // Weights beside e4m3 have powers of their own, and the kernel before a GEMM with prepacked
+  // weights restores the lhs.
+  bool hasWeights = isOneOf(route().rhs(), Registers, Shared, Tmem) && !takesBytes(),
+       hasLhs = isOneOf(route().lhs(), Registers, Shared, Pre) && !problem.floats &&
+                !(route().lhs() == Pre && prepackedB());
+  return -(hasWeights ? exponentOf(problem.rhs) : 0) - (hasLhs ? exponentOf(problem.lhs) : 0);
 }
 GlobalType Gemm::scalesOfOne() const {
   constexpr int64_t mostRows = 256;
@@ -223,18 +242,6 @@ Type Gemm::result() const {
   return resultBuffer();
 }
 
-SmallVector<Type> Gemm::elementTypes() const {
-  SmallVector<Type> types;
-  if (pitchedResult())
-    llvm::append_values(types, Type(withoutSizes(resultBuffer())),
-                        Type(IntegerType::get(context(), 64)));
-  else if (results.storesElements)
-    types.push_back(result());
-  if (storesEnds())
-    types.push_back(resultBuffer());
-  return types;
-}
-
 SmallVector<GlobalType> Gemm::derivedTypes() const {
   SmallVector<GlobalType> types;
   GlobalType scalar = GlobalType::get({}, f32());
@@ -271,36 +278,29 @@ GlobalType Gemm::table() const {
 }
 
 GlobalType Gemm::workspace() const {
+  if (hasFragments()) {
+    int64_t rows = work.stream             ? work.streamParts
+                   : problem.dynamicRows() ? ShapedType::kDynamic
+                                           : work.splits * tilesM() * tilesN();
+    return GlobalType::get({rows, tiling.tileM * tiling.tileN}, f32());
+  }
   if (work.stream) // threads of a warp leave 16 bytes each, side by side
     return GlobalType::get({work.streamParts * rowsOfShare() * tiling.clusterM, kShareColumns},
                            f32());
   if (dynamicColumns()) // parts of each tile of columns, one behind the other
     return GlobalType::get({ShapedType::kDynamic, tiling.tileN}, f32());
-  int64_t rows = problem.dynamicRows() ? m() : work.splits * tilesM() * tiling.workM();
+  int64_t rows =
+      problem.dynamicRows() ? ShapedType::kDynamic : work.splits * tilesM() * tiling.workM();
   return GlobalType::get({rows, tilesN() * tiling.workN()}, f32());
 }
 
 GlobalType Gemm::counters() const {
-  if (work.stream)
-    return GlobalType::get({work.streamReductions * tiling.clusterM * tiling.clusterN, 4}, i32());
-  int64_t rows = problem.dynamicRows() ? ShapedType::kDynamic
-                                       : tilesM() * tiling.clusterM * tilesN() * tiling.clusterN;
-  return GlobalType::get({rows, 4}, i32());
-}
-
-GlobalType Gemm::fragmentWorkspace() const {
-  int64_t rows = work.stream             ? work.streamParts
-                 : problem.dynamicRows() ? m()
-                                         : work.splits * tilesM() * tilesN();
-  return GlobalType::get({rows, tiling.tileM * tiling.tileN}, f32());
-}
-
-GlobalType Gemm::fragmentCounters() const {
-  constexpr int64_t warps = 8;
-  int64_t rows = work.stream             ? work.streamReductions
-                 : problem.dynamicRows() ? m()
-                                         : tilesM() * tilesN();
-  return GlobalType::get({rows, warps}, i32());
+  constexpr int64_t warps = 8, warpsOfLanes = 4;
+  int64_t ctas = tiling.clusterM * tiling.clusterN;
+  int64_t rows = work.stream             ? work.streamReductions * ctas
+                 : problem.dynamicRows() ? ShapedType::kDynamic
+                                         : tilesM() * tilesN() * ctas;
+  return GlobalType::get({rows, hasFragments() ? warps : warpsOfLanes}, i32());
 }
 
 Type Gemm::argumentOf(Type type, bool hasRows) {
@@ -309,41 +309,4 @@ Type Gemm::argumentOf(Type type, bool hasRows) {
       global && global.getRank() == 2 &&
       (global.hasDynamicColumns() || (hasRows && ShapedType::isDynamic(global.getShape()[0])));
   return isSized ? withoutSizes(global) : type;
-}
-
-SmallVector<Type> Gemm::argumentTypes() const {
-  SmallVector<Type> types = {prepackedA() ? Type(packedTiles()) : mapA()};
-  if (prepackedB())
-    types.push_back(packedTiles());
-  else
-    types.push_back(mapB());
-  if (hasScalesA())
-    types.push_back(argumentOf(scalesA()));
-  if (hasScalesB())
-    types.push_back(argumentOf(scalesB(), /*hasRows=*/!swapsOperands()));
-  if (results.alpha != Results::Alpha::None)
-    types.push_back(argumentOf(alphas()));
-  if (problem.dual)
-    types.push_back(secondWeights());
-  if (problem.dual && secondScales())
-    types.push_back(argumentOf(secondScales(), /*hasRows=*/!swapsOperands()));
-  if (problem.dual && results.alpha != Results::Alpha::None)
-    types.push_back(argumentOf(alphas()));
-  for (const Results::Input &input : results.inputs)
-    types.push_back(argumentOf(input.type));
-  llvm::append_range(types, elementTypes());
-  for (GlobalType derived : derivedTypes())
-    types.push_back(argumentOf(derived, /*hasRows=*/problem.dynamicWidth()));
-  for (bool isGiven : {problem.dynamicRows(), problem.dynamicWidth(), problem.dynamicDepth()})
-    if (isGiven)
-      types.push_back(i32());
-  if (hasTable())
-    types.push_back(table());
-  if (work.searchedOffsets)
-    types.push_back(groupReportType(context()));
-  if (work.hasWorkspace() && hasFragments())
-    llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
-  else if (work.hasWorkspace())
-    llvm::append_values(types, Type(workspace()), Type(counters()));
-  return types;
 }

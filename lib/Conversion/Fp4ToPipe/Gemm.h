@@ -64,7 +64,7 @@ struct Gemm {
   bool hasUnitScalesOfA() const { return loadsUnitScales() && !swapsOperands(); }
   bool hasUnitScalesOfB() const { return loadsUnitScales() && swapsOperands(); }
   pipe::GlobalType scalesOfOne() const; ///< as many as any tile has
-  /// The exponent of what undoes the power of two that A became floats with.
+  /// The exponent of what undoes the powers of two that operands have been converted with.
   int restoringExponent() const;
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
@@ -159,10 +159,18 @@ struct Gemm {
   }
   /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
   int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
+  /// The core sums few k tiles, and threads add what it sums in f32.
+  bool sumsFewOfK() const { return problem.hasF32Scales() || route().rhs() == route::Operand::Pre; }
+  /// The core multiplies elements and their scales, which are in tensor memory or registers.
+  bool takesScales() const {
+    return record->unit == numerics::TensorCore::BlockScaled && !problem.hasF32Scales();
+  }
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA() && !unitScalesA() && !prepackedA(); }
   /// B has scales in memory.
   bool hasScalesB() const { return !prepackedB() && !floatB(); }
+  /// Some operand has scale tiles of 128 x 4.
+  bool hasScaleTiles() const { return !problem.hasF32Scales() && (hasScalesA() || hasScalesB()); }
   /// Some box of `box` rows of the result reaches beyond them, and its map has a residue.
   bool hasResidue(int64_t box) const {
     return tiling.loadsResidues && !problem.groups &&
@@ -190,11 +198,8 @@ struct Gemm {
     return mlir::ShapedType::isDynamic(n()) || n() % tiling.workN() != 0 ||
            (swapsOperands() && problem.groups);
   }
-  /// Sums are fragments: those of the partial sums of split-K, too.
-  bool hasFragments() const {
-    return transposes() || route().core == route::Core::MmaSync ||
-           (problem.hasF32Scales() && !tiling.laneGroups);
-  }
+  /// Sums are in registers of the threads that multiply.
+  bool hasFragments() const { return route().core != route::Core::Tcgen05; }
 
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
@@ -289,12 +294,6 @@ struct Gemm {
   /// Bytes of K in one row of a box: the widest swizzle.
   static constexpr int64_t kPanelBytes = 128;
 
-  /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, of a dual GEMM the second B, its scales and alpha, the inputs of the epilogue
-  /// region, Y and its pitch if it has one, what is derived from it, the i32 numbers of rows, of
-  /// columns and of elements of K, those that are dynamic, the table of tiles of groups or of
-  /// works, the report of searched groups, and the workspace and the counters of split-K.
-  llvm::SmallVector<mlir::Type> argumentTypes() const;
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   /// Bytes of a tile of a prepacked operand.
@@ -306,10 +305,20 @@ struct Gemm {
     return prepackedB() && takesBytes() && route().accumulate != route::Accumulate::Fast &&
            tiling.tileK == hw::byteTileColumns;
   }
-  /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
-  /// rows, or accumulators of 256 and sums of 128.
+  /// Rows of a fragment that a warpgroup has.
+  static constexpr int64_t kWarpgroupRows = 64;
+  /// Rows and columns of a tile that have a fragment of their own. Fragments of wgmma have the rows
+  /// of two warpgroups, or transposed as many columns as a warpgroup has rows. Beside weights that
+  /// are converted before, a thread has fragments and sums of 192 rows, or fragments of 256 and
+  /// sums of 128.
   int64_t partRows() const {
-    return route().rhs() == route::Operand::Pre && tiling.tileM == 256 ? 128 : tiling.tileM;
+    if (transposes())
+      return route().rhs() == route::Operand::Pre && tiling.tileM == 256 ? 128 : tiling.tileM;
+    return route().core == route::Core::Wgmma ? std::min<int64_t>(tiling.tileM, 128) : tiling.tileM;
+  }
+  int64_t partColumns() const { return transposes() ? hw::weightTileRows : tiling.tileN; }
+  int64_t partsOfTile() const {
+    return int64_t(llvm::divideCeil(tiling.tileM, partRows())) * (tiling.tileN / partColumns());
   }
   /// Threads exchange the elements of a transposed tile before they store them, if it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. Each warp reduces through
@@ -341,7 +350,6 @@ struct Gemm {
   pipe::GlobalType resultBuffer() const {
     return pipe::GlobalType::get({problem.rows, problem.columns}, results.type);
   }
-  llvm::SmallVector<mlir::Type> elementTypes() const;
   /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that
   /// exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
@@ -353,13 +361,10 @@ struct Gemm {
   pipe::GlobalType table() const;
   int64_t gaps() const { return results.clearsRows ? problem.groups + 1 : 0; }
   /// The partial sums of split-K, each part with whole tiles; and what pipe.count_partial counts
-  /// with, a row for each tile of a CTA.
+  /// with, a row for each tile of a CTA. Accumulators in registers have a row for each tile of each
+  /// split-K part.
   pipe::GlobalType workspace() const;
   pipe::GlobalType counters() const;
-  /// The workspace and counters of accumulators in registers: a row for each tile of each split-K
-  /// part.
-  pipe::GlobalType fragmentWorkspace() const;
-  pipe::GlobalType fragmentCounters() const;
 
 private:
   mlir::MLIRContext *context() const { return problem.scaleType.getContext(); }

@@ -61,75 +61,69 @@ static Value packedArgument(OpBuilder &b, Location loc, const Gemm &gemm, Value 
 }
 
 /// The operands with the scales of those that have some, and their alphas.
-static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Gemm &gemm,
-                                           BlockScaledMatmulOp::Adaptor adaptor, Value powers,
-                                           Value depth) {
-  auto map = [&](Type type, Value buffer) -> Value {
-    return mapOf(b, loc, type, buffer, gemm.problem.depth, depth);
+static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
+                        BlockScaledMatmulOp::Adaptor adaptor, Value powers, Value depth,
+                        KernelArguments &args) {
+  auto operand = [&](bool isPacked, Type map, Value buffer) -> Value {
+    return isPacked ? packedArgument(b, loc, gemm, buffer)
+                    : mapOf(b, loc, map, buffer, gemm.problem.depth, depth);
   };
-  auto view = [&](Type type, Value buffer) -> Value { return viewOf(b, loc, type, buffer); };
-  auto scales = [&](Type type, Value tiles, int64_t rows) {
-    return scaleArgument(b, loc, gemm, type, tiles, rows, depth);
+  auto scales = [&](Type type, Value tiles, int64_t rows, bool hasRows) {
+    return scaleArgument(b, loc, gemm, Gemm::argumentOf(type, hasRows), tiles, rows, depth);
   };
-  std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
-  std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
-  if (gemm.swapsOperands())
-    std::swap(a, second);
-  auto tiles = [&](Value buffer) { return packedArgument(b, loc, gemm, buffer); };
-  SmallVector<Value> values = {gemm.prepackedA() ? tiles(a.first) : map(gemm.mapA(), a.first),
-                               gemm.prepackedB() ? tiles(second.first)
-                                                 : map(gemm.mapB(), second.first)};
+  std::pair lhs(adaptor.getLhs(), adaptor.getLhsScales());
+  std::pair rhs(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
+  auto [ofA, ofB] = gemm.swapsOperands() ? std::pair(rhs, lhs) : std::pair(lhs, rhs);
+  args.a = operand(gemm.prepackedA(), gemm.prepackedA() ? Type() : gemm.mapA(), ofA.first);
+  args.bb = operand(gemm.prepackedB(), gemm.prepackedB() ? Type() : gemm.mapB(), ofB.first);
+  bool hasRowsOfB = !gemm.swapsOperands();
   if (gemm.hasScalesA())
-    values.push_back(scales(gemm.argumentOf(gemm.scalesA()), a.second, gemm.rowsOfBlocksA()));
-  if (!gemm.prepackedB() && !gemm.floatB())
-    values.push_back(scales(gemm.argumentOf(gemm.scalesB(), /*hasRows=*/!gemm.swapsOperands()),
-                            second.second, gemm.scaleRowsB()));
-  if (gemm.results.alpha != Results::Alpha::None)
-    values.push_back(view(gemm.argumentOf(gemm.alphas()), adaptor.getAlpha()));
+    args.scalesA = scales(gemm.scalesA(), ofA.second, gemm.rowsOfBlocksA(), /*hasRows=*/false);
+  if (gemm.hasScalesB())
+    args.scalesB = scales(gemm.scalesB(), ofB.second, gemm.scaleRowsB(), hasRowsOfB);
+  if (adaptor.getAlpha())
+    args.alpha = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.getAlpha());
   if (!gemm.problem.dual)
-    return values;
+    return;
   Type ofSecond = gemm.secondScales();
-  values.push_back(ofSecond ? map(gemm.secondWeights(), adaptor.getRhs2())
-                            : tiles(adaptor.getRhs2()));
+  args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.getRhs2());
   if (ofSecond)
-    values.push_back(scales(gemm.argumentOf(ofSecond, /*hasRows=*/!gemm.swapsOperands()),
-                            adaptor.getRhs2Scales(), gemm.scaleRowsB()));
+    args.scalesB2 = scales(ofSecond, adaptor.getRhs2Scales(), gemm.scaleRowsB(), hasRowsOfB);
   if (adaptor.getAlpha2())
-    values.push_back(view(gemm.argumentOf(gemm.alphas()), adaptor.getAlpha2()));
-  return values;
+    args.alpha2 = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.getAlpha2());
 }
 
 /// The elements, and what is derived from them, behind the amax of their quantizer.
 static void addResults(OpBuilder &b, Location loc, const Gemm &gemm,
                        BlockScaledMatmulOp::Adaptor adaptor, ValueRange results, Value columns,
-                       SmallVector<Value> &values) {
-  if (gemm.results.storesTiles)
-    values.push_back(mapOf(b, loc, gemm.result(), results.front(), gemm.n(), columns));
-  else if (gemm.pitchedResult())
-    llvm::append_values(values,
-                        viewOf(b, loc, gemm.withoutSizes(gemm.resultBuffer()), results.front()),
-                        pitchBytes(b, loc, results.front()));
-  else if (gemm.results.storesElements)
-    values.push_back(pipe::GlobalViewOp::create(b, loc, gemm.result(), results.front()));
+                       KernelArguments &args) {
+  if (gemm.results.storesTiles) {
+    args.result = mapOf(b, loc, gemm.result(), results.front(), gemm.n(), columns);
+  } else if (gemm.pitchedResult()) {
+    args.result = viewOf(b, loc, gemm.withoutSizes(gemm.resultBuffer()), results.front());
+    args.pitch = pitchBytes(b, loc, results.front());
+  } else if (gemm.results.storesElements) {
+    args.result = pipe::GlobalViewOp::create(b, loc, gemm.result(), results.front());
+  }
   if (gemm.storesEnds())
-    values.push_back(pipe::GlobalViewOp::create(b, loc, gemm.resultBuffer(), results.front()));
+    args.resultBuffer = pipe::GlobalViewOp::create(b, loc, gemm.resultBuffer(), results.front());
   SmallVector<Value> buffers;
   if (adaptor.getQuantizeAmax())
     buffers.push_back(adaptor.getQuantizeAmax());
   llvm::append_range(buffers, results.drop_front(gemm.results.storesElements ? 1 : 0));
-  for (auto [type, buffer] : llvm::zip_equal(gemm.derivedTypes(), buffers)) {
+  for (auto [place, type, buffer] :
+       llvm::zip_equal(args.derived.derived(gemm.results), gemm.derivedTypes(), buffers)) {
     Value view = buffer;
     if (gemm.problem.groups && type.isScales()) // a list of tiles
       view = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
                                         /*rows=*/Value());
-    values.push_back(
-        viewOf(b, loc, gemm.argumentOf(type, /*hasRows=*/gemm.problem.dynamicWidth()), view));
+    *place = viewOf(b, loc, gemm.argumentOf(type, /*hasRows=*/gemm.problem.dynamicWidth()), view);
   }
 }
 
 /// Adds the workspace of split-K, and the counters of its parts.
 static void addWorkspace(OpBuilder &b, Location loc, const Gemm &gemm, Value rows,
-                         SmallVector<Value> &values) {
+                         KernelArguments &args) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -140,49 +134,47 @@ static void addWorkspace(OpBuilder &b, Location loc, const Gemm &gemm, Value row
     Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
     return {arith::MulIOp::create(b, loc, tiles, constant(perTile))};
   };
-  bool ofFragments = gemm.hasFragments();
-  pipe::GlobalType partsType = ofFragments ? gemm.fragmentWorkspace() : gemm.workspace();
-  pipe::GlobalType countersType = ofFragments ? gemm.fragmentCounters() : gemm.counters();
-  int64_t rowsOfParts = gemm.work.splits * (ofFragments ? gemm.tilesN() : gemm.tiling.workM());
-  int64_t tilesOfRow = gemm.tilesN();
-  if (gemm.dynamicColumns()) { // columns of the other operand
-    tilesOfRow = gemm.tilesM();
-    rowsOfParts *= tilesOfRow;
-  }
+  int64_t tilesOfRow = gemm.dynamicColumns() ? gemm.tilesM() : gemm.tilesN();
+  int64_t rowsOfParts =
+      gemm.work.splits * (gemm.hasFragments()     ? tilesOfRow
+                          : gemm.dynamicColumns() ? gemm.tiling.workM() * tilesOfRow
+                                                  : gemm.tiling.workM());
+  pipe::GlobalType partsType = gemm.workspace(), countersType = gemm.counters();
   Value parts = gpu::AllocOp::create(b, loc, pipe::getBufferType(partsType), /*asyncToken=*/Type(),
                                      ValueRange(), sizes(rowsOfParts), ValueRange())
                     .getMemref();
   Value counters =
       allocateCounters(b, loc, pipe::getBufferType(countersType),
                        sizes(gemm.tiling.clusterM * tilesOfRow * gemm.tiling.clusterN));
-  values.push_back(pipe::GlobalViewOp::create(b, loc, partsType, parts));
-  values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
+  args.workspace = pipe::GlobalViewOp::create(b, loc, partsType, parts);
+  args.counters = pipe::GlobalViewOp::create(b, loc, countersType, counters);
 }
 
-SmallVector<Value> fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
-                                      BlockScaledMatmulOp::Adaptor adaptor, Value powers,
-                                      const GivenSizes &sizes, ValueRange results) {
-  SmallVector<Value> values = operandArguments(b, loc, gemm, adaptor, powers, sizes.depth);
+KernelArguments fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
+                                   BlockScaledMatmulOp::Adaptor adaptor, Value powers,
+                                   const GivenSizes &sizes, ValueRange results) {
+  KernelArguments args;
+  addOperands(b, loc, gemm, adaptor, powers, sizes.depth, args);
   for (auto [input, buffer] : llvm::zip_equal(gemm.results.inputs, adaptor.getEpilogueInputs())) {
     Value matrix = buffer;
     if (input.isOfGroups)
       matrix = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(input.type), buffer,
                                           /*offset=*/0, /*rows=*/Value());
-    values.push_back(viewOf(b, loc, gemm.argumentOf(input.type), matrix));
+    args.inputs.push_back(viewOf(b, loc, gemm.argumentOf(input.type), matrix));
   }
-  addResults(b, loc, gemm, adaptor, results, sizes.columns, values);
-  auto add = [&](Value size) {
-    values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), size));
+  addResults(b, loc, gemm, adaptor, results, sizes.columns, args);
+  auto number = [&](Value size) -> Value {
+    return arith::IndexCastOp::create(b, loc, b.getI32Type(), size);
   };
   if (gemm.problem.dynamicRows())
-    add(sizes.rows);
+    args.rows = number(sizes.rows);
   if (gemm.problem.dynamicWidth())
-    add(sizes.columns);
+    args.columns = number(sizes.columns);
   if (gemm.problem.dynamicDepth())
-    add(sizes.depth);
+    args.depth = number(sizes.depth);
   if (gemm.work.stream)
-    values.push_back(tableOfStream(b, loc, gemm));
+    args.table = tableOfStream(b, loc, gemm);
   if (gemm.work.hasWorkspace())
-    addWorkspace(b, loc, gemm, sizes.rows, values);
-  return values;
+    addWorkspace(b, loc, gemm, sizes.rows, args);
+  return args;
 }

@@ -1,7 +1,7 @@
 //===- GemmArguments.h - Arguments of a GEMM's kernel ------------------===//
 #pragma once
 
-#include "Gemm.h"
+#include "GemmKernel.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
@@ -12,12 +12,10 @@ struct GivenSizes {
   mlir::Value rows, columns, depth;
 };
 
-/// The arguments of a kernel of `gemm` (Gemm::argumentTypes) up to the tables of groups.
-/// `adaptor` has the buffers of the operands, and `powers` the scales of pre-dequantized weights,
-/// or null.
-llvm::SmallVector<mlir::Value> gemmArguments(mlir::OpBuilder &b, mlir::Location loc,
-                                             const Gemm &gemm, BlockScaledMatmulOp::Adaptor adaptor,
-                                             mlir::Value powers, const GivenSizes &sizes,
-                                             mlir::ValueRange results);
+/// The arguments of a kernel of `gemm` but for those of groups (GroupTable.h). `adaptor` has the
+/// buffers of the operands, and `powers` the scales of pre-dequantized weights, or null.
+KernelArguments gemmArguments(mlir::OpBuilder &b, mlir::Location loc, const Gemm &gemm,
+                              BlockScaledMatmulOp::Adaptor adaptor, mlir::Value powers,
+                              const GivenSizes &sizes, mlir::ValueRange results);
 
 } // namespace fp4

@@ -1,117 +1,96 @@
-//===- GemmKernel.cpp - A GEMM's kernel that is being built ---------------===//
+//===- GemmKernel.cpp - The kernel of a GEMM ------------------------------===//
+//
+// The textbook algorithm on tiles, for every route: for every output tile of this CTA, accumulate
+// over k tiles, then read the sums, scale, convert and store them. Counters and coordinates are
+// i32. If K or N is not a multiple of a tile, the numbers of scale blocks, matrix steps and columns
+// that exist are computed per tile; otherwise every count is static.
+//
+// If a k tile of K = 96 has 256 columns, its scales are loaded, copied and used in parts of twelve
+// of a row (Gemm::scaleParts). The parts follow one another in the code, so that they become
+// successive stages of a channel that has scales only.
+//
+//===----------------------------------------------------------------------===//
 
 #include "GemmKernel.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "Accumulator.h"
+#include "FragmentEpilogue.h"
+#include "LaneEpilogue.h"
+
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
 using namespace mlir;
 using namespace fp4;
-using namespace fp4::pipe;
 
-/// The arguments of the results that are derived from the elements.
-static void takeDerived(const Gemm &gemm, ResultArguments &derived,
-                        llvm::function_ref<Value()> next) {
-  if (gemm.results.quantizer && gemm.results.quantizer->hasAmax)
-    derived.quantizeAmax = next();
-  if (gemm.results.quantizer && gemm.results.quantizer->rows) {
-    derived.codes = next();
-    derived.scales = next();
+/// Returns how many CTAs per SM ptxas is told of; 0 where it finds the registers by itself. Without
+/// a declared number, ptxas spills sums, or registers of derived results, so that more CTAs would
+/// fit than shared or tensor memory allows. With one, plain results of tcgen05 have too many loads
+/// on their way.
+static int64_t declaredCtasPerSm(const Gemm &gemm, const KernelPlan &plan) {
+  using enum route::Core;
+  switch (*gemm.route().core) {
+  case Tcgen05:
+    if (gemm.floatB())
+      return *plan.ctasPerSm;
+    return gemm.problem.dual || gemm.results.derives() || gemm.results.region ||
+           gemm.work.reducesInCluster;
+  case Wgmma:
+    return gemm.transposes() && *plan.ctasPerSm > 1 ? *plan.ctasPerSm : 0;
+  case MmaSync:
+    return gemm.transposes() ? *plan.ctasPerSm : 1;
+  case Fma:
+    break;
   }
-  if (gemm.results.quantizer && gemm.results.quantizer->columns) {
-    derived.columnCodes = next();
-    derived.columnScales = next();
-  }
-  if (gemm.results.withAmax)
-    derived.amax = next();
+  llvm_unreachable("a GEMV has no kernel of tiles");
 }
 
-KernelArguments::KernelArguments(TileBuilder &b, gpu::GPUFuncOp func, const Gemm &gemm) {
-  unsigned number = 0;
-  auto next = [&]() -> Value { return func.getArgument(number++); };
-  auto nextIf = [&](bool exists) { return exists ? next() : Value(); };
-  a = next();
-  bb = next();
-  scalesA = nextIf(gemm.hasScalesA());
-  scalesB = nextIf(gemm.hasScalesB());
-  alpha = nextIf(gemm.results.alpha != Results::Alpha::None);
-  b2 = nextIf(gemm.problem.dual);
-  scalesB2 = nextIf(gemm.problem.dual && gemm.secondScales());
-  alpha2 = nextIf(gemm.problem.dual && alpha);
-  for (size_t i = 0; i < gemm.results.inputs.size(); ++i)
-    inputs.push_back(next());
-  derived.elements = result = nextIf(gemm.results.storesElements);
-  Value pitch = nextIf(gemm.pitchedResult());
-  resultBuffer = gemm.storesEnds() ? next() : result;
-  takeDerived(gemm, derived, next);
-  rows = nextIf(gemm.problem.dynamicRows());
-  columns = nextIf(gemm.problem.dynamicWidth());
-  depth = nextIf(gemm.problem.dynamicDepth());
-  table = nextIf(gemm.hasTable());
-  report = nextIf(gemm.work.searchedOffsets);
-  workspace = nextIf(gemm.work.hasWorkspace());
-  counters = nextIf(gemm.work.hasWorkspace());
-  takeSizes(b, gemm, pitch);
+static gpu::GPUFuncOp createFunction(gpu::GPUModuleOp module, const Gemm &gemm,
+                                     const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, KernelArguments::types(gemm), plan, loc);
+  if (int64_t ctas = declaredCtasPerSm(gemm, plan))
+    declareCtasPerSm(func, ctas);
+  if (gemm.scaleParts() > 1)
+    func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));
+  return func;
 }
 
-/// `global`, whose sizes are those of `type` and numbers; a null pitch is that of dense rows.
-static Value sized(TileBuilder &b, Value global, Type type, Value sizeOfRows, Value sizeOfColumns,
-                   Value pitch) {
-  auto matrix = cast<GlobalType>(type);
-  if (!pitch) {
-    bool isTiled = matrix.isScales(), isPacked = isa<Float4E2M1FNType>(matrix.getElementType());
-    int64_t bytes = isTiled    ? kScaleBlockBytes
-                    : isPacked ? kRowUnitBytes
-                               : matrix.getElementType().getIntOrFloatBitWidth() / 8;
-    Value count = sizeOfColumns ? sizeOfColumns : b.constant(matrix.getShape()[1]);
-    if (isTiled || isPacked)
-      count = b.quotientUp(count, isTiled ? kScaleBlockColumns : 2 * kRowUnitBytes);
-    Value wide = arith::ExtUIOp::create(b, b.getI64Type(), count);
-    pitch = b.mul(wide, arith::ConstantIntOp::create(b, bytes, 64));
-  }
-  return MatrixOp::create(b, type, global, sizeOfRows,
-                          matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
+static std::unique_ptr<Epilogue> makeEpilogue(GemmKernel &kernel, const WorkLoop &works,
+                                              FragmentSums &fragments) {
+  if (kernel.gemm.hasFragments())
+    return std::make_unique<FragmentEpilogue>(kernel, fragments);
+  return std::make_unique<LaneEpilogue>(kernel, works);
 }
 
-/// Buffers whose sizes are numbers.
-void KernelArguments::takeSizes(TileBuilder &b, const Gemm &gemm, Value pitch) {
-  if (pitch)
-    derived.elements = result = resultBuffer =
-        sized(b, result, gemm.resultBuffer(), /*rows=*/{}, columns, pitch);
-  auto take = [&](Value &global, Type type, Value sizeOfRows, Value sizeOfColumns) {
-    auto argument = dyn_cast<GlobalType>(Gemm::argumentOf(type, bool(sizeOfRows)));
-    if (global && argument && argument.hasDynamicColumns())
-      global = sized(b, global, type, sizeOfRows, sizeOfColumns, /*pitch=*/{});
-  };
-  if (!columns && !depth)
-    return;
-  Value blocks = depth ? b.quotientUp(depth, gemm.problem.block) : Value();
-  take(scalesA, gemm.scalesA(), /*sizeOfRows=*/{}, blocks);
-  Value ofB =
-      columns && gemm.problem.hasF32Scales() ? b.quotientUp(columns, gemm.problem.block) : columns;
-  take(scalesB, gemm.scalesB(), ofB, blocks);
-  take(scalesB2, gemm.scalesB(), ofB, blocks);
-  if (alpha)
-    take(alpha, gemm.alphas(), /*sizeOfRows=*/{}, columns);
-  if (alpha2)
-    take(alpha2, gemm.alphas(), /*sizeOfRows=*/{}, columns);
-  for (auto [input, given] : llvm::zip_equal(inputs, gemm.results.inputs))
-    take(input, given.type, /*sizeOfRows=*/{}, columns);
-  derived.columns = columns;
-  if (columns && gemm.results.quantizer)
-    takeQuantized(b, gemm, take);
-}
+gpu::GPUFuncOp fp4::buildGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
+                                    const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createFunction(module, gemm, plan, loc);
+  GemmKernel kernel(func, gemm, plan, loc);
+  WorkLoop works(kernel);
+  OperandLoads loads(kernel);
+  KLoop kLoop(kernel, loads);
+  auto pathOfA = makePathOfA(kernel, loads), pathOfB = makePathOfB(kernel, loads);
+  FragmentSums fragments(kernel, works, plan);
+  Accumulator accumulator(kernel, fragments, kLoop);
+  std::unique_ptr<Epilogue> epilogue = makeEpilogue(kernel, works, fragments);
 
-/// Codes and scales of rows, and those of columns, which are rows of their buffers.
-void KernelArguments::takeQuantized(TileBuilder &b, const Gemm &gemm, TakeSized take) {
-  SmallVector<GlobalType> types = gemm.derivedTypes();
-  auto next = types.begin() + gemm.results.quantizer->hasAmax;
-  if (gemm.results.quantizer->rows) {
-    take(derived.codes, *next++, /*sizeOfRows=*/{}, columns);
-    take(derived.scales, *next++, /*sizeOfRows=*/{},
-         b.quotientUp(columns, gemm.results.quantizer->block()));
-  }
-  if (gemm.results.quantizer->columns) {
-    take(derived.columnCodes, *next++, columns, {});
-    take(derived.columnScales, *next++, columns, {});
-  }
+  works.countTilesM();
+  epilogue->begin();
+  works.forEachTile([&](Tile tile) {
+    SmallVector<Value> accs = accumulator.create();
+    pathOfA->begin(tile);
+    kLoop.forEachStep(tile, [&](const KStep &step) {
+      SmallVector<OperandPair> pairs;
+      for (const KTile &k : step.kTiles)
+        pairs.push_back({pathOfA->load(tile, k), pathOfB->load(tile, k)});
+      for (int64_t part = 0; part < gemm.scaleParts(); ++part) {
+        for (auto [k, pair] : llvm::zip_equal(step.kTiles, pairs)) {
+          pathOfA->takeScales(pair.a, tile, k, part);
+          pathOfB->takeScales(pair.b, tile, k, part);
+        }
+        accumulator.multiply(accs, tile, step, pairs, part);
+      }
+    });
+    epilogue->finish(accs, tile);
+  });
+  return func;
 }

@@ -157,11 +157,10 @@ static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value
   return pipe::GlobalViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
 }
 
-SmallVector<Value> fp4::groupArguments(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                       Value offsets, Value rows, const Gemm &gemm) {
-  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, rows, gemm)};
+void fp4::addGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
+                    const Gemm &gemm, KernelArguments &args) {
+  args.table = tableOfGroups(rewriter, op, offsets, rows, gemm);
   if (gemm.work.searchedOffsets)
-    arguments.push_back(pipe::GlobalViewOp::create(
-        rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op)));
-  return arguments;
+    args.report = pipe::GlobalViewOp::create(
+        rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op));
 }

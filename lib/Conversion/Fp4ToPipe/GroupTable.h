@@ -1,7 +1,7 @@
 //===- GroupTable.h - Tiles of a grouped GEMM -----------------------------===//
 #pragma once
 
-#include "Gemm.h"
+#include "GemmKernel.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
@@ -15,13 +15,12 @@ void setGroups(Gemm &gemm, BlockScaledMatmulOp op);
 mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm,
                            mlir::Value tiles, int64_t rows);
 
-/// The arguments of a kernel of groups. The table of `gemm` is a constant, or where the device
+/// Adds the arguments of a kernel of groups. The table of `gemm` is a constant, or where the device
 /// buffer `offsets` has the rows of groups what a kernel of its own makes of it, which also checks
 /// them; all together have `rows`, an index. A kernel that searches the offsets gets them, and
 /// memory for what it finds wrong with them.
-llvm::SmallVector<mlir::Value> groupArguments(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                              mlir::Value offsets, mlir::Value rows,
-                                              const Gemm &gemm);
+void addGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value offsets,
+               mlir::Value rows, const Gemm &gemm, KernelArguments &args);
 
 /// `words` as a constant buffer of the table of `gemm`.
 mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,

@@ -29,22 +29,12 @@ Value LaneEpilogue::broadcast(Value scalar) {
   return vector::BroadcastOp::create(b, type, scalar);
 }
 
-/// The last chunk of a tile comes first in even turns, and the first one in odd ones: what an
-/// accumulator has in common with the next one, which lies behind it or before it.
-void LaneEpilogue::setTurn(Value turn) {
-  if (!turn)
-    return;
-  Value odd = arith::AndIOp::create(b, turn, b.constant(1));
-  Value even = arith::XOrIOp::create(b, odd, b.constant(1));
-  flip = b.mul(even, gemm.tiling.tileN - gemm.chunk());
-}
-
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
 Value LaneEpilogue::numbers(const Part &tile, Value column, VectorType type, Value global,
                             Value limit, bool ofGroup) {
   Value row = gemm.swapsOperands() ? column : tile.laneRow,
         first = gemm.swapsOperands() ? tile.row : column;
-  return LoadFactorsOp::create(b, type, global, ofGroup ? tile.group : row, first, limit,
+  return LoadFactorsOp::create(b, type, global, ofGroup ? tile.group.group : row, first, limit,
                                /*transposed=*/gemm.swapsOperands(), /*one_row=*/ofGroup);
 }
 
@@ -151,6 +141,20 @@ void LaneEpilogue::drain(ValueRange accs, const Part &tile, Conversion convert, 
   storeUpTo(most);
 }
 
+/// Registers have constant numbers, so the chunks are written out; a store knows what of them
+/// exists.
+void LaneEpilogue::drainRegisters(Value acc, const Part &tile, Conversion convert, Storing store) {
+  auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
+  int64_t columns = gemm.tiling.tileN / gemm.tiling.laneGroups;
+  for (int64_t column = 0; column < columns; column += gemm.chunk()) {
+    Value sums = ReadLanesOp::create(b, type, acc, b.getI64IntegerAttr(column));
+    Value place = b.add(tile.column, b.constant(column));
+    store(convert(sums, orLast(place)), place);
+  }
+}
+
+/// Columns that do not exist take what goes with the last that do. Rows of groups are clamped where
+/// their numbers are loaded.
 Value LaneEpilogue::orLast(Value column) {
   if (!gemm.hasRaggedColumns() || (gemm.swapsOperands() && gemm.problem.groups))
     return column;
@@ -182,13 +186,13 @@ Value LaneEpilogue::convert(ValueRange chunks, const Part &tile, Value column) {
 void LaneEpilogue::store(Value chunk, const Part &tile, Value column) {
   if (gemm.swapsOperands()) {
     StoreOp::create(b, chunk, args.result, column, tile.row,
-                    tile.rowLimit ? tile.rowLimit : args.rows,
+                    tile.group.rowLimit ? tile.group.rowLimit : args.rows,
                     /*transposed=*/true);
     return;
   }
   if (!gemm.results.storesTiles) {
     StoreOp::create(b, chunk, args.result, tile.laneRow, column,
-                    tile.rowLimit ? tile.rowLimit : args.rows);
+                    tile.group.rowLimit ? tile.group.rowLimit : args.rows);
     return;
   }
   auto box = cast<TensorMapType>(args.result.getType());
@@ -202,12 +206,12 @@ void LaneEpilogue::store(Value chunk, const Part &tile, Value column) {
 
 /// Returns the part of the tile that a thread has. Threads of the two halves of the TMEM lanes have
 /// the same rows and different columns, and so have warpgroups.
-LaneEpilogue::Part LaneEpilogue::partOfThread(const LaneTile &tile, Value acc) {
+LaneEpilogue::Part LaneEpilogue::partOfThread(const Tile &tile, Value acc) {
   Part part{tile, tile.row, {}, alphaVector, alpha2Vector};
-  if (tile.alpha)
-    part.factor = broadcast(tile.alpha);
-  if (tile.alpha2)
-    part.factor2 = broadcast(tile.alpha2);
+  if (tile.group.alpha)
+    part.factor = broadcast(tile.group.alpha);
+  if (tile.group.alpha2)
+    part.factor2 = broadcast(tile.group.alpha2);
   if (gemm.tiling.epilogueGroups > 1)
     part.laneColumn = columnOfGroup = LaneColumnOp::create(b, b.getI32Type(), acc);
   if (gemm.tiling.splitsColumns()) {
@@ -234,13 +238,19 @@ Value LaneEpilogue::ofThreadOrLast(const Part &part, Value column) {
   return part.laneColumn ? orLast(ofThread(part, column)) : column;
 }
 
-void LaneEpilogue::finish(ValueRange accs, const LaneTile &tile) {
-  Part part = partOfThread(tile, accs.front());
-  finish(accs, part, [&](Conversion convert, Storing store) { drain(accs, part, convert, store); });
-}
-
-void LaneEpilogue::finish(Value acc, const LaneTile &tile, Drain drain) {
-  finish(ValueRange(acc), partOfThread(tile, acc), drain);
+/// Warpgroups that add up sums of k tiles have parts of the columns, in their registers.
+void LaneEpilogue::finish(ValueRange accs, const Tile &tile) {
+  Tile ofThreads = tile;
+  flip = tile.flip;
+  if (gemm.tiling.laneGroups > 1)
+    ofThreads.column = b.add(tile.column, LaneColumnOp::create(b, b.getI32Type(), accs.front()));
+  Part part = partOfThread(ofThreads, accs.front());
+  finish(accs, part, [&](Conversion convert, Storing store) {
+    if (gemm.tiling.laneGroups)
+      drainRegisters(accs.front(), part, convert, store);
+    else
+      drain(accs, part, convert, store);
+  });
 }
 
 void LaneEpilogue::finish(ValueRange accs, const Part &tile, Drain drain) {
@@ -252,9 +262,8 @@ void LaneEpilogue::finish(ValueRange accs, const Part &tile, Drain drain) {
     return buildReduction(tile, drain);
   if (results) {
     Value first = ofThread(tile, tile.column);
-    ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : args.rows, Value()};
-    if (tile.group)
-      place.scaleShift = b.sub(tile.scaleRowA, tile.row);
+    ResultPlace place{tile.laneRow, first, tile.group.rowLimit ? tile.group.rowLimit : args.rows,
+                      tile.group.scaleShift};
     return results->emitTile(place, [&](Value column) {
       return hold(convert(read(accs, column), tile, orLast(b.add(first, column))));
     });
@@ -264,33 +273,4 @@ void LaneEpilogue::finish(ValueRange accs, const Part &tile, Drain drain) {
         [&](Value chunk, Value column) { // a tile that leaves is that of all threads
           store(chunk, tile, gemm.results.storesTiles ? column : ofThread(tile, column));
         });
-}
-
-//===----------------------------------------------------------------------===//
-// Loop
-//===----------------------------------------------------------------------===//
-
-void LaneLoop::forEachTile(llvm::function_ref<void(const LaneTile &)> body) {
-  works.countTilesM();
-  epilogue.begin();
-  works.countTilesN();
-  works.forEachTile([&](Value m, Value n, Value turn) {
-    epilogue.setTurn(turn);
-    body(works.findTile(m, n));
-  });
-}
-
-Type LaneLoop::accumulatorType() {
-  return TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
-                       gemm.tiling.pair);
-}
-
-void LaneLoop::accumulate(llvm::function_ref<void(ValueRange, const LaneTile &, Value)> body) {
-  forEachTile([&](const LaneTile &tile) {
-    SmallVector<Value> accs;
-    for (int64_t i = 0; i < (gemm.problem.dual ? 2 : 1); ++i)
-      accs.push_back(AccumulatorOp::create(b, accumulatorType()));
-    b.loop(tile.k.begin, tile.k.end, b.constant(1), [&](Value k) { body(accs, tile, k); });
-    epilogue.finish(accs, tile);
-  });
 }

@@ -7,48 +7,40 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "LaneWorks.h"
+#include "Epilogue.h"
 #include "SumConversion.h"
 
 namespace fp4 {
 
-class LaneEpilogue {
+class LaneEpilogue : public Epilogue {
 public:
   using Value = mlir::Value;
   using ValueRange = mlir::ValueRange;
-  LaneEpilogue(GemmKernel &kernel, LaneWorks &works)
+  LaneEpilogue(GemmKernel &kernel, const WorkLoop &works)
       : b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(works), conversion(kernel) {}
 
-  /// Emits what all tiles have in common.
-  void begin();
-  /// Sets the order of columns of turn `turn`, where that is not null: even and odd turns begin at
-  /// different ends.
-  void setTurn(Value turn);
+  void begin() override;
+  void finish(ValueRange accs, const Tile &tile) override;
+
+private:
   using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
   /// Reads sums of a tile, converts and stores them.
   using Drain = llvm::function_ref<void(Conversion convert, Storing store)>;
-  /// Stores a tile whose sums are in tensor memory.
-  void finish(ValueRange accs, const LaneTile &tile);
-  /// Stores a tile that `drain` reads: threads have the sums of `acc` in their registers.
-  void finish(Value acc, const LaneTile &tile, Drain drain);
-  /// Columns that do not exist take what goes with the last that do. Rows of groups are clamped
-  /// where their numbers are loaded.
-  Value orLast(Value column);
-
-private:
   /// The part of a tile that a thread has.
-  struct Part : LaneTile {
+  struct Part : Tile {
     Value laneRow;    ///< base of the row of a thread, to which its lane is added
     Value laneColumn; ///< offset of the columns of a thread; null where all have the same
     /// Alphas in every lane; null where there are none for the whole tile.
     Value factor, factor2;
   };
   void finish(ValueRange accs, const Part &tile, Drain drain);
-  Part partOfThread(const LaneTile &tile, Value acc);
+  Part partOfThread(const Tile &tile, Value acc);
   Value ofThread(const Part &part, Value column);
   Value ofThreadOrLast(const Part &part, Value column);
+  Value orLast(Value column);
   void drain(ValueRange accs, const Part &tile, Conversion convert, Storing store);
+  void drainRegisters(Value acc, const Part &tile, Conversion convert, Storing store);
   Value broadcast(Value scalar);
   llvm::SmallVector<Value> read(ValueRange accs, Value column);
   llvm::SmallVector<Value> registersOf(Value chunk);
@@ -82,35 +74,12 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  LaneWorks &works;
+  const WorkLoop &works;
   SumConversion conversion;
   Value columnOfGroup;             ///< the first of this warpgroup; null where there is one
   Value flip;                      ///< reversal of the order of columns; null for a constant order
   Value alphaVector, alpha2Vector; ///< alpha in every lane; null where there is none or not one
   std::optional<ResultStores> results; ///< results besides the elements
-};
-
-/// The loop over the works of a kernel, with the epilogue of its tiles.
-class LaneLoop {
-public:
-  explicit LaneLoop(GemmKernel &kernel)
-      : b(kernel.b), gemm(kernel.gemm), works(kernel), epilogue(kernel, works) {}
-
-  /// Emits the whole kernel: `body` for every tile.
-  void forEachTile(llvm::function_ref<void(const LaneTile &tile)> body);
-  /// Emits the whole kernel: for every tile `body` multiplies each k tile, to accumulators of each
-  /// GEMM, and the epilogue stores them.
-  void accumulate(
-      llvm::function_ref<void(mlir::ValueRange accs, const LaneTile &tile, mlir::Value k)> body);
-  mlir::Type accumulatorType();
-
-private:
-  TileBuilder &b;
-  const Gemm &gemm;
-  LaneWorks works;
-
-public:
-  LaneEpilogue epilogue;
 };
 
 } // namespace fp4

@@ -22,6 +22,10 @@ namespace fp4 {
 struct ResultArguments {
   mlir::Value elements, quantizeAmax, codes, scales, columnCodes, columnScales, amax;
   mlir::Value columns; ///< columns of the result, i32, where the kernel gets them
+
+  /// The amax of the quantizer, and what is derived from the elements, in the order of
+  /// Gemm::derivedTypes.
+  llvm::SmallVector<mlir::Value *> derived(const Results &results);
 };
 
 /// The part of a result that a CTA works on.

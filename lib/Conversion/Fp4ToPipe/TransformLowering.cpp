@@ -8,8 +8,8 @@
 #include "TransformKernel.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

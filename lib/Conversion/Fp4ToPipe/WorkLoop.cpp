@@ -10,84 +10,190 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-void WorkLoop::countTiles() {
-  if (gemm.work.stream)
-    numM = b.constant(gemm.work.streamWorks);
-  else if (gemm.problem.groups)
+//===----------------------------------------------------------------------===//
+// Loop
+//===----------------------------------------------------------------------===//
+
+void WorkLoop::countTilesM() {
+  if (gemm.work.searchedOffsets)
+    CheckGroupsOp::create(b, args.table, gemm.m(), args.report);
+  if (gemm.results.clearsRows)
+    clearRows();
+  if (gemm.problem.groups && !gemm.swapsOperands())
     numM = countTilesOfGroups();
-  else if (args.rows)
-    numM = b.quotientUp(args.rows, gemm.tiling.tileM);
+  else if (Value ofM = gemm.swapsOperands() ? args.columns : args.rows)
+    numM = b.quotientUp(ofM, gemm.tiling.workM());
   else
-    numM = b.constant(gemm.tilesM());
+    numM = b.constant(gemm.work.stream ? gemm.work.streamWorks : gemm.tilesM());
 }
 
-void WorkLoop::forEachTile(TileBuilder::WorkBody body) {
-  b.forEachWork(numM, gemm.work.stream ? b.constant(1) : countWorksN(), body);
+Value WorkLoop::countTilesN() {
+  if (gemm.problem.groups && gemm.swapsOperands())
+    return countTilesOfGroups();
+  Value ofN = givenN();
+  return ofN ? b.quotientUp(ofN, gemm.tiling.workN()) : b.constant(gemm.tilesN());
+}
+
+void WorkLoop::forEachTile(TileBody body) {
+  findPlaces();
+  numTilesN = countTilesN();
+  Value numN = gemm.work.stream ? b.constant(1) : b.mul(numTilesN, gemm.work.worksOfTile());
+  if (gemm.tiling.alternates)
+    b.forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
+      Value flip = flipOf(turn);
+      Tile tile = findTile(m, n);
+      tile.flip = flip;
+      body(tile);
+    });
+  else
+    b.forEachWork(numM, numN, [&](Value m, Value n) { body(findTile(m, n)); });
   gpu::ReturnOp::create(b);
 }
 
-WorkLoop::Tile WorkLoop::findTile(Value m, Value n) {
+/// The last chunk of a tile comes first in even turns, and the first one in odd ones: what an
+/// accumulator has in common with the next one, which lies behind it or before it.
+Value WorkLoop::flipOf(Value turn) {
+  Value odd = arith::AndIOp::create(b, turn, b.constant(1));
+  Value even = arith::XOrIOp::create(b, odd, b.constant(1));
+  return b.mul(even, gemm.tiling.tileN - gemm.chunk());
+}
+
+/// Finds the places of this CTA. For a reduction in the cluster, CTAs that share loads, or are a
+/// pair, are neighbours, one split-K part behind the other.
+void WorkLoop::findPlaces() {
+  placeM = placeIn(gpu::Dimension::x, gemm.clusterCtasM());
+  placeN = placeIn(gpu::Dimension::y, gemm.tiling.clusterN);
+  if (!gemm.work.reducesInCluster)
+    return;
+  Value together = b.constant(gemm.tiling.clusterM), place = placeM;
+  placeOfRange = arith::DivUIOp::create(b, place, together);
+  placeM = {};
+  if (gemm.tiling.clusterM > 1)
+    placeM = arith::RemUIOp::create(b, place, together);
+}
+
+/// The place of this CTA in its cluster along m or n; null where there is one CTA.
+Value WorkLoop::placeIn(gpu::Dimension dimension, int64_t ctas) {
+  if (ctas == 1)
+    return {};
+  return arith::IndexCastOp::create(b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, dimension));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Tile WorkLoop::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = allOfK();
+  findRange(tile, m, n);
+  placeTile(tile, m, n);
+  tile.blockA =
+      gemm.problem.groups || gemm.tiling.inCluster() ? b.div(tile.scaleRowA, kScaleBlockRows) : m;
+  tile.blockB = b.div(tile.scaleRowB, kScaleBlockRows);
+  // The tiles of 64, 96 and 192 columns often begin in the middle of the rows of a scale tile.
+  if (gemm.splitsScaleBlocks())
+    tile.bScaleRow = arith::RemUIOp::create(b, gemm.swapsOperands() ? tile.scaleRowB : tile.column,
+                                            b.constant(kScaleBlockRows));
+  return tile;
+}
+
+/// Finds the k tiles of a tile, or those of this CTA's split-K part, of which `n` has the number.
+void WorkLoop::findRange(Tile &tile, Value &m, Value &n) {
+  tile.k = {b.constant(0),
+            args.depth ? b.quotientUp(args.depth, gemm.tiling.tileK) : b.constant(gemm.tilesK())};
   if (gemm.work.stream) {
     tile.share = findShare(m, n, tile.k);
   } else if (gemm.work.reducesInCluster) {
-    tile.part = placeOfRange();
+    tile.part = placeOfRange;
   } else if (gemm.work.reducedCtas() > 1) {
-    tile.part = b.div(n, gemm.tilesN());
-    n = b.rem(n, gemm.tilesN());
+    tile.part = arith::DivUIOp::create(b, n, numTilesN);
+    n = arith::RemUIOp::create(b, n, numTilesN);
     tile.index = b.add(b.mul(m, gemm.tilesN()), n);
   }
   if (gemm.work.splits > 1)
     tile.k = rangeOf(tile.part ? b.mul(tile.part, gemm.work.ranges) : b.constant(0));
-  placeTile(tile, m, n);
-  return tile;
 }
 
-WorkLoop::Share WorkLoop::findShare(Value &m, Value &n, Range &k) {
+/// Finds the work `m` of the table of shares, of which it sets the tile (m, n), the share and the k
+/// tiles.
+Tile::Share WorkLoop::findShare(Value &m, Value &n, Tile::Range &k) {
   Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
-  Share share = {entry(args.table, second, 0), entry(args.table, second, 1),
-                 entry(args.table, second, 2), entry(args.table, second, 3)};
+  Tile::Share share = {entry(args.table, second, 0), entry(args.table, second, 1),
+                       entry(args.table, second, 2), entry(args.table, second, 3)};
   m = entry(args.table, first, 0);
   n = entry(args.table, first, 1);
   k = {entry(args.table, first, 2), entry(args.table, first, 3)};
   return share;
 }
 
-/// The tile of the result. f32 scales of groups follow their rows, and others have a list of scale
-/// tiles. Beside f32 scales the row is computed before the column, so that kernels keep the order
-/// of their instructions.
-void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
-  auto placeColumn = [&] {
-    tile.column = tile.rowB = tile.scaleRowB = b.mul(n, gemm.tiling.tileN);
+/// The k tiles of part `part` of split-K (numerics::splitRange).
+Tile::Range WorkLoop::rangeOf(Value part) {
+  constexpr auto kSlice = int64_t(numerics::splitSlice);
+  int64_t slices = llvm::divideCeil(gemm.problem.depth, kSlice), tiles = kSlice / gemm.tiling.tileK;
+  auto bound = [&](Value number) -> Value {
+    Value slice = b.div(b.mul(number, slices), gemm.work.splits);
+    return tiles == 1 ? slice : b.min(b.mul(slice, tiles), gemm.tilesK());
   };
-  if (!gemm.problem.hasF32Scales())
+  return {bound(part), bound(b.add(part, b.constant(1)))};
+}
+
+/// Places the tile in the result, and finds its rows of A, of B and of their scales. Fragments
+/// beside scale tiles have the column computed before the row, so that kernels keep the order of
+/// their instructions.
+void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
+  auto shifted = [&](Value first, Value place, int64_t size) {
+    return place ? b.add(first, b.mul(place, size)) : first;
+  };
+  bool swaps = gemm.swapsOperands();
+  TileOfGroup of;
+  auto placeColumn = [&] {
+    Value first = swaps && of.row ? of.row : b.mul(n, gemm.tiling.workN());
+    tile.column = shifted(first, placeN, gemm.tiling.tileN);
+  };
+  bool isColumnFirst = gemm.hasFragments() && !gemm.problem.hasF32Scales();
+  if (isColumnFirst)
     placeColumn();
-  auto [row, rowLimit, group] =
-      gemm.problem.groups ? tileOfGroup(m) : TileOfGroup{b.mul(m, gemm.tiling.tileM), {}, {}};
-  tile.row = tile.scaleRowA = row;
-  tile.rows = {row};
-  for (int64_t first = partRows; first < gemm.tiling.tileM; first += partRows)
-    tile.rows.push_back(b.add(row, b.constant(first)));
-  if (gemm.problem.hasF32Scales())
+  if (gemm.problem.groups)
+    of = tileOfGroup(swaps ? n : m);
+  Value first = !swaps && of.row ? of.row : b.mul(m, gemm.tiling.workM());
+  tile.row = tile.rowA = tile.scaleRowA = shifted(first, placeM, gemm.tiling.blockM());
+  tile.rows = {tile.row};
+  for (int64_t part = gemm.partRows(); part < gemm.tiling.tileM; part += gemm.partRows())
+    tile.rows.push_back(b.add(tile.row, b.constant(part)));
+  if (!isColumnFirst)
     placeColumn();
+  tile.rowB = tile.scaleRowB = tile.column;
+  if (gemm.tiling.pair) { // half of B, that a CTA of a pair has
+    Value half = gemm.tiling.clusterM > 2 ? b.rem(placeM, 2) : placeM;
+    tile.rowB = shifted(tile.column, half, gemm.tiling.blockN());
+  }
   if (!gemm.problem.groups)
     return;
-  if (!gemm.problem.hasF32Scales())
-    tile.scaleRowA = entry(args.table, m, 3);
-  tile.rowB = b.add(tile.column, b.mul(group, gemm.problem.columns));
-  tile.scaleRowB = b.add(tile.column, b.mul(group, gemm.scaleRowsOfGroup()));
-  tile.group = {rowLimit, alphaOfGroup(args.alpha, group), alphaOfGroup(args.alpha2, group), group,
-                Value()};
+  if (swaps)
+    tile.scaleRowB = of.scaleRow;
+  else if (of.scaleRow)
+    tile.scaleRowA = shifted(of.scaleRow, placeM, gemm.tiling.blockM());
+  tile.group.rowLimit = of.rowLimit;
+  moveToGroup(tile, of.group);
+}
+
+/// The weights of a group, their scales and its alphas lie behind those of the groups before.
+void WorkLoop::moveToGroup(Tile &tile, Value group) {
+  Value &row = gemm.swapsOperands() ? tile.rowA : tile.rowB;
+  Value &scaleRow = gemm.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
+  row = b.add(row, b.mul(group, gemm.problem.columns));
+  scaleRow = b.add(scaleRow, b.mul(group, gemm.scaleRowsOfGroup()));
+  tile.group.group = group;
+  tile.group.alpha = alphaOfGroup(args.alpha, group);
+  tile.group.alpha2 = alphaOfGroup(args.alpha2, group);
   tile.group.scaleShift = b.sub(tile.scaleRowA, tile.row);
 }
 
-/// i32: the place of this CTA, where split-K parts of a tile are reduced in a cluster.
-Value WorkLoop::placeOfRange() {
-  Value place = gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x);
-  return arith::IndexCastOp::create(b, b.getI32Type(), place);
-}
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
 
+/// Number `column` of row `index` of a table.
 Value WorkLoop::entry(Value from, Value index, int64_t column) {
   auto type = cast<GlobalType>(from.getType());
   int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
@@ -128,7 +234,7 @@ Value WorkLoop::lastPlace() {
   return b.add(whole, b.constant(gemm.problem.morePlaces()));
 }
 
-/// Searched, all groups are read here, once for all tiles.
+/// Counts the tiles of all groups. Searched, all groups are read here, once for all tiles.
 Value WorkLoop::countTilesOfGroups() {
   if (gemm.problem.knowsGroups) // a CTA divides by it to find its tiles
     return b.constant(gemm.work.tablePlaces);
@@ -145,34 +251,45 @@ Value WorkLoop::countTilesOfGroups() {
   return tiles;
 }
 
-/// Searched, it is of the last group whose first tile comes no later.
-WorkLoop::TileOfGroup WorkLoop::tileOfGroup(Value m) {
-  if (!gemm.work.searchedOffsets)
-    return {entry(args.table, m, 0), entry(args.table, m, 1), entry(args.table, m, 2)};
+/// Finds the tile at `place` of the table. The scales of groups have a list of scale tiles, but f32
+/// scales follow their rows. Searched, the tile is of the last group whose first tile comes no
+/// later.
+WorkLoop::TileOfGroup WorkLoop::tileOfGroup(Value place) {
   TileOfGroup tile;
+  if (!gemm.work.searchedOffsets) {
+    bool hasList = !gemm.problem.hasF32Scales(), isGroupFirst = gemm.hasFragments();
+    tile.row = entry(args.table, place, 0);
+    tile.rowLimit = entry(args.table, place, 1);
+    if (hasList && !isGroupFirst)
+      tile.scaleRow = entry(args.table, place, 3);
+    tile.group = entry(args.table, place, 2);
+    if (hasList && isGroupFirst)
+      tile.scaleRow = entry(args.table, place, 3);
+    return tile;
+  }
   for (auto [group, known] : llvm::enumerate(groups)) {
-    Value number = b.sub(m, known.tilesBefore);
+    Value number = b.sub(place, known.tilesBefore);
     TileOfGroup here = {b.add(known.rows.begin, b.mul(number, gemm.tiling.workM())), known.rows.end,
-                        b.constant(int64_t(group))};
+                        b.constant(int64_t(group)), Value()};
     if (group == 0) {
       tile = here;
       continue;
     }
-    Value isHere = b.compare(arith::CmpIPredicate::uge, m, known.tilesBefore);
+    Value isHere = b.compare(arith::CmpIPredicate::uge, place, known.tilesBefore);
     auto choose = [&](Value then, Value otherwise) -> Value {
       return arith::SelectOp::create(b, isHere, then, otherwise);
     };
     tile = {choose(here.row, tile.row), choose(here.rowLimit, tile.rowLimit),
-            choose(here.group, tile.group)};
+            choose(here.group, tile.group), Value()};
   }
   return tile;
 }
 
+/// The element of `alphas`, those of one of the GEMMs, for a group; null where a group has none of
+/// its own.
 Value WorkLoop::alphaOfGroup(Value alphas, Value group) {
   return alphas && gemm.results.alpha == Results::Alpha::Groups ? entry(alphas, group, 0) : Value();
 }
-
-void WorkLoop::checkGroups() { CheckGroupsOp::create(b, args.table, gemm.m(), args.report); }
 
 void WorkLoop::clearSearched() {
   Value first = b.constant(0);
@@ -188,6 +305,7 @@ void WorkLoop::clearSearched() {
   ClearRowsOp::create(b, args.resultBuffer, groups.getResult(0), b.constant(gemm.m()));
 }
 
+/// The rows between groups, which are of none, become zero.
 void WorkLoop::clearRows() {
   if (gemm.work.searchedOffsets)
     return clearSearched();
@@ -196,22 +314,4 @@ void WorkLoop::clearRows() {
     ClearRowsOp::create(b, args.resultBuffer, entry(args.table, place, 0),
                         entry(args.table, place, 1));
   });
-}
-
-WorkLoop::Range WorkLoop::rangeOf(Value part) {
-  constexpr auto kSlice = int64_t(numerics::splitSlice);
-  int64_t slices = llvm::divideCeil(gemm.problem.depth, kSlice), tiles = kSlice / gemm.tiling.tileK;
-  auto bound = [&](Value number) -> Value {
-    Value slice = b.div(b.mul(number, slices), gemm.work.splits);
-    return tiles == 1 ? slice : b.min(b.mul(slice, tiles), gemm.tilesK());
-  };
-  return {bound(part), bound(b.add(part, b.constant(1)))};
-}
-
-Value WorkLoop::countWorksN() {
-  return args.columns ? b.quotientUp(args.columns, gemm.tiling.workN()) : b.constant(gemm.worksN());
-}
-
-Value WorkLoop::countTilesK() {
-  return args.depth ? b.quotientUp(args.depth, gemm.tiling.tileK) : b.constant(gemm.tilesK());
 }

@@ -2,7 +2,8 @@
 //
 // The walk of a CTA over its works: tiles of the result, split-K parts of tiles, tiles of groups,
 // and shares of tiles. A static schedule, CLC or a table (GroupTable.cpp, StreamTable.cpp) says
-// which they are.
+// which they are. CTAs of a cluster share the loads of a tile, are a pair, or have split-K parts of
+// a tile. With swapped operands of tcgen05, m goes over columns of the result, and n over its rows.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,19 +12,9 @@
 
 namespace fp4 {
 
-class WorkLoop {
-public:
+/// The part of a tile of the result that a CTA has.
+struct Tile {
   using Value = mlir::Value;
-  explicit WorkLoop(GemmKernel &kernel)
-      : partRows(kernel.gemm.tiling.tileM), b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
-
-  /// Counts the tiles along m of accumulators in registers: dynamic rows, rows of the table, or a
-  /// constant. Called before anything else of such a kernel.
-  void countTiles();
-  /// The rest of the kernel: `body` for every tile of the result, and of every split-K part, that
-  /// this CTA works on.
-  void forEachTile(TileBuilder::WorkBody body);
-
   /// k tiles.
   struct Range {
     Value begin, end;
@@ -38,44 +29,54 @@ public:
   struct Share {
     Value firstSums, part, parts, counter;
   };
-  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales; the
-  /// k tiles of the work.
-  struct Tile {
-    Value row, column, rowB, scaleRowA, scaleRowB;
-    llvm::SmallVector<Value> rows; ///< the first of each part of `partRows`
-    OfGroup group;
-    Range k;
-    Value part;  ///< place of the CTA among those of the tile; null where there is one
-    Value index; ///< the tile among those of the result; null where `part` is null
-    Share share; ///< share of a worker, for shared tiles
-  };
-  /// Tile of work (m, n). With groups, m counts the tiles along m of all of them.
-  Tile findTile(Value m, Value n);
 
-  /// Work `m` of the table of shares, of which it sets the tile (m, n), the share and the k tiles.
-  Share findShare(Value &m, Value &n, Range &k);
-  /// The k tiles of part `part` of split-K (numerics::splitRange).
-  Range rangeOf(Value part);
-  Range allOfK() { return {b.constant(0), countTilesK()}; }
-  /// Reports searched groups that do not fit.
-  void checkGroups();
-  /// The rows between groups, which are of none, become zero.
-  void clearRows();
-  /// Returns the element of `alphas`, those of one of the GEMMs, for a group; null where a group
-  /// has none of its own.
-  Value alphaOfGroup(Value alphas, Value group);
-  /// Counts the tiles along m of groups. Called before any of them is asked for.
-  Value countTilesOfGroups();
-  /// Number `column` of row `index` of a table.
-  Value entry(Value from, Value index, int64_t column);
+  Value row, column;             ///< first row and first column of the result
+  llvm::SmallVector<Value> rows; ///< the first of each part of Gemm::partRows
+  Value rowA, rowB;              ///< first row of A and of B
+  Value scaleRowA, scaleRowB;    ///< first row of the scales of A and of B
+  Value blockA, blockB;          ///< the scale tiles of 128 rows where these are
+  Value bScaleRow;               ///< row of `column` within its scale tile; null when always 0
+  OfGroup group;
+  Range k;
+  /// Reversal of the order of columns, where accumulators alternate: even and odd tiles of a CTA
+  /// begin at different ends; else null.
+  Value flip;
+  Value part;  ///< place of the CTA among those of the tile; null where there is one
+  Value index; ///< the tile among those of the result; null where no workspace has its sums
+  Share share; ///< share of a worker, for shared tiles
+  /// Powers of two of the rows that a thread has of each part; empty where rows have none.
+  llvm::SmallVector<Value> powers;
+};
 
-  Value numM;       ///< tiles along m
-  int64_t partRows; ///< rows of a tile that have an accumulator of their own: all, or fewer
+class WorkLoop {
+public:
+  using Value = mlir::Value;
+  explicit WorkLoop(GemmKernel &kernel) : b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
+
+  /// Counts tiles along m. Before, reports searched groups that do not fit, and clears rows of no
+  /// group. Called before anything else of a kernel.
+  void countTilesM();
+  /// The rest of the kernel: `body` for every tile, and every split-K part, that this CTA works on.
+  using TileBody = llvm::function_ref<void(Tile tile)>;
+  void forEachTile(TileBody body);
+
+  /// Columns of the accumulators of all tiles, where they are dynamic; else null.
+  Value givenN() const { return gemm.swapsOperands() ? args.rows : args.columns; }
+  Value endOfColumns(const Tile &tile) const {
+    return gemm.swapsOperands() && tile.group.rowLimit ? tile.group.rowLimit
+           : givenN()                                  ? givenN()
+                                                       : b.constant(gemm.n());
+  }
+
+  Value numM; ///< tiles along m, or works of a table
+  /// Places of this CTA among those that share loads, or are a pair; null where it is alone.
+  Value placeM, placeN;
 
 private:
-  /// The first row of tile `m`, the end of the rows of its group, and the group.
+  /// The first row of a tile, the end of the rows of its group, the group, and the first row of
+  /// scales, null where these follow the rows.
   struct TileOfGroup {
-    Value row, rowLimit, group;
+    Value row, rowLimit, group, scaleRow;
   };
   struct Rows {
     Value begin, end;
@@ -84,19 +85,31 @@ private:
     Rows rows;
     Value tilesBefore; ///< tiles along m of the groups before
   };
+  Tile findTile(Value m, Value n);
+  Value flipOf(Value turn);
+  void findRange(Tile &tile, Value &m, Value &n);
   void placeTile(Tile &tile, Value m, Value n);
-  TileOfGroup tileOfGroup(Value m);
-  Value placeOfRange();
+  void moveToGroup(Tile &tile, Value group);
+  Tile::Share findShare(Value &m, Value &n, Tile::Range &k);
+  Tile::Range rangeOf(Value part);
+  void findPlaces();
+  Value placeIn(mlir::gpu::Dimension dimension, int64_t ctas);
+  Value countTilesN();
+  Value countTilesOfGroups();
+  TileOfGroup tileOfGroup(Value place);
+  Value alphaOfGroup(Value alphas, Value group);
+  Value entry(Value from, Value index, int64_t column);
   Value lastPlace();
-  Value countWorksN();
-  Value countTilesK();
   Rows rowsOfGroup(Value group, Value before);
   Value rowAt(Value words, int64_t number);
+  void clearRows();
   void clearSearched();
 
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
+  Value numTilesN;
+  Value placeOfRange;              ///< place of this CTA's split-K part in the cluster
   llvm::SmallVector<Group> groups; ///< searched groups, once their tiles are counted
 };
 

@@ -12,8 +12,12 @@
 // CHECK:   scf.for
 // CHECK:     %[[A:.*]] = pipe.load %
 // CHECK-COUNT-2: pipe.load %
-// CHECK-COUNT-3: pipe.load_scales
-// CHECK-COUNT-3: pipe.copy_scales
+// CHECK:     pipe.load_scales
+// CHECK-NEXT: pipe.copy_scales
+// CHECK:     pipe.load_scales
+// CHECK-NEXT: pipe.copy_scales
+// CHECK:     pipe.load_scales
+// CHECK-NEXT: pipe.copy_scales
 // CHECK:     pipe.mma %[[UP]], %[[A]] scaled %[[SA:.*]], %
 // CHECK:     pipe.mma %[[GATE]], %[[A]] scaled %[[SA]], %
 // CHECK-NOT: pipe.mma

@@ -27,8 +27,8 @@
 // CHECK: pipe.load %arg0[%[[ROW]], %{{.*}}] :
 // CHECK: pipe.load %arg1[%[[ROW_B]], %{{.*}}] :
 // CHECK: pipe.load %arg2[%[[ROW]], %{{.*}}] : {{.*}} -> !pipe.shared<64x16xf8E4M3FN, tiled_128x4>
-// CHECK: pipe.load %arg3[%[[COLUMN]], %{{.*}}] multicast m : {{.*}} -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<64x16xf8E4M3FN, tiled_128x4, pair>
+// CHECK: pipe.load %arg3[%[[COLUMN]], %{{.*}}] multicast m : {{.*}} -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<256x16xf8E4M3FN, halves_128x4, pair>
 // CHECK: %[[HALF:.*]] = pipe.lane_half : i32
 // CHECK: %[[ROWS:.*]] = arith.muli %[[HALF]], %c64_i32

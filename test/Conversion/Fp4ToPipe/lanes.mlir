@@ -5,9 +5,9 @@
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
-// CHECK:   %[[SCALE:.*]] = pipe.lane_scale %{{.*}}[%[[ROW:.*]]], %{{.*}}[%[[COLUMN:.*]] of 64] block %[[K]] :
-// CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW]], %{{.*}}]
-// CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN]], %{{.*}}]
+// CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW:.*]], %{{.*}}]
+// CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN:.*]], %{{.*}}]
+// CHECK:   %[[SCALE:.*]] = pipe.lane_scale %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
 // CHECK:   pipe.mma_dense %[[SUMS]], %[[A]], %[[B]]
 // CHECK:   pipe.promote_lanes %[[ACC]], %[[SUMS]] scaled %[[SCALE]]

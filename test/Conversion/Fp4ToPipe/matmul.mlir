@@ -22,8 +22,10 @@
 // CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load %
-// CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
-// CHECK-COUNT-2: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
+// CHECK:     pipe.load_scales {{.*}}] : !pipe.global
+// CHECK-NEXT: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
+// CHECK:     pipe.load_scales {{.*}}] : !pipe.global
+// CHECK-NEXT: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
 // CHECK:     pipe.mma %[[ACC]], {{.*}} accumulate %[[MORE]] : !pipe.tmem
 // CHECK:   }

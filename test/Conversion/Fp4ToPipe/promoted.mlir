@@ -6,9 +6,9 @@
 // CHECK: %[[NEXT:.*]] = arith.addi %[[ROW:.*]], %c128
 // CHECK-COUNT-2: pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK: scf.for %[[K:.*]] =
+// CHECK:   %[[SUMS:.*]] = pipe.fragment
 // CHECK:   %[[S0:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]]
 // CHECK:   %[[S1:.*]] = pipe.block_scales %{{.*}}[%[[NEXT]]]
-// CHECK:   %[[SUMS:.*]] = pipe.fragment
 // CHECK:   pipe.mma_fragment %[[SUMS]], %[[A:.*]][0], %[[B:.*]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
 // CHECK:   pipe.mma_fragment %[[SUMS]], %[[A]][128], %[[B]] :
@@ -33,9 +33,9 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 // CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<1x4xf32>
 // CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:     arith.addi %[[FIRST]], %[[PLACE]]
+// CHECK-COUNT-2: pipe.load
 // CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
 // CHECK:     pipe.tile_scales %[[SA]][128], %[[SB]] column %[[PLACE]]
-// CHECK-COUNT-2: pipe.load
 // CHECK:     pipe.mma_fragment
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
@@ -71,16 +71,15 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c2
 // CHECK:   %[[NEXT:.*]] = arith.addi %[[K]], %c1
-// CHECK-DAG:   %[[S0:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
-// CHECK-DAG:   %[[S1:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
 // CHECK-COUNT-4: pipe.load
-// CHECK:   pipe.mma_fragment
+// CHECK:   %[[S0:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   %[[S1:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   pipe.mma_fragment %[[S0]],
 // CHECK:   pipe.block_scales {{.*}} block %[[K]]
-// CHECK:   pipe.promote %[[ACC:.*]], %[[ONE:.*]] scaled
-// CHECK:   pipe.mma_fragment
-// CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
-// CHECK:   pipe.block_scales {{.*}} block %[[SECOND]]
-// CHECK:   pipe.promote %[[ACC]],
+// CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled
+// CHECK:   pipe.mma_fragment %[[S1]],
+// CHECK:   pipe.block_scales {{.*}} block %[[NEXT]]
+// CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled
 func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}

@@ -261,10 +261,10 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK-SAME: {fp4.pdl}
 // CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
-// CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
 // CHECK: %[[W:.*]] = pipe.load %arg1{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X0:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X1:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+// CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
 // CHECK: pipe.mma_fragment %[[SUMS:.*]], %[[W]][0], %[[X0]]
 // CHECK: pipe.promote %[[ACC0:.*]], %[[SUMS]] scaled %[[S]]
 // CHECK: pipe.mma_fragment %[[SUMS]], %[[W]][0], %[[X1]]

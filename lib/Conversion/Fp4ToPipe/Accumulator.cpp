@@ -1,0 +1,135 @@
+//===- Accumulator.cpp - The sums of a tile -------------------------------===//
+
+#include "Accumulator.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+Type Accumulator::lanesType() {
+  return TmemType::get({gemm.tiling.tileM, gemm.tiling.tileN}, b.getF32Type(), Layout::Linear,
+                       gemm.tiling.pair);
+}
+
+SmallVector<Value> Accumulator::create() {
+  if (gemm.tiling.laneGroups) {
+    SmallVector<int64_t> size = {kMmaM, gemm.tiling.tileN / gemm.tiling.laneGroups};
+    auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), FragmentKind::Lanes);
+    return {FragmentOp::create(b, type)};
+  }
+  SmallVector<Value> accs;
+  int64_t count = gemm.work.ranges * (gemm.problem.dual ? 2 : 1);
+  if (gemm.route().core == route::Core::Tcgen05)
+    for (int64_t i = 0; i < count; ++i)
+      accs.push_back(AccumulatorOp::create(b, lanesType()));
+  else
+    for (int64_t i = 0; i < count * gemm.partsOfTile(); ++i)
+      accs.push_back(fragments.create());
+  return accs;
+}
+
+/// i1: the accumulator has sums of k tiles before. Fragments of prepacked weights and of mma.sync
+/// begin as zeros, to which the first k tile is added without a predicate.
+Value Accumulator::isMore(const Tile &tile, Value k, int64_t part) {
+  bool beginsAsZeros = gemm.prepackedB() || gemm.route().core == route::Core::MmaSync;
+  if (part || beginsAsZeros)
+    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  return b.compare(arith::CmpIPredicate::sgt, k, tile.k.begin);
+}
+
+void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
+                           ArrayRef<OperandPair> pairs, int64_t part) {
+  if (gemm.tiling.laneGroups)
+    return promoteLanes(accs.front(), tile, step, pairs.front());
+  if (gemm.sumsFewOfK())
+    return promote(accs, tile, step, pairs);
+  Value more = isMore(tile, step.kTiles.front().number, part);
+  for (const OperandPair &pair : pairs)
+    for (OperandTile y : pair.b) {
+      y.data = converted(y);
+      for (const OperandTile &x : pair.a) {
+        multiplyInto(accs.front(), x, y, more, part);
+        accs = accs.drop_front();
+      }
+    }
+}
+
+/// Operand B as the core takes it from shared memory. The second B of a dual GEMM is converted
+/// while the first one is multiplied.
+Value Accumulator::converted(const OperandTile &operand) {
+  if (gemm.route().b != route::Operand::Shared)
+    return operand.data;
+  Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  auto type = SharedType::get(cast<SharedType>(operand.data.getType()).getShape(), half,
+                              Layout::Swizzle128B);
+  return ConvertTileOp::create(b, type, operand.data, operand.scales, operand.count, Value())
+      .getResult();
+}
+
+/// Adds the products of a k tile of A and one of B.
+void Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
+                               int64_t part) {
+  if (gemm.route().core == route::Core::Tcgen05 && gemm.takesScales()) {
+    DenseI64ArrayAttr steps;
+    if (int64_t count = gemm.tiling.tileK / gemm.stepK() / gemm.scaleParts(); gemm.scaleParts() > 1)
+      steps = b.getDenseI64ArrayAttr({part * count, count});
+    MmaOp::create(b, acc, x.data, x.scales, y.data, y.scales, y.row, isMore, x.count,
+                  gemm.problem.k96, steps);
+  } else if (gemm.takesScales()) {
+    MmaSyncOp::create(b, acc, x.data, x.scales, x.row, y.data, y.scales, y.row, x.count);
+  } else if (gemm.route().a == route::Operand::Tmem) {
+    MmaLanesOp::create(b, acc, x.data, y.data, isMore, x.count);
+  } else if (x.resident) {
+    MmaResidentOp::create(b, acc, x.resident, y.data, x.data);
+  } else if (gemm.prepackedB()) {
+    MmaPrepackedOp::create(b, acc, x.data, y.data, isMore, x.count,
+                           /*without_powers=*/gemm.route().accumulate == route::Accumulate::Fast);
+  } else {
+    MmaConvertedOp::create(b, acc, x.data, x.scales, y.data, isMore, x.count,
+                           /*in_order=*/bool(gemm.problem.floats));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of k tiles that threads add
+//===----------------------------------------------------------------------===//
+
+void Accumulator::promoteLanes(Value acc, const Tile &tile, const KStep &step,
+                               const OperandPair &pair) {
+  Value factor = kLoop.factorsOf(tile, step, 0).front();
+  Value sums = AccumulatorOp::create(b, lanesType());
+  MmaDenseOp::create(b, sums, pair.a.front().data, pair.b.front().data);
+  PromoteLanesOp::create(b, acc, sums, factor);
+}
+
+/// All parts have their sums in one fragment, one part after the other. Each k tile of a stage has
+/// its own, so that the core can multiply all of them at a time. Factors from global memory are
+/// taken behind the MMA, so that a tile whose first ones are late begins all the same. A thread
+/// with two parts takes the factors before, while the stage is loaded, and tiles of factors are
+/// there.
+void Accumulator::promote(ValueRange accs, const Tile &tile, const KStep &step,
+                          ArrayRef<OperandPair> pairs) {
+  bool isEarly = accs.size() > 1 || step.place;
+  SmallVector<Value> sums;
+  SmallVector<SmallVector<Value>> factors;
+  for (int64_t i = 0; i < int64_t(pairs.size()); ++i) {
+    sums.push_back(fragments.create());
+    if (isEarly)
+      factors.push_back(kLoop.factorsOf(tile, step, i));
+  }
+  Value column = gemm.transposes() ? b.constant(0) : tile.scaleRowB;
+  for (auto [i, pair] : llvm::enumerate(pairs))
+    for (auto [part, acc] : llvm::enumerate(accs)) {
+      bool isOfB = pair.b.size() > 1; // else a part is rows of A
+      int64_t row = isOfB ? 0 : int64_t(part) * gemm.partRows();
+      MmaFragmentOp::create(b, sums[i], pair.a.front().data, b.getI64IntegerAttr(row),
+                            pair.b[isOfB ? part : 0].data);
+      if (!isEarly)
+        factors.push_back(kLoop.factorsOf(tile, step, int64_t(i)));
+      PromoteOp::create(b, acc, sums[i], factors[i][part], column);
+    }
+}

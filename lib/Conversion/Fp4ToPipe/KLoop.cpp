@@ -1,0 +1,93 @@
+//===- KLoop.cpp - The loop over the k tiles of a tile --------------------===//
+
+#include "KLoop.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+KStep KLoop::stepAt(Value k, Value place) {
+  int64_t together = std::max(gemm.tiling.blocksOfTileK, gemm.work.ranges);
+  int64_t distance = gemm.work.ranges > 1 ? gemm.tilesK() / gemm.work.splits : 1;
+  KStep step{{}, place};
+  for (int64_t number = 0; number < together; ++number)
+    step.kTiles.push_back(loads.kTileOf(number ? b.add(k, b.constant(number * distance)) : k));
+  return step;
+}
+
+/// Returns how many k tiles have their factors in one tile in shared memory; 0 where none have.
+/// As many are written out (Promotion.cpp).
+int64_t KLoop::factorsTogether() const {
+  if (gemm.route().rhs() == route::Operand::Pre)
+    return gemm.writtenKTiles();
+  return gemm.stagesScales() ? Gemm::kStagedBlocks : 0;
+}
+
+void KLoop::forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &)> body) {
+  int64_t together = factorsTogether();
+  Value size = b.constant(gemm.tiling.blocksOfTileK);
+  if (!together) {
+    b.loop(tile.k.begin, tile.k.end, size, [&](Value k) { body(stepAt(k, Value())); });
+    return;
+  }
+  b.loop(tile.k.begin, tile.k.end, b.constant(together), [&](Value first) {
+    loadFactors(tile, first);
+    if (together == 1)
+      return body(stepAt(first, b.constant(0)));
+    b.loop(b.constant(0), b.constant(together), size,
+           [&](Value place) { body(stepAt(b.add(first, place), place)); });
+  });
+}
+
+/// Loads the factors of k tiles from `first` on: the powers of weights that are converted before,
+/// or f32 scales of each operand.
+void KLoop::loadFactors(const Tile &tile, Value first) {
+  if (gemm.route().rhs() == route::Operand::Pre) {
+    Value index = b.add(loads.firstPacked(tile.column), first);
+    factorsA = loads.loadRows(args.scalesB, index, factorsTogether());
+    return;
+  }
+  Value band = b.div(tile.scaleRowB, kPromotedBlock);
+  factorsA = loads.loadBox(args.scalesA, tile.row, first);
+  factorsB = loads.loadBox(args.scalesB, band, first);
+}
+
+/// The powers of weights of a k tile. The third number, 1, is the scale of every scale block that
+/// the columns can reach into.
+Value KLoop::powers(Value place) {
+  Value scales = TilePowersOp::create(b, VectorType::get({3}, b.getF32Type()), factorsA, place);
+  SmallVector<int64_t> order(size_t(2 + promotedBlocks(gemm.partRows())), 2);
+  std::iota(order.begin(), order.begin() + 2, 0);
+  return order.size() > 3 ? vector::ShuffleOp::create(b, scales, scales, order).getResult()
+                          : scales;
+}
+
+SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t number) {
+  if (gemm.route().rhs() == route::Operand::Pre)
+    return SmallVector<Value>(tile.rows.size(), powers(step.place));
+  Value k = step.kTiles[number].number;
+  auto columns = b.getI64IntegerAttr(gemm.tiling.tileN);
+  if (gemm.tiling.laneGroups && step.place)
+    return {LaneTileScaleOp::create(b, b.getF32Type(), factorsA, factorsB, step.place)};
+  if (gemm.tiling.laneGroups)
+    return {LaneScaleOp::create(
+        b, b.getF32Type(), args.scalesA, tile.row, args.scalesB, tile.scaleRowB,
+        b.getI64IntegerAttr(gemm.tiling.tileN / gemm.tiling.laneGroups), k, args.rows)};
+  auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
+  SmallVector<Value> factors;
+  for (auto [part, row] : llvm::enumerate(tile.rows))
+    if (step.place) {
+      Value place = number ? b.add(step.place, b.constant(number)) : step.place;
+      factors.push_back(TileScalesOp::create(b, type, factorsA,
+                                             b.getI64IntegerAttr(int64_t(part) * gemm.partRows()),
+                                             factorsB, place));
+    } else {
+      factors.push_back(BlockScalesOp::create(b, type, args.scalesA, row, args.scalesB,
+                                              tile.scaleRowB, columns, k, args.rows));
+    }
+  return factors;
+}

@@ -1,0 +1,46 @@
+//===- KLoop.h - The loop over the k tiles of a tile ----------------------===//
+//
+// The steps of a tile along K: a k tile, two of them that a stage has together, or one of each k
+// slice of the CTA. Sums that threads add in f32 have a factor for each k tile. Tiles in shared
+// memory have the factors of four k tiles if every split-K part has whole fours of them; else
+// threads take the factors from global memory.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "OperandLoads.h"
+
+namespace fp4 {
+
+/// The k tiles that are multiplied together.
+struct KStep {
+  using Value = mlir::Value;
+  llvm::SmallVector<KTile, 2> kTiles;
+  Value place; ///< of the first among those whose factors are loaded together; else null
+};
+
+class KLoop {
+public:
+  using Value = mlir::Value;
+  KLoop(GemmKernel &kernel, OperandLoads &loads)
+      : b(kernel.b), gemm(kernel.gemm), args(kernel.args), loads(loads) {}
+
+  /// Emits `body` for every step of `tile`.
+  void forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &step)> body);
+  /// The factor of each part of `tile` for k tile `number` of a step.
+  llvm::SmallVector<Value> factorsOf(const Tile &tile, const KStep &step, int64_t number);
+
+private:
+  KStep stepAt(Value k, Value place);
+  int64_t factorsTogether() const;
+  void loadFactors(const Tile &tile, Value first);
+  Value powers(Value place);
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  OperandLoads &loads;
+  Value factorsA, factorsB; ///< tiles of them in shared memory
+};
+
+} // namespace fp4
