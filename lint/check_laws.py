@@ -43,7 +43,7 @@ LAWS = [
         r"lib/Plans/.*|lib/Dialect/Pipe/.*", "let fp4-plan-kernels decide, and read the plan",
         "  auto roles = RolePlanAttr::get(context, {load, mma});"),
     Law("the core of a GEMM", r"\bhas(Tcgen05|Wgmma|MmaBlockScale)\b|\bhasFloatLhs\(",
-        r"include/fp4/Routes/Routes\.def|(lib|include/fp4)/ISA/.*|lib/Sim/Decode/Foresee\.cpp",
+        r"include/fp4/Routes/Axes\.def|(lib|include/fp4)/ISA/.*|lib/Sim/Decode/Foresee\.cpp",
         "read the route of the plan, or ask include/fp4/Routes/Routes.h",
         "  if (target.hasTcgen05)"),
     Law("the orientation of a GEMM", r"[.>]swap\b(?!\()|\"swap\"", r"lib/Support/FormerNames\.cpp",

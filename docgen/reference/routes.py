@@ -6,7 +6,7 @@ import tables
 
 from . import markdown
 
-TABLE = "include/fp4/Routes/Routes.def"
+TABLE, AXES = "include/fp4/Routes/Routes.def", "include/fp4/Routes/Axes.def"
 Core = collections.namedtuple("Core", "name word ptx needs")
 Word = collections.namedtuple("Word", "name word meaning")
 Pair = collections.namedtuple("Pair", "name words lhs rhs arithmetic formats limits other remedy")
@@ -14,8 +14,8 @@ Route = collections.namedtuple("Route", "pairs core a b accumulate orientation p
 
 
 def entries(root, macro):
-    """[[argument]] of each use of a macro in the table; strings without their quotes."""
-    text = re.sub(r"^#.*?(?<!\\)$|//.*", "", (root / TABLE).read_text(), flags=re.M)
+    """[[argument]] of each use of a macro in the tables; strings without their quotes."""
+    text = re.sub(r"^#.*?(?<!\\)$|//.*", "", (root / AXES).read_text() + (root / TABLE).read_text(), flags=re.M)
     found = []
     for match in re.finditer(rf"^{macro}\(((?:\"[^\"]*\"|[^\"()]|\([^()]*\))*)\)", text, re.M):
         arguments = re.findall(r"((?:\s*\"[^\"]*\")+|[^,\"]+)(?:,|$)", match[1])
@@ -56,6 +56,12 @@ def supported(root, pair, target):
     return any(has(model, cores, route, pair) for route in routes)
 
 
+def pair_rows(root, pairs):
+    """The formats and the limits of each pair."""
+    return [(pair.words, named(root, "FP4_FORMATS", pair.formats), named(root, "FP4_LIMIT", pair.limits))
+            for pair in pairs.values()]
+
+
 def generate(root):
     cores, words, pairs, routes = table(root)
     models = list(tables.targets_of(root).values())
@@ -75,8 +81,6 @@ def generate(root):
                              ", ".join(targets)))
     everywhere = ", ".join(f"`{model['name']}`" for model in models)
     rows = [(*row[:-1], "all" if row[-1] == everywhere else row[-1]) for row in rows]
-    formats = [(pair.words, named(root, "FP4_FORMATS", pair.formats), named(root, "FP4_LIMIT", pair.limits))
-               for pair in pairs.values()]
     return markdown.page(
         "Routes", TABLE,
         "A route says how a GEMM reaches the core of a target. The plan of a GEMM has one, and a program or "
@@ -86,7 +90,7 @@ def generate(root):
         "## The pairs\n\n" + markdown.wrap(
             "Operands that have the same routes are a pair. Both have one of its formats, or two formats of OCP MX. "
             "A GEMM that is no pair has no kernel on any target.") + "\n\n" + markdown.table(
-                ["operands", "formats", "not for"], formats),
+                ["operands", "formats", "not for"], pair_rows(root, pairs)),
         "## The routes\n\n" + markdown.wrap(
             "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl`, "
             "`max_rows`, `depth_unit` and `wave_cost` of a plan, and those of the column `reads`. A plan with another "

@@ -12,27 +12,27 @@ namespace {
 
 constexpr std::string_view coreWords[] = {
 #define FP4_CORE(Enumerator, word, ptx, needs) word,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 constexpr std::string_view operandWords[] = {
 #define FP4_OPERAND(Enumerator, word, meaning) word,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 constexpr std::string_view accumulateWords[] = {
 #define FP4_ACCUMULATE(Enumerator, word, meaning) word,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 constexpr std::string_view orientationWords[] = {
 #define FP4_ORIENTATION(Enumerator, word, meaning) word,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 constexpr std::string_view ptxNames[] = {
 #define FP4_CORE(Enumerator, word, ptx, needs) ptx,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 constexpr bool hw::TargetModel::*needs[] = {
 #define FP4_CORE(Enumerator, word, ptx, needs) needs,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 
 constexpr std::string_view limitWords[] = {

@@ -53,6 +53,38 @@ TEST(Routes, pairsOfSignatures) {
   EXPECT_EQ(pairOf(with(bytes, &Signature::weights, Weights::Scaled)), Pair::ByteScaled);
 }
 
+TEST(Routes, operandsThatAreNoPair) {
+  EXPECT_TRUE(requirePair(fp4Pair.with(Limit::Groups)));
+  const auto mixed = requirePair({.lhs = BlockFormat::NVFP4, .rhs = BlockFormat::MXFP4});
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().message, "no route multiplies a lhs of nvfp4 and a rhs of mxfp4");
+  EXPECT_EQ(
+      mixed.error().note.find("nearest operands that routes multiply, of one format or of two "
+                              "of OCP MX: elements of 4 bits with scales (nvfp4, mxfp4); "),
+      0u);
+  const auto fast = requirePair(with(halves, &Signature::arithmetic, Arithmetic::Fast));
+  ASSERT_FALSE(fast);
+  EXPECT_EQ(fast.error().message, "no route multiplies a lhs of 16-bit floats and a rhs of mxfp4 "
+                                  "with arithmetic fast_accumulation");
+  const auto dual = requirePair(halves.with(Limit::Dual).with(Limit::Shares));
+  ASSERT_FALSE(dual);
+  EXPECT_EQ(dual.error().message, "no route has 'rhs2', 'stream_k' for bf16 and f16 without scales "
+                                  "and weights with scales");
+  EXPECT_TRUE(requirePair(halves.with(Limit::Dual).with(Limit::Dual, false)));
+  EXPECT_EQ(pairOf(halves.with(Limit::Dual)), Pair::HalfScaled);
+}
+
+TEST(Routes, fieldsOfPlansThatRoutesRead) {
+  const Record *normal = findRoute(fp4Pair, target("sm_100a"));
+  const Record *pre = findRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre});
+  for (const char *field : {"tile", "schedule", "stages"}) // of all routes
+    EXPECT_TRUE(normal->reads(field) && pre->reads(field)) << field;
+  EXPECT_TRUE(normal->reads("pair") && normal->reads("mma_warps"));
+  EXPECT_FALSE(normal->reads("k_slices"));
+  EXPECT_TRUE(pre->reads("cluster"));
+  EXPECT_FALSE(pre->reads("pair"));
+}
+
 TEST(Routes, routesOfTargets) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(
@@ -139,6 +171,12 @@ TEST(Routes, errorsSayWhatExists) {
   const auto none =
       requireRoute(fp4Pair.with(Limit::Groups), target("sm_90a"), {.b = Operand::Pre});
   ASSERT_FALSE(none);
+  const auto shared = requireRoute(fp4Pair.with(Limit::Shares), target("sm_90a"));
+  ASSERT_FALSE(shared);
+  EXPECT_EQ(shared.error().message,
+            "target 'sm_90a' has no GEMMs of elements of 4 bits with scales, with 'stream_k'");
+  EXPECT_EQ(shared.error().note,
+            "targets that have them: sm_100a, sm_103a, sm_110a; or leave 'stream_k' out");
   EXPECT_NE(none.error().message.find("with scales, with groups"), std::string::npos);
   EXPECT_NE(none.error().note.find("; no target has the one that is asked for"), std::string::npos);
   EXPECT_TRUE(requireRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre}));

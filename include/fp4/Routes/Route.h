@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Support/Error.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,27 +16,31 @@
 #include <string>
 #include <string_view>
 
+namespace fp4::hw {
+struct TargetModel;
+}
+
 namespace fp4::route {
 
 enum class Core : uint8_t {
 #define FP4_CORE(Enumerator, word, ptx, needs) Enumerator,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 
 /// The form in which an operand of an instruction reaches the core.
 enum class Operand : uint8_t {
 #define FP4_OPERAND(Enumerator, word, meaning) Enumerator,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 
 enum class Accumulate : uint8_t {
 #define FP4_ACCUMULATE(Enumerator, word, meaning) Enumerator,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 
 enum class Orientation : uint8_t {
 #define FP4_ORIENTATION(Enumerator, word, meaning) Enumerator,
-#include "fp4/Routes/Routes.def"
+#include "fp4/Routes/Axes.def"
 };
 
 /// The words of an axis, by the number of the enumerator.
@@ -50,6 +56,9 @@ template <typename Word> std::string_view wordOf(Word word) {
 
 /// "tcgen05", "wgmma", "mma.sync", "fma".
 std::string_view ptxName(Core core);
+bool hasCore(const hw::TargetModel &target, Core core);
+/// Fails with "target 'sm_90a' has no tcgen05" and the targets that have the core.
+Status requireCore(const hw::TargetModel &target, Core core);
 
 /// A route, or the axes of one that somebody asks for: an axis without a value is open.
 struct Route {

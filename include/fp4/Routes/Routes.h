@@ -108,10 +108,6 @@ Expected<const Record *> requireRoute(const Signature &signature, const hw::Targ
 /// no route.
 std::optional<Core> coreOf(const Signature &signature, const hw::TargetModel &target);
 
-bool hasCore(const hw::TargetModel &target, Core core);
-/// Fails with "target 'sm_90a' has no tcgen05" and the targets that have the core.
-Status requireCore(const hw::TargetModel &target, Core core);
-
 /// Returns the model of the arithmetic of `signature`. All routes of a signature on a target have
 /// one model. The model of a target without a route is that of the pair's first route.
 const Record &modelOf(const Signature &signature, const hw::TargetModel &target);

@@ -19,7 +19,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/ISA/TargetModel.h"
-#include "fp4/Routes/Routes.h"
+#include "fp4/Routes/Route.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -4,7 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
-#include "fp4/Routes/Routes.h"
+#include "fp4/Routes/Route.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
