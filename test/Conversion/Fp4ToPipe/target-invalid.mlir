@@ -2,7 +2,7 @@
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_17 -fp4-plan-kernels -convert-fp4-to-pipe 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe -o /dev/null
 
-// CHECK: target-invalid.mlir:[[@LINE+6]]:{{.*}} error: 'fp4.blockscaled_matmul' op {{.*}}sm_120a{{.*}}tcgen05
+// CHECK: target-invalid.mlir:[[@LINE+6]]:{{.*}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of elements of 4 bits with scales, with 'stream_k'
 // CHECK: note: {{.*}}sm_100a
 // UNKNOWN: error: {{.*}}sm_17
 // UNKNOWN: note: {{.*}}sm_100a

@@ -3,14 +3,14 @@
 // Formats that go together in a GEMM (docs/reference/semantics.md). The first GEMM of each function verifies; the
 // second differs in one place.
 
-// blockscaled_matmul (C11)
-func.func @wide_weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf6E2M3FN>) {
+// blockscaled_matmul (C190)
+func.func @wide_weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf8E4M3FN>) {
   %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp6_e2m3}}
-  // expected-note @+1 {{weights beside activations without scales are nvfp4 or mxfp4}}
-  %1 = fp4.blockscaled_matmul %a, %d scaled %sb {format = #fp4.format<mxfp6_e2m3>}
-      : (tensor<?x64xbf16>, tensor<8x64xf6E2M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of 16-bit floats and a rhs of mxfp8_e4m3}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 8 bits with scales, or of 8 and 4 (mxfp4, mxfp8); elements of 6 bits (mxfp4, mxfp6, mxfp8); bf16 and f16 without scales and weights with scales (nvfp4, mxfp4)}}
+  %1 = fp4.blockscaled_matmul %a, %d scaled %sb {format = #fp4.format<mxfp8_e4m3>}
+      : (tensor<?x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
 }
 
@@ -20,8 +20,8 @@ func.func @wide_weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: t
 func.func @scales_of_two_types(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x128xf4E2M1FN>, %sb: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %sn: tensor<8x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
       : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
-  // expected-error @+2 {{attribute 'rhs_format' must be a format that goes with mxfp8_e4m3, but got nvfp4}}
-  // expected-note @+1 {{an instruction has one type of scales, and one block, for both operands: quantize both to formats of f8E8M0FNU (mxfp4, mxfp8), or to one format}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of mxfp8_e4m3 and a rhs of nvfp4}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sn {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<nvfp4>}
       : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
   return
@@ -29,7 +29,7 @@ func.func @scales_of_two_types(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M
 
 // -----
 
-// blockscaled_matmul (C190)
+// blockscaled_matmul (C11)
 func.func @format_of_floats(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
@@ -68,12 +68,12 @@ func.func @spread(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.sc
 
 // -----
 
-// blockscaled_matmul (C192)
+// blockscaled_matmul (C190)
 func.func @threads(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %x: tensor<4x64xf4E2M1FN>, %y: tensor<8x64xf4E2M1FN>) {
   %0 = fp4.blockscaled_matmul %x scaled %sa, %y scaled %sb {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x64xf4E2M1FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
-  // expected-error @+2 {{expects no arithmetic fma for elements of 8 bits, but got it}}
-  // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies; or quantize both operands to 4 bits}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of mxfp8_e4m3 and a rhs of mxfp8_e4m3 with arithmetic fma}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 8 bits with scales, or of 8 and 4 (mxfp4, mxfp8); elements of 6 bits (mxfp4, mxfp6, mxfp8); few rows with arithmetic fma (nvfp4, mxfp4)}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
   return

@@ -83,12 +83,12 @@ func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
 
 // -----
 
-// blockscaled_matmul (C52)
+// blockscaled_matmul (C190)
 func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
-  // expected-error @+2 {{expects no arithmetic fma for format fp8_block128, but got it}}
-  // expected-note @+1 {{matmuls of this format have one result, and are on the tensor core}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of fp8_block128 and a rhs of fp8_block128 with arithmetic fma}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: FP8 with f32 scales (fp8_block128); few rows with arithmetic fma (nvfp4, mxfp4)}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   return

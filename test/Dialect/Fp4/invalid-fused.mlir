@@ -129,8 +129,8 @@ func.func @ranges(%a: !e, %s: !s) {
     fp4.yield %x : f32
   } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C41)
-  // expected-error @+2 {{expects no split-K and no arithmetic fma beside operand 'rhs2'}}
-  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the matmul}}
+  // expected-error @+2 {{expects no split-K beside operand 'rhs2'}}
+  // expected-note @+1 {{leave it out, or compute it with an operation of its own behind the matmul}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32

@@ -3,12 +3,12 @@
 // Instructions of K = 96 (docs/reference/semantics.md). The first GEMM of each function verifies; the second differs in one
 // place.
 
-// blockscaled_matmul (C312)
-func.func @split(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+// blockscaled_matmul (C190)
+func.func @dual(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
-  // expected-error @+2 {{expects neither 'split_k' nor operand 'rhs2' with arithmetic tensor_core_k96}}
-  // expected-note @+1 {{leave 'arithmetic' out, and instructions have K = 64}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for elements of 4 bits in instructions of K = 96}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb with %b scaled %sb epilogue() {
   ^bb0(%x: f32, %y: f32):
     %z = arith.mulf %x, %y : f32
@@ -20,13 +20,27 @@ func.func @split(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale
 
 // -----
 
-// blockscaled_matmul (C312)
+// blockscaled_matmul (C190)
 func.func @wide(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %c: tensor<?x64xf8E4M3FN>, %sc: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf8E4M3FN>, %sd: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
-  // expected-error @+2 {{expects operands of nvfp4 or mxfp4 with scales for arithmetic tensor_core_k96, but got others}}
-  // expected-note @+1 {{leave 'arithmetic' out, and instructions have K = 64}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of mxfp8_e4m3 and a rhs of mxfp8_e4m3 with arithmetic tensor_core_k96}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4)}}
   %1 = fp4.blockscaled_matmul %c scaled %sc, %d scaled %sd {format = #fp4.format<mxfp8_e4m3>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C312)
+!s = tensor<8x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @split(%a: tensor<8x512xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 1 : i64, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<8x512xf4E2M1FN>, !s) -> tensor<8x8xf32>
+  // expected-error @+2 {{expects no 'split_k' with arithmetic tensor_core_k96}}
+  // expected-note @+1 {{leave 'arithmetic' out, and instructions have K = 64}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (tensor<8x512xf4E2M1FN>, !s, tensor<8x512xf4E2M1FN>, !s) -> tensor<8x8xf32>
   return
 }

@@ -149,7 +149,7 @@ func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weigh
       : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
   // blockscaled_matmul (C17)
   // expected-error @+2 {{operand 'lhs' must have elements of type bf16 beside a rhs of mxfp4, but got 'tensor<?x128xf16>'}}
-  // expected-note @+1 {{f16 does not have the exponents of mxfp4 scales}}
+  // expected-note @+1 {{f16 does not have the exponents of f8E8M0FNU scales}}
   %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<?x128xf16>, !weights, !scales) -> tensor<?x256xbf16>
   return
@@ -162,9 +162,9 @@ func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weigh
 func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
   %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
-  // blockscaled_matmul (C590)
-  // expected-error @+2 {{expects no groups, no 'rhs2' and no 'stream_k' where lhs has scales and rhs is prepacked}}
-  // expected-note @+1 {{make lhs bf16 with fp4.dequantize, or pass the weights with their scales}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has groups for elements of 4 bits with scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); }}
   %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>, groups = array<i64: 128>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
   return
@@ -178,9 +178,9 @@ func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
 func.func @scaled_lhs_of_bytes(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed, %bad: !bytes) {
   %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<mxfp4>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
-  // blockscaled_matmul (C590)
-  // expected-error @+2 {{expects operands of one format, nvfp4 or mxfp4, where lhs has scales and rhs is prepacked for bf16}}
-  // expected-note @+1 {{pass the weights with their scales, or prepack them in format nvfp4 or mxfp4}}
+  // blockscaled_matmul (C321)
+  // expected-error @+2 {{operand 'lhs' must have elements of type f8E4M3FN beside weights in tiles of 8704 bytes, but got 'tensor<128x128xf4E2M1FN>'}}
+  // expected-note @+1 {{fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16}}
   %1 = fp4.blockscaled_matmul %q scaled %s, %bad {format = #fp4.format<mxfp4>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !bytes) -> tensor<128x256xbf16>
   return
@@ -197,9 +197,9 @@ func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales)
     %y = arith.mulf %a, %b : f32
     fp4.yield %y : f32
   } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
-  // blockscaled_matmul (C17)
-  // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
-  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two matmuls and an operation behind them}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for bf16 and f16 without scales and weights with scales}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %x, %w scaled %s with %w scaled %s epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
@@ -216,9 +216,9 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
   ^bb0(%a: f32):
     fp4.yield %a : f32
   } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
-  // blockscaled_matmul (C17)
-  // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
-  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two matmuls and an operation behind them}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for f8E4M3FN without scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
@@ -231,9 +231,9 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
 
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
-  // blockscaled_matmul (C17)
-  // expected-error @+2 {{expects scales of both operands in a matmul with other results}}
-  // expected-note @+1 {{quantize lhs with fp4.quantize, or compute the other results behind the matmul}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has results but the elements for bf16 and f16 without scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4); }}
   %0, %1 = fp4.blockscaled_matmul %x, %p epilogue() {
   ^bb0(%a: f32):
     fp4.yield %a : f32
@@ -292,9 +292,9 @@ func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
-  // blockscaled_matmul (C606)
-  // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got a lhs of another type}}
-  // expected-note @+1 {{leave 'arithmetic' out: matmuls of other operands have one order of sums}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of 16-bit floats and a prepacked rhs of nvfp4 with arithmetic fast_accumulation}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: bf16 and f16 without scales and prepacked weights (nvfp4, mxfp4)}}
   %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   return
@@ -336,9 +336,9 @@ func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %bad: !halves) {
 func.func @byte_formats(%x: tensor<?x128xf8E4M3FN>, %w: !weights, %p: !powers, %s: !scales) {
   %0 = fp4.blockscaled_matmul %x, %w scaled %p {format = #fp4.format<mxfp4>}
       : (tensor<?x128xf8E4M3FN>, !weights, !powers) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C470)
-  // expected-error @+2 {{attribute 'format' must be mxfp4 beside a lhs of f8E4M3FN without scales, but got nvfp4}}
-  // expected-note @+1 {{quantize the weights to mxfp4, or pass 'lhs_scales'}}
+  // blockscaled_matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of f8E4M3FN without scales and a rhs of nvfp4}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 4 bits with scales (nvfp4, mxfp4); bf16 and f16 without scales and weights with scales (nvfp4, mxfp4); f8E4M3FN without scales and weights with scales (mxfp4)}}
   %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<?x128xf8E4M3FN>, !weights, !scales) -> tensor<?x256xbf16>
   return

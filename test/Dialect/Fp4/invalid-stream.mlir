@@ -7,7 +7,7 @@
 func.func @split(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, split_k = 1 : i64}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+2 {{expects static rows, tiled scales of both operands, or 16-bit floats or arithmetic fast_accumulation beside prepacked weights, and no groups, 'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'}}
+  // expected-error @+2 {{expects static rows, and no groups, 'rhs2' or 'split_k' beside 'stream_k'}}
   // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, split_k = 2 : i64}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
@@ -16,12 +16,12 @@ func.func @split(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.sc
 
 // -----
 
-// blockscaled_matmul (C420)
+// blockscaled_matmul (C190)
 func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+2 {{expects static rows, tiled scales of both operands, or 16-bit floats or arithmetic fast_accumulation beside prepacked weights, and no groups, 'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'}}
-  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for few rows with arithmetic fma}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, arithmetic = #fp4.matmul_arithmetic<fma>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -29,14 +29,14 @@ func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
 
 // -----
 
-// blockscaled_matmul (C420)
+// blockscaled_matmul (C190)
 !p = tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>
 !p8 = tensor<1x8x8704xi8, #fp4.weight_layout<wgmma>>
 func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN>, %p8: !p8) {
   %0 = fp4.blockscaled_matmul %a, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, !p) -> tensor<8x128xbf16>
-  // expected-error @+2 {{expects static rows, tiled scales of both operands, or 16-bit floats or arithmetic fast_accumulation beside prepacked weights, and no groups, 'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'}}
-  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for f8E4M3FN without scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %e, %p8 {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xf8E4M3FN>, !p8) -> tensor<8x128xbf16>
   return
@@ -50,12 +50,12 @@ func.func @fast(%e: tensor<8x1024xf8E4M3FN>, %p: !rows) {
 
 // -----
 
-// blockscaled_matmul (C420)
+// blockscaled_matmul (C190)
 func.func @unpacked(%a: tensor<8x1024xbf16>, %p: tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>, %b: tensor<128x1024xf4E2M1FN>, %sb: tensor<128x32xf8E8M0FNU>) {
   %0 = fp4.blockscaled_matmul %a, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<8x128xbf16>
-  // expected-error @+2 {{expects static rows, tiled scales of both operands, or 16-bit floats or arithmetic fast_accumulation beside prepacked weights, and no groups, 'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'}}
-  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for bf16 and f16 without scales and weights with scales}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN>, tensor<128x32xf8E8M0FNU>) -> tensor<8x128xbf16>
   return
