@@ -11,8 +11,8 @@
 // RUN: sed s/PLAN/tile=[128,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 
 // TILE: error: {{.*}}tile{{.*}}[256, 128, 128]{{.*}}for up to 64 columns, [256, 64, 128] or [128, 64, 128]
-// PAIR: error: {{.*}}pair{{.*}}left out on sm_90a
-// CLUSTER: error: {{.*}}cluster{{.*}}left out for such a GEMM on sm_90a
+// PAIR: error: {{.*}}must have a plan without 'pair', which route {{<.*>}} does not read
+// CLUSTER: error: {{.*}}must have a plan without 'cluster', which route {{<.*>}} does not read
 // RESIDENT: error: {{.*}}ctas_per_sm{{.*}}1
 // CONVERT: error: {{.*}}roles{{.*}}drive the engine convert
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 4

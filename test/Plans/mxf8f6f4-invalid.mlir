@@ -3,7 +3,7 @@
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels | FileCheck %s --check-prefix=HOPPER
 // HOPPER: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*}}orientation = swapped>, tile = [128, 64, 128]
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --fp4-plan-kernels | FileCheck %s --check-prefix=WARPS
-// WARPS: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*}}orientation = swapped>, tile = [{{[0-9]+, [0-9]+}}, 128]
+// WARPS: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [{{[0-9]+, [0-9]+}}, 128]
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels | FileCheck %s
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*}}orientation = swapped>, tile = [128, {{[0-9]+}}, 128]
 

@@ -55,7 +55,7 @@
 // ALONE: cluster = [1, 1]
 // RESIDENT: error: {{.*}}ctas_per_sm{{.*}}is 1
 // TWO: ctas_per_sm = 2
-// STORE: error: {{.*}}store{{.*}}left out on sm_90a
+// STORE: error: {{.*}}must have a plan without 'store', which route {{<.*>}} does not read
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
 // TARGET: error: {{.*}}'tile' is [m, 128, 64 or 128] with m = 16, 32, 64, 128 or 256 for a lhs without scales on sm_100a, but got [64, 128, 256]
 // NARROW: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]

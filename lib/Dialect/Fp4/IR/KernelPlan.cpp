@@ -116,6 +116,12 @@ template <typename Value> void complete(Value &value, const Value &other) {
     value = other;
 }
 
+/// Returns true when two values contradict each other.
+bool differ(const Route &route, const Route &other) { return !route.agreesWith(other); }
+template <typename Value> bool differ(const Value &value, const Value &other) {
+  return value != other;
+}
+
 llvm::hash_code hashOf(const Route &route) { return hash_value(route); }
 llvm::hash_code hashOf(const Number &number) { return llvm::hash_value(number.value_or(0)); }
 llvm::hash_code hashOf(const Dims &dims) { return llvm::hash_combine_range(dims); }
@@ -143,7 +149,7 @@ SmallVector<StringRef> KernelPlan::fieldsUnlike(const KernelPlan &other) const {
   SmallVector<StringRef> names;
   for (const Field &field : kFields)
     if (field.isOf(family) && isSaid(field, *this) && isSaid(field, other) &&
-        std::visit([&](auto member) { return this->*member != other.*member; }, field.member))
+        std::visit([&](auto member) { return differ(this->*member, other.*member); }, field.member))
       names.push_back(field.name);
   return names;
 }
