@@ -3,6 +3,8 @@
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -53,19 +55,20 @@ Status validate(const GemmProblem &p) {
   if (p.depth == 0 || (p.depth % block && !endsInBlock))
     return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
                 std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
-  if (p.floatA && (p.core != TensorCore::Converted || !isPacked(p.format) ||
-                   *p.floatA == FloatType::F32 ||
-                   (*p.floatA == FloatType::F16 && isMX(p.format))))
-    return fail("a without scales must be bf16 beside nvfp4 or mxfp4, or f16 beside nvfp4, of a "
-                "tensor core of 16-bit floats");
+  if (p.floatA && (p.core != TensorCore::Converted || elementOf(p.format).bits == 8 ||
+                   *p.floatA == FloatType::F32 || (*p.floatA == FloatType::F16 && isMX(p.format))))
+    return fail(
+        "a without scales must be bf16 beside elements of 4 or 6 bits, or f16 beside nvfp4, "
+        "of a tensor core of 16-bit floats");
   if (p.rhsFormat && *p.rhsFormat != p.format && !(isMX(p.format) && isMX(*p.rhsFormat)))
     return fail("operands of two formats must both have scales of f8E8M0FNU, but got " +
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
   if (isMXF8F6F4(p) && p.core == TensorCore::None)
     return fail("elements of 8 bits must have a tensor core");
   const bool hasSix = elementOf(p.format).bits == 6 || elementOf(formatOfB(p)).bits == 6;
-  if (hasSix && p.core != TensorCore::BlockScaled)
-    return fail("elements of 6 bits must have a tensor core with block scales");
+  if (hasSix && p.core != TensorCore::BlockScaled && !p.floatA)
+    return fail("elements of 6 bits must have a tensor core with block scales, or a without scales "
+                "beside them");
   const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
   if (p.k96 && (p.core != TensorCore::BlockScaled || !packed || p.splits != 1))
     return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
@@ -114,9 +117,21 @@ ScaledCode scaledCode(const GemmProblem &p, const GemmOperand &operand, BlockFor
 }
 
 /// Decodes one element. An E5M2 is the upper half of an f16.
+/// Decodes elements without infinities and NaN.
+static float decodeFinite(const ElementFormat &element, uint8_t code) {
+  const unsigned sign = 1u << (element.bits - 1), hidden = 1u << element.mantissa;
+  const unsigned fraction = code & (hidden - 1), exponent = (code & (sign - 1)) >> element.mantissa;
+  const float magnitude =
+      std::ldexp(float(exponent ? hidden | fraction : fraction),
+                 int(std::max(exponent, 1u)) - element.bias - int(element.mantissa));
+  return code & sign ? -magnitude : magnitude;
+}
+
 float decodeElement(BlockFormat format, uint8_t code) {
   if (isPacked(format))
     return decodeE2M1(code);
+  if (elementOf(format).bits == 6)
+    return decodeFinite(elementOf(format), code);
   return elementOf(format).mantissa == 3 ? decodeE4M3(code) : decodeF16(uint16_t(code << 8));
 }
 

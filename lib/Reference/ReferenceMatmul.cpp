@@ -348,6 +348,12 @@ Expected<std::vector<uint8_t>> nextWeightScales(const GemmStep &product, uint64_
                            : linearScales(scales);
 }
 
+/// Bytes of a row of elements.
+uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
+  return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
+                                    : depth;
+}
+
 /// Group `group` of a GEMM of floats and of weights, which may be prepacked. Other weights have
 /// scales that begin at `at` of those of all groups.
 Expected<OwnedProblem> floatProblem(const GemmStep &product, size_t group, uint64_t &at) {
@@ -359,7 +365,7 @@ Expected<OwnedProblem> floatProblem(const GemmStep &product, size_t group, uint6
     owned.gemm.a.data = reinterpret_cast<const uint8_t *>(owned.floatsA.data());
     owned.gemm.a.dataPitch = 2 * product.common.depth;
   }
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
+  const uint64_t pitch = pitchOf(formatOfB(product.common), product.common.depth);
   const uint8_t *codes = bytesOf(*operands.rhs).data();
   if (operands.rhsScales) {
     FP4_ASSIGN(owned.scalesB, nextWeightScales(product, at));
@@ -395,7 +401,7 @@ Expected<OwnedProblem> byteProblem(const GemmStep &product, size_t group) {
 Expected<OwnedProblem> unitProblem(const GemmStep &product, size_t group, uint64_t &at) {
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   const uint64_t depth = product.common.depth, rows = product.groups[group].rows;
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
+  const uint64_t pitch = pitchOf(formatOfB(product.common), depth);
   owned.scalesA.assign(rows * (depth / numerics::blockSizeOf(product.common.format)),
                        numerics::ue8m0One);
   FP4_ASSIGN(owned.scalesB, nextWeightScales(product, at));
@@ -406,12 +412,6 @@ Expected<OwnedProblem> unitProblem(const GemmStep &product, size_t group, uint64
                   owned.scalesB.data(), product.columns(), pitch, 0};
   setAlpha(owned.gemm, product, group);
   return owned;
-}
-
-/// Bytes of a row of elements.
-uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
-  return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
-                                    : depth;
 }
 
 /// Group `group`, whose scales begin at `atA` and `atB` of the lists of tiles.

@@ -288,8 +288,16 @@ TEST(FloatGemm, WhatNoTensorCoreMultipliesIsAnError) {
   p.depth = 32;
   const auto result = gemmMmaModel(p);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message, "a without scales must be bf16 beside nvfp4 or mxfp4, or f16 "
-                                    "beside nvfp4, of a tensor core of 16-bit floats");
+  EXPECT_EQ(result.error().message, "a without scales must be bf16 beside elements of 4 or 6 bits, "
+                                    "or f16 beside nvfp4, of a tensor core of 16-bit floats");
+  p.floatA = FloatType::BF16;
+  p.format = BlockFormat::MXFP8E5M2;
+  EXPECT_FALSE(gemmMmaModel(p));
+  p.format = BlockFormat::MXFP6E3M2;
+  const std::vector<uint8_t> a(64), codes(32, 0x1F), scales(1, 127); // 32 times 28
+  p.a = {a.data(), nullptr, 1};
+  p.b = {codes.data(), scales.data(), 1};
+  EXPECT_TRUE(gemmMmaModel(p));
 }
 
 } // namespace
