@@ -35,7 +35,8 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     | fp8_block128 | f8E4M3FN | 128, or 128 x 128 | f32 | none |
 
     Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` accepts all
-    formats, `fp4.dequantize` all but the last, and GEMMs all but those of 6 bits.
+    formats, and `fp4.dequantize` all but the last. [Routes](routes.md#the-pairs) has the formats of
+    GEMMs.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
