@@ -59,6 +59,7 @@ def fused(dual, result):
 PAIRS = {
     "NVFP4 and MXFP4 activations and weights (W4A4)": ["Fp4"],
     "bf16 activations, NVFP4 or MXFP4 weights (W4A16)": ["HalfScaled", "HalfPrepacked"],
+    "bf16 activations, MXFP6 weights (W6A16)": ["HalfMx6"],
     "e4m3 activations, MXFP4 weights (W4A8)": ["ByteScaled"],
     "e4m3 activations, prepacked MXFP4 weights (W4A8)": ["BytePrepacked"],
     "MXFP8 activations, MXFP8 or MXFP4 weights": ["Mx8"],
@@ -75,6 +76,8 @@ ROWS = {
         [sweep.program(fmt, "bf16", "fp4", "chosen", 128, 128, 512) for fmt in ("nvfp4", "mxfp4")],
     "bf16 activations, NVFP4 or MXFP4 weights (W4A16)":
         [weights("bf16", fmt, "plain") for fmt in ("nvfp4", "mxfp4")],
+    "bf16 activations, MXFP6 weights (W6A16)":
+        [weights("bf16", fmt, "plain") for fmt in sweep_weights.SIX],
     "e4m3 activations, MXFP4 weights (W4A8)": [weights("f8E4M3FN", "mxfp4", "plain")],
     "e4m3 activations, prepacked MXFP4 weights (W4A8)": [weights("f8E4M3FN", "mxfp4", "prepacked")],
     "MXFP8 activations, MXFP8 or MXFP4 weights":

@@ -6,6 +6,7 @@ checks every result.
                                              two parameters occurs
   validation/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
   validation/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
+  validation/sweep_weights.py --plans=six    the same of weights of 6 bits beside bf16, for sm_90a
   validation/sweep_weights.py --full         the cross product
   validation/sweep_weights.py --list         what would run
 
@@ -27,6 +28,7 @@ N = [128, 256, 200]  # 200 is not prepacked
 K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
 ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
+SIX = [name for name, facts in recipes.FORMATS.items() if facts.element.startswith("f6")]
 RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers of rows, for fast accumulation
 ALPHAS = ["none", "one", "rows", "columns"]
@@ -53,7 +55,7 @@ FAST = ", arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
 def rhs(element, fmt, weights, n, k):
     """Lines that define the right side, its operands, and their types."""
     facts = recipes.FORMATS[fmt]
-    data, scales = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
+    data, scales = f"tensor<{n}x{k}x{facts.element}>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
     arguments = [f"%w: {data}", f"%s: {scales}"]
     if weights == "plain":
         tiled = f"{scales[:-1]}, {TILED}>"
@@ -171,22 +173,28 @@ def exists_of_lanes(case):
     return (of_floats or tile == "chosen") and (element == "bf16" or fmt == "nvfp4")
 
 
+def exists_of_six(case):
+    """Weights have scales, and no f16 beside them, which does not have their exponents."""
+    element, _, _, weights, _, _, tile, *_ = case
+    return element == "bf16" and weights == "plain" and (tile == "chosen" or tile.isdigit()) and exists(case)
+
+
 def rows_of(plans, case):
     """M in the program: dynamic where it can be."""
     *_, tile, _, _, m = case
     return m if plans == "lanes" and tile == "swap_16" else "?"
 
 
-PLANS = {"wgmma": (exists, "sm_90a", TILES), "warps": (exists_of_warps, "sm_120a", TILES),
-         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES)}
+PLANS = {"wgmma": (exists, "sm_90a", TILES, FORMATS), "warps": (exists_of_warps, "sm_120a", TILES, FORMATS),
+         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES, FORMATS), "six": (exists_of_six, "sm_90a", TILES, SIX)}
 
 
 def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--plans", choices=PLANS, default="wgmma")
     options = parser.parse_args()
-    valid, target, tiles = PLANS[options.plans]
-    values = [tiles if value is TILES else value for value in VALUES]
+    valid, target, tiles, formats = PLANS[options.plans]
+    values = [tiles if value is TILES else formats if value is FORMATS else value for value in VALUES]
     groups = collections.defaultdict(list)
     if options.full:
         cases = filter(valid, itertools.product(*values))

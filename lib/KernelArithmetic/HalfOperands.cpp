@@ -23,6 +23,7 @@ HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &targe
     : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element), data(data) {
   if (isa_and_nonnull<Float4E2M1FNType>(data))
     this->data = {};
+  isSix = isa_and_nonnull<Float6E2M3FNType, Float6E3M2FNType>(data);
   hasConversion = target.hasFp4Convert && !this->data;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
@@ -44,7 +45,7 @@ Value HalfOperands::splat(double value) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
-  if (isE4M3 || (!data && !hasConversion))
+  if (isE4M3 || isSix || (!data && !hasConversion))
     return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
   SmallVector<Value> result;
   for (int64_t i = 0; i < count; ++i) {
@@ -211,6 +212,24 @@ SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
   return result;
 }
 
+/// Two pairs of neighbours of a word. Exponent and fraction of a code become the lowest bits of the
+/// exponent of a bf16 and the highest of its fraction.
+SmallVector<Value> HalfOperands::convertSix(Value codes, Value factor) {
+  constexpr unsigned fractionOfBF16 = 7, codeBits = 5; // without the sign
+  constexpr int leastExponent = -126;                  // of bf16
+  auto type = cast<FloatType>(data);
+  const unsigned left = fractionOfBF16 - (type.getFPMantissaWidth() - 1);
+  const int power = APFloat::semanticsMinExponent(type.getFloatSemantics()) - leastExponent;
+  SmallVector<Value> pairs;
+  for (uint32_t selector : {0x4140u, 0x4342u}) {
+    Value word = s.permute(codes, s.integer(0), selector);
+    Value pair = asPair(align(word, left, 0x001F001Fu << left, 15 - codeBits, 0x80008000));
+    pair = arith::MulFOp::create(b, pair, splat(std::ldexp(1.0, power)));
+    pairs.push_back(arith::MulFOp::create(b, pair, factor));
+  }
+  return pairs;
+}
+
 /// Four pairs of the even bytes, and then of the odd ones, of two words.
 SmallVector<Value> HalfOperands::convertBytes(ValueRange codes, Value factor) {
   auto halves = VectorType::get(2, b.getF16Type());
@@ -248,7 +267,13 @@ SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
 }
 
 /// The first two results of either have the even nibbles of a word: neighbours are brought there.
-SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value high) {
+SmallVector<Value> HalfOperands::convertInOrder(ValueRange words, Value low, Value high) {
+  if (isSix) {
+    SmallVector<Value> pairs = convertSix(words[0], low);
+    llvm::append_range(pairs, convertSix(words[1], high));
+    return pairs;
+  }
+  Value codes = words.front();
   if (mixesFloats)
     return scaleE2M1(b, codes, low, high);
   if (hasConversion) {

@@ -8,6 +8,9 @@
 //   bf16   s......ee m...     -> value * 2^-126; 2^122 and then the scale give
 //                                value * scale * 2^-4
 //
+// Codes of 6 bits become bf16 in the same way, with three bits of exponent or of fraction: 2^126 or
+// 2^124 and then the scale give value * scale.
+//
 // With scales of f8E4M3FN an element can be bf16 too, and the scale times 2^119 gives the same
 // value * scale * 2^-7. With scales of f8E8M0FNU the conversion takes two multiplications, because
 // bf16 has no power of two for both. If both operands are converted, a table gives 24 + value, and
@@ -31,7 +34,7 @@ class HalfOperands {
 public:
   /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, f16 only with f8E4M3FN; null for
   /// the type that numerics::convertElement chooses. Codes are f4E2M1FN, or with scales of
-  /// f8E8M0FNU `data`, f8E4M3FN or f8E5M2.
+  /// f8E8M0FNU `data`: f8E4M3FN, f8E5M2, or for convertInOrder() f6E2M3FN or f6E3M2FN.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
@@ -53,7 +56,7 @@ public:
   llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
   /// Converts to four vector<2xelement> of neighbours, in ascending order: the first two pairs
   /// times `low`, the others times `high`.
-  llvm::SmallVector<mlir::Value> convertInOrder(mlir::Value codes, mlir::Value low,
+  llvm::SmallVector<mlir::Value> convertInOrder(mlir::ValueRange codes, mlir::Value low,
                                                 mlir::Value high);
 
 private:
@@ -62,6 +65,7 @@ private:
   mlir::Value inBothLanes(mlir::Value half);
   mlir::Value lookUp(mlir::Value codes);
   llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);
+  llvm::SmallVector<mlir::Value> convertSix(mlir::Value codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> convertBytes(mlir::ValueRange codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> scale(mlir::ValueRange words, mlir::Value factor);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
@@ -77,6 +81,7 @@ private:
   Scalars s;
   bool isE4M3, hasConversion = false; ///< scales; the target converts codes of 4 bits
   bool mixesFloats = false;           ///< f16 times f16 is f32
+  bool isSix = false;                 ///< codes of 6 bits, a byte each
   mlir::Type element, data;
   mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
 };

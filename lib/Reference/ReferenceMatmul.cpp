@@ -261,6 +261,7 @@ void setModel(numerics::GemmProblem &common, const MatmulOperands &operands, rou
     common.rowsPerScaleB = 1;
     return;
   case route::Pair::HalfScaled:
+  case route::Pair::HalfMx6:
   case route::Pair::HalfPrepacked:
   case route::Pair::Fp4Prepacked: // the lhs becomes bf16
     common.floatA =

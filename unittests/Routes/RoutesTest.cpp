@@ -47,6 +47,9 @@ TEST(Routes, pairsOfSignatures) {
   EXPECT_EQ(formats(BlockFormat::MXFP8E4M3, BlockFormat::MXFP6E2M3), Pair::Mx6);
   EXPECT_EQ(formats(BlockFormat::FP8Block128, BlockFormat::FP8Block128), Pair::F32Scaled);
   EXPECT_EQ(pairOf(halves), Pair::HalfScaled);
+  EXPECT_EQ(pairOf(with(with(halves, &Signature::lhs, BlockFormat::MXFP6E3M2), &Signature::rhs,
+                        BlockFormat::MXFP6E3M2)),
+            Pair::HalfMx6);
   EXPECT_EQ(pairOf(with(halves, &Signature::weights, Weights::Prepacked)), Pair::HalfPrepacked);
   EXPECT_EQ(pairOf(bytes), Pair::BytePrepacked);
   EXPECT_EQ(pairOf(with(bytes, &Signature::arithmetic, Arithmetic::Fast)), Pair::BytePrepackedFast);

@@ -156,6 +156,8 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
     return MXFP8E4M3;
   if (isa<Float8E5M2Type>(data))
     return MXFP8E5M2;
+  if (isSixBitElementType(data))
+    return isa<Float6E2M3FNType>(data) ? MXFP6E2M3 : MXFP6E3M2;
   return block == 16 ? NVFP4 : MXFP4;
 }
 

@@ -17,7 +17,7 @@
 //
 // Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A
 // the four pairs of two instructions in their place: the four threads of a row read the same 16
-// bytes.
+// bytes, or 32 of elements of 6 bits.
 //
 // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
@@ -48,11 +48,10 @@ constexpr int64_t kQuarters = 4, kGroups = 4;
 /// A k tile that is converted.
 struct CodeTile {
   pipe::Layout layout;
-  int64_t groupWords; ///< words of eight elements: one, or two of elements of 8 bits
+  int64_t groupWords; ///< words of eight elements: one, or two of elements of 6 or 8 bits
 
   explicit CodeTile(pipe::SharedType type)
-      : layout(type.getLayout()),
-        groupWords(type.getElementType().getIntOrFloatBitWidth() * hw::codesPerWord / 32) {}
+      : layout(type.getLayout()), groupWords(isByteElementType(type.getElementType()) ? 2 : 1) {}
   int64_t quarterBytes() const { return kGroups * groupWords * 4; }
   /// The words of `group`, out of words that repeat after `words`.
   ArrayRef<Value> wordsOf(ArrayRef<Value> words, int64_t group) const {
@@ -252,11 +251,39 @@ private:
                  PartOfA &part) const {
     Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
     CodeTile tile(op.getA().getType());
+    if (op.getInOrder()) {
+      Int32 place = placeOf(tile, thread);
+      for (int64_t i : {0, 1})
+        part.codes[i] =
+            loadPlaces(b, TileLine(adaptor.getA(), tile.layout, row + 8 * i), place, word);
+      return;
+    }
     Int32 place = thread % kQuarters * tile.quarterBytes() ^ Int32(b, 4 * word);
     for (int64_t i : {0, 1}) {
       TileLine line(adaptor.getA(), tile.layout, row + 8 * i);
       part.codes[i] = loadSharedWords(b, line.at(place), kLoadedWords);
     }
+  }
+
+  /// The selector of the elements of a thread in two words in the order of memory: byte c of each,
+  /// or pair c of their bytes.
+  static Int32 placeOf(const CodeTile &tile, Int32 thread) {
+    return tile.groupWords == 1 ? thread % kQuarters * 0x11 + 0x40
+                                : thread % kQuarters * 0x22 + 0x10;
+  }
+
+  /// Loads words `word` and up of a row in the order of memory: those of eight elements have the
+  /// four pairs that a thread has of 32 elements.
+  static SmallVector<Value> loadPlaces(ImplicitLocOpBuilder &b, const TileLine &line,
+                                       Int32 selector, int64_t word) {
+    SmallVector<Value> places;
+    for (int64_t at = 16 * word; at < 16 * (word + kLoadedWords); at += 16) {
+      SmallVector<Value> words = loadSharedWords(b, line.at(at), 4);
+      Value low = pickBytes(b, words[0], words[1], selector);
+      Value high = pickBytes(b, words[2], words[3], selector);
+      places.push_back(pickBytes(b, low, high, Int32(b, int64_t(0x5410))));
+    }
+    return places;
   }
 
   PartOfA loadA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
@@ -284,23 +311,18 @@ private:
     return part;
   }
 
-  /// Loads the words of A in the order of memory: word i has byte c of the four words of elements
-  /// 32 i and up.
+  /// Loads the words of A in the order of memory.
   PartOfA loadInOrder(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
                       HalfOperands &halves) const {
     Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
-    Int32 selector = thread % kQuarters * 0x11 + 0x40; // byte c of two words
+    CodeTile tile(op.getA().getType());
+    Int32 place = placeOf(tile, thread);
     pipe::SharedType type = op.getAScales().getType();
     int64_t perScale = halves.blockSize() / pipe::kDenseMmaK;
     PartOfA part;
     for (int64_t half : {0, 1}) {
-      TileLine line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * half);
-      for (int64_t i = 0; i < kGroups; ++i) {
-        SmallVector<Value> words = loadSharedWords(b, line.at(i * 16), 4);
-        Value low = pickBytes(b, words[0], words[1], selector);
-        Value high = pickBytes(b, words[2], words[3], selector);
-        part.codes[half].push_back(pickBytes(b, low, high, Int32(b, int64_t(0x5410))));
-      }
+      part.codes[half] = loadPlaces(b, TileLine(adaptor.getA(), tile.layout, row + 8 * half), place,
+                                    /*word=*/0);
       for (int64_t block = 0; block < type.getColumns() / pipe::kScaleBlockColumns; ++block) {
         Int32 existing =
             block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
@@ -320,9 +342,9 @@ private:
     for (int64_t half : {0, 1}) {
       ArrayRef<Value> codes = tile.wordsOf(part.codes[half], group);
       Value factor = part.factors[half][2 * group];
-      pairs[half] = op.getInOrder() ? halves.convertInOrder(codes.front(), factor,
-                                                            part.factors[half][2 * group + 1])
-                                    : halves.convert(codes, factor);
+      pairs[half] = op.getInOrder()
+                        ? halves.convertInOrder(codes, factor, part.factors[half][2 * group + 1])
+                        : halves.convert(codes, factor);
     }
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i)

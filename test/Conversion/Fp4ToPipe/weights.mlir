@@ -311,3 +311,21 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
       : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
+
+// -----
+
+// Weights of 6 bits have a byte for each element, and are converted in the order of memory. Nothing is undone behind the
+// sums.
+// CHECK-LABEL: func.func @six
+// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+// CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf6E3M2FN, swizzle_128B>
+// CHECK: %[[S:.*]] = pipe.load_scales %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+// CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<16x128xbf16, swizzle_128B>
+// CHECK: pipe.mma_converted %[[ACC]], %[[W]] scaled %[[S]], %[[X]] accumulate %{{.*}} in_order
+// CHECK: pipe.read_fragment %[[ACC]]
+// CHECK-NOT: arith.mulf
+func.func @six(%x: tensor<16x512xbf16>, %w: tensor<256x512xf6E3M2FN>, %t: tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp6_e3m2>}
+      : (tensor<16x512xbf16>, tensor<256x512xf6E3M2FN>, tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32>
+  return %y : tensor<16x256xf32>
+}

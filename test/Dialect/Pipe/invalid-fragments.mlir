@@ -10,7 +10,7 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
   // (C180)
-  // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x256xf16, swizzle_128B>
@@ -120,7 +120,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C180)
-  // expected-error @+2 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
@@ -156,6 +156,56 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
   // expected-note @+1 {{convert b with pipe.convert_tile, or load a tile of this type}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<64x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+!six = !pipe.shared<128x128xf6E2M3FN, swizzle_128B>
+!powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+!floats = !pipe.shared<128x128xbf16, swizzle_128B>
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
+  // (C181)
+  // expected-error @+2 {{a must have elements of 4 or 8 bits without 'in_order', but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
+  // expected-note @+1 {{elements of 6 bits are converted in the order of memory, and those of 8 bits in the order of registers}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
+  return
+}
+
+// -----
+
+!powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+!floats = !pipe.shared<128x128xbf16, swizzle_128B>
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, %sa: !powers, %b: !floats, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, !powers, !floats
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %sa: !powers, %b: !floats, %more: i1) {
+  // (C181)
+  // expected-error @+2 {{a must have elements of 4 or 6 bits with 'in_order', but got '!pipe.shared<128x128xf8E5M2, swizzle_128B>'}}
+  // expected-note @+1 {{elements of 6 bits are converted in the order of memory}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf8E5M2, swizzle_128B>, !powers, !floats
+  return
+}
+
+// -----
+
+!powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @twin(%b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %s: !powers) {
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, %s: !powers) {
+  // (C180)
+  // expected-error @+2 {{source must have elements of 4 or 8 bits, but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
+  // expected-note @+1 {{elements of 6 bits are converted in registers, by pipe.mma_converted with 'in_order'}}
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
 

@@ -146,8 +146,9 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   }
   if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))
     return success();
-  auto diag = lhs.must("have elements of type bf16 beside a rhs of mxfp4");
-  diag.attachNote() << "f16 does not have the exponents of mxfp4 scales: convert lhs to bf16";
+  auto diag = lhs.must("have elements of type bf16 beside a rhs of " +
+                       Twine(stringifyFormat(op.getFormat())));
+  diag.attachNote() << "f16 does not have the exponents of f8E8M0FNU scales: convert lhs to bf16";
   return diag;
 }
 

@@ -38,14 +38,14 @@ static int64_t blockOf(Type scale) { return isa<Float8E4M3FNType>(scale) ? 16 : 
 LogicalResult fp4::pipe::verifyConvertible(Operation *op, StringRef name, SharedType data,
                                            SharedType scales) { // (C180)
   bool isPacked = isa<Float4E2M1FNType>(data.getElementType());
-  bool isWide = isa<Float8E4M3FNType, Float8E5M2Type>(data.getElementType()) &&
-                isa<Float8E8M0FNUType>(scales.getElementType());
+  bool isWide =
+      isByteElementType(data.getElementType()) && isa<Float8E8M0FNUType>(scales.getElementType());
   if ((!isPacked && !isWide) || data.getPanels() != 1 ||
       data.getLayout() != (isPacked ? Layout::Swizzle64B : Layout::Swizzle128B))
     return withNote(op->emitOpError()
                         << name << " must be f4E2M1FN with rows of 64 bytes and layout "
-                        << "swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with "
-                        << "rows of 128 bytes and layout swizzle_128B, but got " << data,
+                        << "swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits "
+                        << "with rows of 128 bytes and layout swizzle_128B, but got " << data,
                     "only one panel is converted at a time: load 128 elements of k");
   int64_t columns = scales.isScales() ? data.getColumns() / blockOf(scales.getElementType()) : 0;
   if (!scales.isScales() || scales.getColumns() != columns || scales.getRows() < data.getRows())
@@ -73,6 +73,10 @@ LogicalResult ConvertTileOp::verify() {
   SharedType source = getSource().getType(), scales = getScales().getType();
   if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
     return failure();
+  if (isSixBitElementType(source.getElementType()))
+    return withNote(emitOpError() << "source must have elements of 4 or 8 bits, but got " << source,
+                    "elements of 6 bits are converted in registers, by pipe.mma_converted with "
+                    "'in_order'"); // (C180)
   if (bool(getResult()) == bool(getDest()))
     return withNote(emitOpError() << "must return a tile or fill a destination",
                     "write a result, or 'into %slot', and not both"); // (C180)
@@ -147,10 +151,14 @@ LogicalResult MmaConvertedOp::verify() {
     return failure();
   if (failed(verifyConvertible(*this, "a", a, scales))) // (C180)
     return failure();
-  if (getInOrder() && !isa<Float4E2M1FNType>(a.getElementType()))
-    return withNote(emitOpError() << "a must be f4E2M1FN with 'in_order', but got " << a,
-                    "leave 'in_order' out: only elements of 4 bits are converted in the order of "
-                    "registers"); // (C181)
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(a.getElementType());
+  if (getInOrder() ? isFloat8 : isSixBitElementType(a.getElementType()))
+    return withNote(emitOpError() << "a must have elements of "
+                                  << (getInOrder() ? "4 or 6" : "4 or 8") << " bits "
+                                  << (getInOrder() ? "with" : "without") << " 'in_order', but got "
+                                  << a,
+                    "elements of 6 bits are converted in the order of memory, and those of 8 "
+                    "bits in the order of registers"); // (C181)
   if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
     return withNote(emitOpError() << "a must have " << kFragmentRows
                                   << " rows for each warpgroup of its role, but got " << a,

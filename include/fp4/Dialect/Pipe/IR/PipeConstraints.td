@@ -147,8 +147,8 @@ def : Pipe_Constraints<"Tile operations", [{
 
 def : Pipe_Constraints<"Products in registers", [{
   - (C180) `pipe.convert_tile` and the operand A of `pipe.mma_converted`: the data are f4E2M1FN
-    with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with layout
-    swizzle_128B. Data are one panel wide. The scales have layout tiled_128x4, one column per
+    with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or in
+    `pipe.mma_converted` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide. The scales have layout tiled_128x4, one column per
     block and enough rows. The converted tile has the shape of the data, the 16-bit type that goes
     with the scales, and layout swizzle_128B; it is returned or filled.
   - (C352) `pipe.clear_rows`: the destination is a linear buffer of rank 2 with static columns,
@@ -157,7 +157,8 @@ def : Pipe_Constraints<"Products in registers", [{
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C181) `pipe.mma_converted`: the accumulator is an f32 fragment of wgmma with 64 rows. A has
     64 rows for each warpgroup of the role. B has the accumulator's columns, the K of A, a type
-    that converted A can have (with scales of f8E4M3FN f16 or bf16), and layout swizzle_128B.
+    that converted A can have (with scales of f8E4M3FN f16 or bf16), and layout swizzle_128B. A of
+    6 bits goes with `in_order`, and A of 8 bits without.
   - (C313) `pipe.fragment`: the elements are f32.
   - (C182) `pipe.read_fragment`: the first column and the number of columns, two for each element
     of the vector, are multiples of 8 within the fragment. The fragment has 64 rows.

@@ -109,6 +109,7 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
     registers.
 
     With scales of f8E4M3FN, B may also be bf16: then A becomes bf16 too, with the same factor 2^-7.
+    Elements of 6 bits, a byte each, become bf16 of value * scale.
 
     Constraints: (C181) the accumulator is a fragment of wgmma with 64 rows; A has 64 rows for each
     warpgroup of the role; A and its scales are as in (C180); B has the accumulator's columns, the
