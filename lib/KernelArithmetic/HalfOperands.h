@@ -17,8 +17,8 @@
 // one fused multiply-add makes value * scale * 2^-4 of that.
 //
 // A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 or 2^-4,
-// in f16, or in f32, which is then rounded to bf16. All of it is exact. With tcgen05, products of
-// f16 that give f32 leave out the conversions before them.
+// in f16, or in f32, which is then rounded to bf16. All of it is exact. Where products of f16 may
+// be f32, the conversions before them are left out.
 //
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
 // scale and rounded to bf16.
@@ -47,7 +47,7 @@ public:
 
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
   /// vector<2xelement>; f32 of codes of 8 bits, and of bf16 where the target converts E2M1, or f16
-  /// of bf16 with scales of f8E4M3FN and tcgen05.
+  /// of bf16 with scales of f8E4M3FN where products of f16 may be f32.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
   /// The eight codes of a word, or of two of 8 bits, times `factor` and
   /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
