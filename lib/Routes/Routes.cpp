@@ -386,7 +386,7 @@ const Record &modelOf(const Signature &signature, const hw::TargetModel &target)
 }
 
 std::string listRoutes(const hw::TargetModel &target) {
-  constexpr auto line = "{:<10}{:<13}{:<13}{:<14}{:<13}{:<44}{}\n";
+  constexpr auto line = "{:<10}{:<13}{:<13}{:<14}{:<13}{:<46}{}\n";
   std::string text =
       fmt::format(line, "core", "a", "b", "accumulate", "orientation", "not for", "operands");
   for (const Record &record : rows)

@@ -13,7 +13,7 @@
 !t64 = tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !t96 = tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 func.func @half32(%a: tensor<48x64xf4E2M1FN>, %sa: !t48, %b: tensor<32x64xf4E2M1FN>, %sb: !t32, %bias: tensor<32xf32>) -> (tensor<48x32xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256], epilogue_warps = 8, store = direct>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256], epilogue_warps = 8>}
       : (tensor<48x64xf4E2M1FN>, !t48, tensor<32x64xf4E2M1FN>, !t32) -> tensor<48x32xf32>
   %e = tensor.empty() : tensor<48x32xf32>
   %w = linalg.broadcast ins(%bias : tensor<32xf32>) outs(%e : tensor<48x32xf32>) dimensions = [0]
@@ -23,7 +23,7 @@ func.func @half32(%a: tensor<48x64xf4E2M1FN>, %sa: !t48, %b: tensor<32x64xf4E2M1
 }
 
 func.func @half64(%a: tensor<96x64xf4E2M1FN>, %sa: !t96, %b: tensor<32x64xf4E2M1FN>, %sb: !t32, %bias: tensor<32xf32>) -> (tensor<96x32xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256], epilogue_warps = 8, store = direct>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256], epilogue_warps = 8>}
       : (tensor<96x64xf4E2M1FN>, !t96, tensor<32x64xf4E2M1FN>, !t32) -> tensor<96x32xf32>
   %e = tensor.empty() : tensor<96x32xf32>
   %w = linalg.broadcast ins(%bias : tensor<32xf32>) outs(%e : tensor<96x32xf32>) dimensions = [0]
@@ -33,7 +33,7 @@ func.func @half64(%a: tensor<96x64xf4E2M1FN>, %sa: !t96, %b: tensor<32x64xf4E2M1
 }
 
 func.func @whole(%a: tensor<64x64xf4E2M1FN>, %sa: !t64, %b: tensor<32x64xf4E2M1FN>, %sb: !t32, %bias: tensor<32xf32>) -> (tensor<64x32xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256], epilogue_warps = 8, store = direct>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256], epilogue_warps = 8>}
       : (tensor<64x64xf4E2M1FN>, !t64, tensor<32x64xf4E2M1FN>, !t32) -> tensor<64x32xf32>
   %e = tensor.empty() : tensor<64x32xf32>
   %w = linalg.broadcast ins(%bias : tensor<32xf32>) outs(%e : tensor<64x32xf32>) dimensions = [0]
