@@ -17,8 +17,8 @@
 // one fused multiply-add makes value * scale * 2^-4 of that.
 //
 // A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 or 2^-4,
-// in f16, or in f32, which is then rounded to bf16. All of it is exact. Where products of f16 may
-// be f32, the conversions before them are left out.
+// in f16, or in f32, which is then rounded to bf16. All of it is exact. Conversions
+// before products are left out where products of f16 may be f32.
 //
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
 // scale and rounded to bf16.
