@@ -37,6 +37,10 @@ public:
   Value ofPart(Value first, int64_t part) const {
     return part ? b.add(first, b.constant(part * rowsOfPart())) : first;
   }
+  /// The first row of a part. Rows of the result, which may not exist, are numbers of the tile.
+  Value rowOf(const Tile &tile, int64_t part) const {
+    return isA && isArgumentA ? tile.rows[part] : ofPart(row(tile), part);
+  }
 
   struct Source {
     Value data, scales;
@@ -205,7 +209,7 @@ OperandTiles ScaledPath::load(const Tile &tile, const KTile &k) {
   for (const Side::Source &from : side.sources)
     for (int64_t part = 0; part < side.parts(); ++part) {
       Value rowBlock = rowBlockOf(tile, part);
-      Value data = loads.loadTile(from.data, side.ofPart(side.row(tile), part), k);
+      Value data = loads.loadTile(from.data, side.rowOf(tile, part), k);
       Value scales = loads.loadScales(from.scales, rowBlock, k, side.rowsOfPart());
       tiles.push_back({.data = data, .scales = scales, .count = k.blocks});
     }

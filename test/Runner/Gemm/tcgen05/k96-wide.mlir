@@ -23,7 +23,7 @@
 // NV-NEXT: pipe.await_release {{.*}} distance 3
 // NV-NEXT: pipe.copy_scales {{.*}} at 404 sets 3
 // NV-NEXT: pipe.copy_scales {{.*}} at 440 sets 3
-// NV-NEXT: pipe.consumer_wait
+// NV: pipe.consumer_wait
 // NV: pipe.mma {{.*}}part = array<i64: 0, 2>
 // NV-NEXT: pipe.consumer_release
 // NV: pipe.copy_scales {{.*}} at 404 sets 3
