@@ -47,7 +47,7 @@ void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
     return promoteLanes(accs.front(), tile, step, pairs.front());
   if (gemm.sumsFewOfK())
     return promote(accs, tile, step, pairs);
-  Value more = isMore(tile, step.kTiles.front().number, part);
+  Value more = isMore(tile, step.first, part);
   for (const OperandPair &pair : pairs)
     for (OperandTile y : pair.b) {
       y.data = converted(y);

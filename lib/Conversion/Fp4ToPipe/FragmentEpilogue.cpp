@@ -38,11 +38,12 @@ FragmentEpilogue::Place FragmentEpilogue::placeOf(const Tile &tile, size_t part)
     return part ? b.add(first, b.constant(int64_t(part) * unit)) : first;
   };
   if (fragments.kind == FragmentKind::MmaSync)
-    return {behindFirst(b.add(tile.row, ofWarp.row), FragmentSums::kWarpRows),
-            b.add(tile.column, ofWarp.column)};
+    return {behindFirst(firstOfWarp.row, FragmentSums::kWarpRows), firstOfWarp.column};
   if (tile.rows.size() > 1)
     return {tile.rows[part], tile.column};
-  return {tile.row, behindFirst(tile.column, gemm.partColumns())};
+  if (gemm.transposes())
+    return {tile.row, behindFirst(tile.column, gemm.partColumns())};
+  return {behindFirst(tile.row, gemm.partRows()), tile.column};
 }
 
 FragmentEpilogue::Place FragmentEpilogue::behind(Place place, int64_t first) {
@@ -135,6 +136,7 @@ void FragmentEpilogue::finish(ValueRange accs, const Tile &tile) {
   if (fragments.kind == FragmentKind::MmaSync) {
     auto place = WarpPlaceOp::create(b, accs.front(), gemm.tiling.tileM, gemm.tiling.tileN);
     ofWarp = {place.getRow(), place.getColumn()};
+    firstOfWarp = {b.add(tile.row, ofWarp.row), b.add(tile.column, ofWarp.column)};
   }
   SmallVector<Value> parts = fragments.partsOf(accs);
   auto read = [&](size_t number, size_t part) {

@@ -77,7 +77,8 @@ private:
   const KernelArguments &args;
   FragmentSums &fragments;
   SumConversion conversion;
-  Place ofWarp; ///< the place of a warp's fragment in its tile; null for warpgroups
+  /// The place of a warp's fragment in its tile, and in the result; null for warpgroups.
+  Place ofWarp, firstOfWarp;
   /// The one alpha of a matmul where it is read when the kernel begins, so that nobody waits for it
   /// behind the last k tile. A dual GEMM, which has twice as many sums in registers, reads what all
   /// tiles have in common behind it.

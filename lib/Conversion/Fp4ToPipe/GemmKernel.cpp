@@ -80,12 +80,14 @@ gpu::GPUFuncOp fp4::buildGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
     pathOfA->begin(tile);
     kLoop.forEachStep(tile, [&](const KStep &step) {
       SmallVector<OperandPair> pairs;
-      for (const KTile &k : step.kTiles)
-        pairs.push_back({pathOfA->load(tile, k), pathOfB->load(tile, k)});
+      for (int64_t number = 0; number < kLoop.count(); ++number) {
+        KTile k = kLoop.kTileOf(step, number);
+        pairs.push_back({k, pathOfA->load(tile, k), pathOfB->load(tile, k)});
+      }
       for (int64_t part = 0; part < gemm.scaleParts(); ++part) {
-        for (auto [k, pair] : llvm::zip_equal(step.kTiles, pairs)) {
-          pathOfA->takeScales(pair.a, tile, k, part);
-          pathOfB->takeScales(pair.b, tile, k, part);
+        for (OperandPair &pair : pairs) {
+          pathOfA->takeScales(pair.a, tile, pair.k, part);
+          pathOfB->takeScales(pair.b, tile, pair.k, part);
         }
         accumulator.multiply(accs, tile, step, pairs, part);
       }

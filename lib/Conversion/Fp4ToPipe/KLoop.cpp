@@ -10,13 +10,14 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-KStep KLoop::stepAt(Value k, Value place) {
-  int64_t together = std::max(gemm.tiling.blocksOfTileK, gemm.work.ranges);
+/// K tiles of a step follow one another, or are those of k slices.
+Value KLoop::numberOf(const KStep &step, int64_t number) {
   int64_t distance = gemm.work.ranges > 1 ? gemm.tilesK() / gemm.work.splits : 1;
-  KStep step{{}, place};
-  for (int64_t number = 0; number < together; ++number)
-    step.kTiles.push_back(loads.kTileOf(number ? b.add(k, b.constant(number * distance)) : k));
-  return step;
+  return number ? b.add(step.first, b.constant(number * distance)) : step.first;
+}
+
+KTile KLoop::kTileOf(const KStep &step, int64_t number) {
+  return loads.kTileOf(numberOf(step, number));
 }
 
 /// Returns how many k tiles have their factors in one tile in shared memory; 0 where none have.
@@ -31,15 +32,15 @@ void KLoop::forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &)
   int64_t together = factorsTogether();
   Value size = b.constant(gemm.tiling.blocksOfTileK);
   if (!together) {
-    b.loop(tile.k.begin, tile.k.end, size, [&](Value k) { body(stepAt(k, Value())); });
+    b.loop(tile.k.begin, tile.k.end, size, [&](Value k) { body({k, Value()}); });
     return;
   }
   b.loop(tile.k.begin, tile.k.end, b.constant(together), [&](Value first) {
     loadFactors(tile, first);
     if (together == 1)
-      return body(stepAt(first, b.constant(0)));
+      return body({first, b.constant(0)});
     b.loop(b.constant(0), b.constant(together), size,
-           [&](Value place) { body(stepAt(b.add(first, place), place)); });
+           [&](Value place) { body({b.add(first, place), place}); });
   });
 }
 
@@ -69,7 +70,7 @@ Value KLoop::powers(Value place) {
 SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t number) {
   if (gemm.route().rhs() == route::Operand::Pre)
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
-  Value k = step.kTiles[number].number;
+  Value k = numberOf(step, number);
   auto columns = b.getI64IntegerAttr(gemm.tiling.tileN);
   if (gemm.tiling.laneGroups && step.place)
     return {LaneTileScaleOp::create(b, b.getF32Type(), factorsA, factorsB, step.place)};

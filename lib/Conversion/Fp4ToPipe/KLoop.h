@@ -12,11 +12,10 @@
 
 namespace fp4 {
 
-/// The k tiles that are multiplied together.
+/// K tiles that are multiplied together.
 struct KStep {
-  using Value = mlir::Value;
-  llvm::SmallVector<KTile, 2> kTiles;
-  Value place; ///< of the first among those whose factors are loaded together; else null
+  mlir::Value first; ///< number of the first one
+  mlir::Value place; ///< of the first among those whose factors are loaded together; else null
 };
 
 class KLoop {
@@ -27,11 +26,14 @@ public:
 
   /// Emits `body` for every step of `tile`.
   void forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &step)> body);
+  /// K tiles of a step.
+  int64_t count() const { return std::max(gemm.tiling.blocksOfTileK, gemm.work.ranges); }
+  KTile kTileOf(const KStep &step, int64_t number);
   /// The factor of each part of `tile` for k tile `number` of a step.
   llvm::SmallVector<Value> factorsOf(const Tile &tile, const KStep &step, int64_t number);
 
 private:
-  KStep stepAt(Value k, Value place);
+  Value numberOf(const KStep &step, int64_t number);
   int64_t factorsTogether() const;
   void loadFactors(const Tile &tile, Value first);
   Value powers(Value place);

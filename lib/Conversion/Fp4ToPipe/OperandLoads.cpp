@@ -36,10 +36,10 @@ Value OperandLoads::existingRows(Value map, Value row) {
 
 KTile OperandLoads::kTileOf(Value k) {
   KTile tile{k, {}, {}, {}};
-  if (!gemm.transposes() && !gemm.floatB()) // others keep the order of their instructions
-    tile.element = b.mul(k, gemm.tiling.tileK);
   if (!gemm.hasScaleTiles())
     return tile;
+  if (!gemm.transposes() && !gemm.floatB()) // others keep the order of their instructions
+    tile.element = b.mul(k, gemm.tiling.tileK);
   int64_t ofTile = gemm.tiling.tileK / gemm.problem.block / kScaleBlockColumns;
   tile.block = b.mul(k, ofTile);
   tile.blocks = existingOfK(tile.block, ofTile, gemm.problem.block * kScaleBlockColumns);

@@ -37,10 +37,6 @@ public:
   Value ofPart(Value first, int64_t part) const {
     return part ? b.add(first, b.constant(part * rowsOfPart())) : first;
   }
-  /// The first row of a part. Rows of the result, which may not exist, are numbers of the tile.
-  Value rowOf(const Tile &tile, int64_t part) const {
-    return isA && isArgumentA ? tile.rows[part] : ofPart(row(tile), part);
-  }
 
   struct Source {
     Value data, scales;
@@ -204,12 +200,21 @@ Value ScaledPath::rowBlockOf(const Tile &tile, int64_t part) {
   return arith::MinUIOp::create(b, rowBlock, last);
 }
 
+/// Rows of the result are computed before the first load, which counts those that exist. Kernels of
+/// swapped operands keep the order of their instructions, with the scale tile before the elements.
 OperandTiles ScaledPath::load(const Tile &tile, const KTile &k) {
   OperandTiles tiles;
+  bool areOfResult = !gemm.transposes();
+  SmallVector<Value> rows;
+  for (int64_t part = 0; areOfResult && part < side.parts(); ++part)
+    rows.push_back(side.ofPart(side.row(tile), part));
   for (const Side::Source &from : side.sources)
     for (int64_t part = 0; part < side.parts(); ++part) {
-      Value rowBlock = rowBlockOf(tile, part);
-      Value data = loads.loadTile(from.data, side.rowOf(tile, part), k);
+      Value rowBlock = areOfResult ? Value() : rowBlockOf(tile, part);
+      Value row = areOfResult ? rows[part] : side.ofPart(side.row(tile), part);
+      Value data = loads.loadTile(from.data, row, k);
+      if (!rowBlock)
+        rowBlock = rowBlockOf(tile, part);
       Value scales = loads.loadScales(from.scales, rowBlock, k, side.rowsOfPart());
       tiles.push_back({.data = data, .scales = scales, .count = k.blocks});
     }

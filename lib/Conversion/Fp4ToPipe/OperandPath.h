@@ -23,8 +23,9 @@ struct OperandTile {
 /// The parts of a tile, those of the second GEMM of a dual one behind those of the first.
 using OperandTiles = llvm::SmallVector<OperandTile, 2>;
 
-/// One k tile of both operands.
+/// A k tile of both operands.
 struct OperandPair {
+  KTile k;
   OperandTiles a, b;
 };
 

@@ -157,8 +157,11 @@ void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
     of = tileOfGroup(swaps ? n : m);
   Value first = !swaps && of.row ? of.row : b.mul(m, gemm.tiling.workM());
   tile.row = tile.rowA = tile.scaleRowA = shifted(first, placeM, gemm.tiling.blockM());
+  if (!swaps && of.scaleRow)
+    tile.scaleRowA = shifted(of.scaleRow, placeM, gemm.tiling.blockM());
   tile.rows = {tile.row};
-  for (int64_t part = gemm.partRows(); part < gemm.tiling.tileM; part += gemm.partRows())
+  for (int64_t part = gemm.partRows(); gemm.sumsFewOfK() && part < gemm.tiling.tileM;
+       part += gemm.partRows())
     tile.rows.push_back(b.add(tile.row, b.constant(part)));
   if (!isColumnFirst)
     placeColumn();
@@ -171,8 +174,6 @@ void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
     return;
   if (swaps)
     tile.scaleRowB = of.scaleRow;
-  else if (of.scaleRow)
-    tile.scaleRowA = shifted(of.scaleRow, placeM, gemm.tiling.blockM());
   tile.group.rowLimit = of.rowLimit;
   moveToGroup(tile, of.group);
 }

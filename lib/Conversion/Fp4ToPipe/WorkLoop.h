@@ -30,12 +30,13 @@ struct Tile {
     Value firstSums, part, parts, counter;
   };
 
-  Value row, column;             ///< first row and first column of the result
-  llvm::SmallVector<Value> rows; ///< the first of each part of Gemm::partRows
-  Value rowA, rowB;              ///< first row of A and of B
-  Value scaleRowA, scaleRowB;    ///< first row of the scales of A and of B
-  Value blockA, blockB;          ///< the scale tiles of 128 rows where these are
-  Value bScaleRow;               ///< row of `column` within its scale tile; null when always 0
+  Value row, column; ///< first row and first column of the result
+  /// The first of each part whose sums have factors of their own (Gemm::partRows), or one row.
+  llvm::SmallVector<Value> rows;
+  Value rowA, rowB;           ///< first row of A and of B
+  Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
+  Value blockA, blockB;       ///< the scale tiles of 128 rows where these are
+  Value bScaleRow;            ///< row of `column` within its scale tile; null when always 0
   OfGroup group;
   Range k;
   /// Reversal of the order of columns, where accumulators alternate: even and odd tiles of a CTA

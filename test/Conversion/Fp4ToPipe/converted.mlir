@@ -62,10 +62,10 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:   scf.for
 // CHECK:     %[[A0:.*]] = pipe.load %
 // CHECK:     %[[S0:.*]] = pipe.load_scales
+// CHECK:     %[[A1:.*]] = pipe.load %
 // CHECK:     %[[LAST:.*]] = arith.subi %[[MARG]], %c1_i32
 // CHECK:     %[[LASTBLOCK:.*]] = arith.divui %[[LAST]], %c128_i32
 // CHECK:     %[[BLOCK:.*]] = arith.minui %{{.*}}, %[[LASTBLOCK]]
-// CHECK:     %[[A1:.*]] = pipe.load %
 // CHECK:     %[[S1:.*]] = pipe.load_scales %{{.*}}[%[[BLOCK]], %
 // CHECK:     %[[B:.*]] = pipe.convert_tile
 // CHECK:     pipe.mma_converted %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
