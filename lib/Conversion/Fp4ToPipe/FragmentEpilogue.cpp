@@ -90,7 +90,7 @@ Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
 }
 
 void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::From sums,
-                                 FragmentSums::From second, Guard isStored) {
+                                 FragmentSums::From second, FragmentSums::Guard isStored) {
   using Alpha = Results::Alpha;
   const OfGroup &group = tile.group;
   Place place = placeOf(tile, part);
@@ -130,43 +130,20 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
   storeStaged(group);
 }
 
-/// Finishes a tile. The partial sums of split-K are reduced in the cluster, or in a workspace by
-/// the last CTA to come.
 void FragmentEpilogue::finish(ValueRange accs, const Tile &tile) {
-  if (fragments.kind == FragmentKind::MmaSync) {
+  bool areOfWarp = fragments.kind == FragmentKind::MmaSync;
+  if (areOfWarp) {
     auto place = WarpPlaceOp::create(b, accs.front(), gemm.tiling.tileM, gemm.tiling.tileN);
     ofWarp = {place.getRow(), place.getColumn()};
     firstOfWarp = {b.add(tile.row, ofWarp.row), b.add(tile.column, ofWarp.column)};
   }
-  SmallVector<Value> parts = fragments.partsOf(accs);
-  auto read = [&](size_t number, size_t part) {
-    return [this, acc = parts[number], part](VectorType type, int64_t first) {
-      return fragments.readPart(acc, part, type, first);
-    };
-  };
-  if (gemm.work.reducesInCluster) {
-    fragments.reduceInCluster(accs);
-    return storePart(tile, 0, read(0, 0), {},
-                     [&](int64_t first) { return fragments.hasColumns(tile.part, first); });
-  }
-  auto store = [&](size_t part, FragmentSums::From sums) { storePart(tile, part, sums); };
-  if (gemm.work.stream)
-    return fragments.reduceShares(parts, tile.share, store);
-  if (gemm.work.reducedCtas() > 1)
-    return fragments.reduce(parts, tile.index, tile.part, store);
-  if (gemm.work.ranges > 1)
-    return store(0, [&](VectorType type, int64_t first) {
-      return fragments.sumOfRanges(parts, type, first);
-    });
-  size_t count = parts.size() / (gemm.problem.dual ? 2 : 1);
-  bool areOfWarp = fragments.kind == FragmentKind::MmaSync;
-  for (size_t part = 0; part < count; ++part) {
-    auto second = read(gemm.problem.dual ? count + part : part, part);
-    storePart(tile, part, read(part, part),
-              gemm.problem.dual ? FragmentSums::From(second) : FragmentSums::From());
-    if (!areOfWarp)
-      quantizeElements(placeOf(tile, part), tile.group);
-  }
+  fragments.complete(accs, tile,
+                     [&](size_t part, FragmentSums::From sums, FragmentSums::From second,
+                         FragmentSums::Guard isStored) {
+                       storePart(tile, part, sums, second, isStored);
+                       if (!areOfWarp)
+                         quantizeElements(placeOf(tile, part), tile.group);
+                     });
   if (areOfWarp)
     quantizeElements({tile.row, tile.column}, tile.group);
   foldAmax();

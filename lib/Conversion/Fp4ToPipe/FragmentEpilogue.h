@@ -28,12 +28,10 @@ private:
   struct Place {
     Value row, column;
   };
-  /// i1: this CTA stores the columns of a fragment from `first` on.
-  using Guard = llvm::function_ref<Value(int64_t first)>;
   /// Converts the sums of part `part` of a tile, and stores them: all, or those that this CTA
   /// stores. A dual GEMM has those of the second one besides.
-  void storePart(const Tile &tile, size_t part, FragmentSums::From sums,
-                 FragmentSums::From second = {}, Guard isStored = {});
+  void storePart(const Tile &tile, size_t part, FragmentSums::From sums, FragmentSums::From second,
+                 FragmentSums::Guard isStored);
   /// Makes codes and scales of the elements that storePart has made since the last call: those of
   /// 128 rows of the result, of as many columns as are gathered at a time, from `place` on.
   void quantizeElements(Place place, OfGroup group);

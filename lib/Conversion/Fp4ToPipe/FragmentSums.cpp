@@ -48,31 +48,105 @@ IntegerAttr FragmentSums::placeOfSums(size_t part, int64_t first) {
   return b.getI64IntegerAttr((int64_t(part) * size[1] + first) / 2 * threads);
 }
 
-void FragmentSums::reduce(ValueRange accs, Value index, Value part, Finish finish) {
+void FragmentSums::complete(ValueRange accs, const Tile &tile, Finish finish) {
+  SmallVector<Value> parts = partsOf(accs);
+  if (gemm.work.reducesInCluster)
+    reduceInCluster(accs, tile, finish);
+  else if (gemm.work.stream)
+    reduceShares(parts, tile.share, finish);
+  else if (gemm.work.reducedCtas() > 1)
+    reduce(parts, tile, finish);
+  else if (gemm.work.ranges > 1)
+    addSlices(parts, finish);
+  else
+    finishParts(parts, finish);
+}
+
+/// Warps have several parts in one accumulator.
+SmallVector<Value> FragmentSums::partsOf(ValueRange accs) const {
+  int64_t perAccumulator = kind == FragmentKind::MmaSync ? size[0] / kWarpRows : 1;
+  SmallVector<Value> parts;
+  for (Value acc : accs)
+    parts.append(size_t(perAccumulator), acc);
+  return parts;
+}
+
+void FragmentSums::finishParts(ValueRange accs, Finish finish) {
+  size_t count = accs.size() / (gemm.problem.dual ? 2 : 1);
+  for (size_t part = 0; part < count; ++part) {
+    auto read = [&](size_t number) {
+      return [this, acc = accs[number], part](VectorType type, int64_t first) {
+        return readPart(acc, part, type, first);
+      };
+    };
+    auto sums = read(part), second = read(accs.size() - count + part);
+    finish(part, sums, gemm.problem.dual ? From(second) : From(), {});
+  }
+}
+
+/// Adds the sums over the k slices of a CTA that has all of them.
+void FragmentSums::addSlices(ValueRange accs, Finish finish) {
+  auto sums = [&](VectorType type, int64_t first) {
+    Value sum;
+    for (Value acc : accs) {
+      Value next = readPart(acc, 0, type, first);
+      sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
+    }
+    return sum;
+  };
+  finish(0, sums, {}, {});
+}
+
+/// Every CTA of a cluster has the sums of some columns of the first fragment, equally many if there
+/// are enough.
+void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish finish) {
+  int64_t width = size[1], ctas = gemm.work.reducedCtas();
+  while (partColumns > kFewestColumns && (partColumns * ctas > width || width % partColumns != 0))
+    partColumns -= kFewestColumns;
+  ReduceFragmentOp::create(b, accs, partColumns, IntegerAttr());
+  auto sums = [&](VectorType type, int64_t first) {
+    return readPart(accs.front(), 0, type, first);
+  };
+  finish(0, sums, {}, [&](int64_t first) {
+    Value place = b.constant(first / partColumns % ctas);
+    return b.compare(arith::CmpIPredicate::eq, tile.part, place);
+  });
+}
+
+/// Leaves the sums of a part of a tile in `row` of the workspace.
+void FragmentSums::leave(Value acc, size_t part, Value row) {
+  forParts([&](VectorType type, int64_t first) {
+    LeaveFragmentOp::create(b, readPart(acc, part, type, first), args.workspace, row,
+                            placeOfSums(part, first));
+  });
+}
+
+void FragmentSums::finishSums(size_t part, ArrayRef<Value> sums, Finish finish) {
+  finish(part, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; }, {},
+         {});
+}
+
+/// The last CTA of a tile adds the sums that all CTAs have left, from the first to the last.
+void FragmentSums::reduce(ValueRange accs, const Tile &tile, Finish finish) {
+  auto ranges = size_t(gemm.work.ranges);
   Value tiles = b.mul(works.numM, gemm.tilesN());
-  auto rowOf = [&](Value range) { return b.add(b.mul(range, tiles), index); };
+  auto rowOf = [&](Value range) { return b.add(b.mul(range, tiles), tile.index); };
   for (auto [number, acc] : llvm::enumerate(accs)) {
-    Value range = part;
-    if (gemm.work.ranges > 1)
-      range = b.add(b.mul(part, gemm.work.ranges), b.constant(int64_t(number) % gemm.work.ranges));
-    Value own = rowOf(range);
-    forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-      size_t partOfTile = number / size_t(gemm.work.ranges);
-      LeaveFragmentOp::create(b, readPart(acc, partOfTile, type, first), args.workspace, own,
-                              placeOfSums(partOfTile, first));
-    });
+    Value range = tile.part;
+    if (ranges > 1)
+      range = b.add(b.mul(range, gemm.work.ranges), b.constant(int64_t(number % ranges)));
+    leave(acc, number / ranges, rowOf(range));
   }
-  Value last = CountPartialOp::create(b, args.counters, index, gemm.work.reducedCtas());
-  auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  size_t parts = accs.size() / size_t(gemm.work.ranges);
-  bool keepsOwn = keepsOwnSums(int64_t(parts));
-  for (size_t number = 0; number < parts; ++number) {
-    SmallVector<Value> sums =
-        keepsOwn ? sumWithOwn(accs[number], number, part, rowOf) : sumOfLeft(number, index, tiles);
-    finish(number, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
-  }
+  Value last = CountPartialOp::create(b, args.counters, tile.index, gemm.work.reducedCtas());
+  b.when(last, [&] {
+    size_t parts = accs.size() / ranges;
+    bool keepsOwn = keepsOwnSums(int64_t(parts));
+    for (size_t part = 0; part < parts; ++part)
+      finishSums(part,
+                 keepsOwn ? sumWithOwn(accs[part], part, tile.part, rowOf)
+                          : sumOfLeft(part, tile.index, tiles),
+                 finish);
+  });
 }
 
 /// The sums of all split-K parts: those of CTA `part` are in its registers. As many parts as there
@@ -141,14 +215,6 @@ Value FragmentSums::readPart(Value acc, size_t number, VectorType type, int64_t 
   return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
 }
 
-SmallVector<Value> FragmentSums::partsOf(ValueRange accs) const {
-  int64_t perAccumulator = kind == FragmentKind::MmaSync ? size[0] / kWarpRows : 1;
-  SmallVector<Value> parts;
-  for (Value acc : accs)
-    parts.append(size_t(perAccumulator), acc);
-  return parts;
-}
-
 /// Returns the other one of two parts.
 Value FragmentSums::complement(Value part) { return b.sub(b.constant(1), part); }
 
@@ -196,52 +262,21 @@ SmallVector<Value> FragmentSums::chooseSums(Value condition,
   return SmallVector<Value>(branch.getResults());
 }
 
+/// The CTA that has all of a tile finishes it. Every CTA of a shared tile leaves its sums, and the
+/// last one to come adds all of them.
 void FragmentSums::reduceShares(ValueRange accs, const Tile::Share &share, Finish finish) {
   auto compare = [&](arith::CmpIPredicate holds) -> Value {
     return b.compare(holds, share.parts, b.constant(1));
   };
-  b.when(compare(arith::CmpIPredicate::eq), [&] {
-    for (auto [number, acc] : llvm::enumerate(accs))
-      finish(number, [&, acc = acc, number = number](VectorType type, int64_t first) {
-        return readPart(acc, number, type, first);
-      });
-  });
+  b.when(compare(arith::CmpIPredicate::eq), [&] { finishParts(accs, finish); });
   b.when(compare(arith::CmpIPredicate::ne), [&] {
     Value own = b.add(share.firstSums, share.part);
-    for (auto [number, acc] : llvm::enumerate(accs))
-      forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-        LeaveFragmentOp::create(b, readPart(acc, number, type, first), args.workspace, own,
-                                placeOfSums(number, first));
-      });
+    for (auto [part, acc] : llvm::enumerate(accs))
+      leave(acc, part, own);
     b.when(CountPartialOp::create(b, args.counters, share.counter, share.parts, IntegerAttr()),
            [&] {
-             for (auto [number, acc] : llvm::enumerate(accs)) {
-               SmallVector<Value> sums = sumOfShared(acc, number, share);
-               finish(number,
-                      [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
-             }
+             for (auto [part, acc] : llvm::enumerate(accs))
+               finishSums(part, sumOfShared(acc, part, share), finish);
            });
   });
-}
-
-Value FragmentSums::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {
-  Value sum;
-  for (Value acc : accs) {
-    Value next = readPart(acc, 0, type, first);
-    sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
-  }
-  return sum;
-}
-
-void FragmentSums::reduceInCluster(ValueRange accs) {
-  int64_t width = size[1];
-  while (partColumns > kFewestColumns &&
-         (partColumns * gemm.work.reducedCtas() > width || width % partColumns != 0))
-    partColumns -= kFewestColumns;
-  ReduceFragmentOp::create(b, accs, partColumns, IntegerAttr());
-}
-
-Value FragmentSums::hasColumns(Value part, int64_t first) {
-  Value block = b.constant(first / partColumns % gemm.work.reducedCtas());
-  return b.compare(arith::CmpIPredicate::eq, part, block);
 }

@@ -32,30 +32,26 @@ public:
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// The sums of each thread from column `first` of its fragment on.
   using From = llvm::function_ref<Value(mlir::VectorType type, int64_t first)>;
-  /// The accumulator of each part of a tile: warps have several parts in one.
-  llvm::SmallVector<Value> partsOf(ValueRange accs) const;
+  /// i1: this CTA has the columns of a fragment from `first` on.
+  using Guard = llvm::function_ref<Value(int64_t first)>;
+  /// Takes the sums of a part of a tile over all of K, and those of the second GEMM of a dual one.
+  using Finish = llvm::function_ref<void(size_t part, From sums, From second, Guard isStored)>;
+  /// Calls `finish` for each part of a tile where its sums are complete: in the CTA that has all of
+  /// them, in every CTA of a cluster for some columns, or in the last CTA of a tile to come.
+  void complete(ValueRange accs, const Tile &tile, Finish finish);
+
+private:
   /// The sums of part `number` of a tile, from column `first` on. A part has an accumulator `acc`
   /// of its own, or, where warps multiply, kWarpRows rows of the one that all have.
   Value readPart(Value acc, size_t number, mlir::VectorType type, int64_t first);
-  /// The sums over the k slices of a CTA that has all of them.
-  Value sumOfRanges(ValueRange accs, mlir::VectorType type, int64_t first);
-
-  /// Takes the sums of a part of a tile.
-  using Finish = llvm::function_ref<void(size_t part, From sums)>;
-  /// Leaves the sums of CTA `part` of tile `index` of a split-K GEMM in the workspace; each part of
-  /// the tile has an accumulator in `accs`. The last CTA of the tile to do so calls `finish` with
-  /// the sums over all of K, from the first CTA to the last, of each part.
-  void reduce(ValueRange accs, Value index, Value part, Finish finish);
-  /// Calls `finish` with the sums of each part of a tile, which has an accumulator of `accs`: those
-  /// of whoever has all of the tile, or those of all workers, with the last one to come.
+  llvm::SmallVector<Value> partsOf(ValueRange accs) const;
+  void reduce(ValueRange accs, const Tile &tile, Finish finish);
   void reduceShares(ValueRange accs, const Tile::Share &share, Finish finish);
-  /// Adds the sums `accs` of the CTAs of the cluster of a split-K GEMM. Every CTA has the sums of
-  /// some columns of the first fragment, equally many if there are enough.
-  void reduceInCluster(ValueRange accs);
-  /// i1: the CTA of place `part` in the cluster has the sums from column `first` on.
-  Value hasColumns(Value part, int64_t first);
-
-private:
+  void reduceInCluster(ValueRange accs, const Tile &tile, Finish finish);
+  void addSlices(ValueRange accs, Finish finish);
+  void finishParts(ValueRange accs, Finish finish);
+  void leave(Value acc, size_t part, Value row);
+  void finishSums(size_t part, llvm::ArrayRef<Value> sums, Finish finish);
   /// Returns the place in a row of the workspace of the sums of part `part` of a tile, from column
   /// `first` on.
   mlir::IntegerAttr placeOfSums(size_t part, int64_t first);
