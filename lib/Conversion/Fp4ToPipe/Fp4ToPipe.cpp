@@ -1,7 +1,7 @@
 //===- Fp4ToPipe.cpp - Operations of tensor cores to sequential kernels ---===//
 //
 // Rewrites every fp4.blockscaled_matmul, and every fp4.quantize that transforms on the tensor core
-// (TransformLowering.cpp), into host code that makes the kernel's arguments and launches it, and a
+// (TransformKernel.cpp), into host code that makes the kernel's arguments and launches it, and a
 // kernel (GemmKernel.cpp, TransformKernel.cpp) in a gpu.module of its own.
 //
 //===----------------------------------------------------------------------===//
@@ -12,12 +12,9 @@
 #include "GemmArguments.h"
 #include "GemmKernel.h"
 #include "GroupTable.h"
-#include "HalveScales.h"
 #include "ItemLaunch.h"
 #include "Lowering.h"
-#include "PackSix.h"
-#include "PreDequantize.h"
-#include "PreDequantizedWeights.h"
+#include "OperandKernels.h"
 #include "StreamTable.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"

@@ -260,7 +260,7 @@ struct Gemm {
            : swapsOperands() ? problem.groups * problem.alignedColumns()
                              : problem.groupScaleRows;
   }
-  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.h) or each
+  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.cpp) or each
   /// 128.
   int64_t rowsOfBlocksA() const { return (tiling.splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const {
@@ -371,7 +371,7 @@ private:
   mlir::Type i32() const { return mlir::IntegerType::get(context(), 32); }
   mlir::Type f32() const { return mlir::Float32Type::get(context()); }
   /// Pre-dequantized weights are e4m3, and their scales are powers of their rows
-  /// (PreDequantizedWeights.h).
+  /// (PreDequantizedWeights.cpp).
   mlir::Type typeOfWeights() const;
 };
 

@@ -98,25 +98,26 @@ static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
   return alloc.getMemref();
 }
 
-/// Emits the kernel; `step` numbers of the offsets belong to a group. Dynamic rows are the last
+/// Builds the kernel; `step` numbers of the offsets belong to a group. Dynamic rows are the last
 /// argument, behind the size of the table.
-static void emitTable(gpu::GPUFuncOp kernel, const Gemm &gemm, int64_t step) {
-  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getBody());
-  auto type = LLVM::LLVMPointerType::get(b.getContext(), 1);
-  Value pointers[3];
-  for (auto [pointer, argument] : llvm::zip(pointers, kernel.getArguments()))
-    pointer = pipe::GlobalPtrOp::create(b, type, argument);
-  Int32 rows =
-      gemm.problem.dynamicRows() ? Int32(b, kernel.getArgument(4)) : Int32(b, gemm.problem.rows);
-  Int32 places = gemm.problem.dynamicRows() ? rows / gemm.workRows() + gemm.problem.morePlaces()
-                                            : Int32(b, gemm.work.tablePlaces);
+static gpu::GPUFuncOp buildTable(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                                 ArrayRef<Type> types, const Gemm &gemm, int64_t step) {
+  ItemKernel kernel(rewriter, op, "groups", types, GroupTiles::kThreads);
+  ImplicitLocOpBuilder &b = kernel.b;
+  Value offsets = kernel.pointer(0), report = kernel.pointer(1), table = kernel.pointer(2);
+  bool isDynamic = gemm.problem.dynamicRows();
+  if (isDynamic)
+    kernel.size(ShapedType::kDynamic);
+  Int32 rows = kernel.size(gemm.problem.rows);
+  Int32 places = isDynamic ? rows / gemm.workRows() + gemm.problem.morePlaces()
+                           : Int32(b, gemm.work.tablePlaces);
   Value limit = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), rows);
-  GroupTiles tiles{{pointers[0], gemm.problem.groups, step, limit},
+  GroupTiles tiles{{offsets, gemm.problem.groups, step, limit},
                    gemm.workRows(),
                    places,
                    gemm.results.clearsRows};
-  emitGroupTiles(b, tiles, /*report=*/pointers[1], /*table=*/pointers[2]);
-  gpu::ReturnOp::create(b);
+  emitGroupTiles(b, tiles, report, table);
+  return kernel.finish();
 }
 
 /// Launches the kernel; the buffer of the table.
@@ -136,8 +137,7 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
     sizes = {arith::AddIOp::create(rewriter, loc, whole, index(gemm.problem.morePlaces() + 1))};
     numbers = {rows};
   }
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "groups", types, GroupTiles::kThreads);
-  emitTable(kernel, gemm, /*step=*/given.getRank());
+  gpu::GPUFuncOp kernel = buildTable(rewriter, op, types, gemm, /*step=*/given.getRank());
   Value blocks = index(int64_t(llvm::divideCeil(gemm.problem.groups, GroupTiles::kThreads)));
   return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks, sizes,
                      /*overlap=*/{}, numbers);

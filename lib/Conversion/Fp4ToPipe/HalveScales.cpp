@@ -12,11 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HalveScales.h"
-
 #include "ItemLaunch.h"
+#include "OperandKernels.h"
 
-#include "Int32.h"
 #include "SmallBuilders.h"
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -98,24 +96,14 @@ gpu::GPUFuncOp buildLineKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, S
   SmallVector<Type> types = {from, to};
   if (isDynamic)
     types.push_back(rewriter.getI32Type());
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, kind, types, kItemThreads);
-  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
-  auto pointer = [&](unsigned number) -> Value {
-    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
-                                     kernel.getArgument(number));
-  };
-  Value source = pointer(0), dest = pointer(1);
-  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
-               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  Int32 existing = isDynamic ? Int32(b, kernel.getArgument(2)) / 2 : Int32(b, rows);
-  auto branch = scf::IfOp::create(b, item / (columnBlocks * kLines) < existing);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body(b, source, dest, item);
-  }
-  gpu::ReturnOp::create(b);
-  return kernel;
+  ItemKernel kernel(rewriter, op, kind, types);
+  Value source = kernel.pointer(0), dest = kernel.pointer(1);
+  Int32 item = kernel.item(), existing = kernel.size(rows);
+  if (isDynamic)
+    existing = existing / 2;
+  kernel.when(item / (columnBlocks * kLines) < existing,
+              [&] { body(kernel.b, source, dest, item); });
+  return kernel.finish();
 }
 
 } // namespace

@@ -8,11 +8,13 @@
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fp4;
 
-gpu::GPUFuncOp fp4::createItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
+static gpu::GPUFuncOp createFunction(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
                                      TypeRange arguments, int64_t threads) {
   gpu::GPUModuleOp module = createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, kind);
   OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
@@ -21,6 +23,40 @@ gpu::GPUFuncOp fp4::createItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
   kernel.setKnownBlockSizeAttr(inside.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
   return kernel;
+}
+
+ItemKernel::ItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
+                       TypeRange arguments, int64_t threads)
+    : func(createFunction(rewriter, op, kind, arguments, threads)),
+      nextSize(unsigned(llvm::count_if(arguments, llvm::IsaPred<pipe::GlobalType>))),
+      b(op.getLoc(), func.getBody()) {}
+
+Value ItemKernel::pointer(unsigned number) {
+  return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                                   func.getArgument(number));
+}
+
+Int32 ItemKernel::size(int64_t known) {
+  return ShapedType::isDynamic(known) ? Int32(b, func.getArgument(nextSize++)) : Int32(b, known);
+}
+
+Int32 ItemKernel::cta() { return {b, NVVM::BlockIdXOp::create(b, b.getI32Type())}; }
+Int32 ItemKernel::thread() { return {b, NVVM::ThreadIdXOp::create(b, b.getI32Type())}; }
+Int32 ItemKernel::item() {
+  Int32 first = cta() * kItemThreads;
+  return first + thread();
+}
+
+void ItemKernel::when(Value exists, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, exists);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+gpu::GPUFuncOp ItemKernel::finish() {
+  gpu::ReturnOp::create(b);
+  return func;
 }
 
 Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, int64_t itemsPerRow) {

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Int32.h"
+
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -17,10 +19,31 @@ namespace fp4 {
 /// Threads of a CTA of a kernel whose items follow one another in rows.
 inline constexpr int64_t kItemThreads = 256;
 
-/// An empty kernel in a module of its own, launched in CTAs of `threads`.
-mlir::gpu::GPUFuncOp createItemKernel(mlir::RewriterBase &, BlockScaledMatmulOp,
-                                      llvm::StringRef kind, mlir::TypeRange arguments,
-                                      int64_t threads);
+/// Such a kernel, in a module of its own, and the builder in its body.
+class ItemKernel {
+public:
+  ItemKernel(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, llvm::StringRef kind,
+             mlir::TypeRange arguments, int64_t threads = kItemThreads);
+
+  /// The memory of argument `number`.
+  mlir::Value pointer(unsigned number);
+  /// A size of the buffers: `known`, or where this is dynamic the next number behind them.
+  Int32 size(int64_t known);
+  Int32 cta(), thread();
+  /// The item of this thread, of kItemThreads in a CTA.
+  Int32 item();
+  /// Emits `body` for threads for which `exists` holds.
+  void when(mlir::Value exists, llvm::function_ref<void()> body);
+  /// Ends the kernel.
+  mlir::gpu::GPUFuncOp finish();
+
+private:
+  mlir::gpu::GPUFuncOp func;
+  unsigned nextSize; ///< number of the next argument that is a size
+
+public:
+  mlir::ImplicitLocOpBuilder b;
+};
 
 /// CTAs of kItemThreads for so many items of each row.
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
@@ -28,7 +51,7 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
                          int64_t itemsPerRow);
 
-/// Launches `blocks` CTAs of a kernel of createItemKernel. The arguments are views of `inputs` and
+/// Launches `blocks` CTAs of such a kernel. The arguments are views of `inputs` and
 /// of a new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which
 /// those that are null do not count, and other `numbers`. Returns the buffer. The launch has the
 /// attribute `overlap` (LaunchAttributes.h), if there is one.

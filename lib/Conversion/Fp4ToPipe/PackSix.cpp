@@ -7,11 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PackSix.h"
-
 #include "ItemLaunch.h"
+#include "OperandKernels.h"
 
-#include "Int32.h"
 #include "SmallBuilders.h"
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -59,29 +57,14 @@ void packItem(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item) {
 }
 
 gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, RankedTensorType type) {
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "pack", argumentTypes(type), kItemThreads);
-  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
-  auto pointer = [&](unsigned number) -> Value {
-    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
-                                     kernel.getArgument(number));
-  };
-  Value source = pointer(0), dest = pointer(1);
-  unsigned number = 2; // number of the next dynamic size
-  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
-               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  Int32 rows =
-      type.isDynamicDim(0) ? Int32(b, kernel.getArgument(number++)) : Int32(b, type.getDimSize(0));
+  ItemKernel kernel(rewriter, op, "pack", argumentTypes(type));
+  Value source = kernel.pointer(0), dest = kernel.pointer(1);
+  Int32 item = kernel.item(), rows = kernel.size(type.getDimSize(0));
   Value exists = type.isDynamicDim(1)
-                     ? item < rows * (Int32(b, kernel.getArgument(number)) / kPackedBytes)
+                     ? item < rows * (kernel.size(ShapedType::kDynamic) / kPackedBytes)
                      : item / (type.getDimSize(1) / kElements) < rows;
-  auto branch = scf::IfOp::create(b, exists);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    packItem(b, source, dest, item);
-  }
-  gpu::ReturnOp::create(b);
-  return kernel;
+  kernel.when(exists, [&] { packItem(kernel.b, source, dest, item); });
+  return kernel.finish();
 }
 
 } // namespace

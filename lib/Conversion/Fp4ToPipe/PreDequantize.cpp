@@ -15,14 +15,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PreDequantize.h"
-
 #include "FourLanes.h"
 #include "ItemLaunch.h"
+#include "OperandKernels.h"
 
 #include "HalfOperands.h"
 #include "InlinePtx.h"
-#include "Int32.h"
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/FragmentLayout.h"
@@ -46,26 +44,14 @@ static pipe::GlobalType convertedA(const Gemm &gemm) {
 namespace {
 class ConvertKernel {
 public:
-  ConvertKernel(gpu::GPUFuncOp func, const Gemm &gemm, const hw::TargetModel &target)
-      : gemm(gemm), b(func.getLoc(), func.getBody()),
-        halves(b, target, gemm.problem.scaleType, {}, gemm.dataTypeA()) {
-    auto argument = [&](unsigned number) -> Value {
-      Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
-      return pipe::GlobalPtrOp::create(b, pointer, func.getArgument(number));
-    };
-    source = argument(0);
-    scales = argument(1);
-    dest = argument(2);
-    unsigned number = 3; // number of the next dynamic size
-    auto size = [&](bool isDynamic, int64_t known) {
-      return isDynamic ? Int32(b, func.getArgument(number++)) : Int32(b, known);
-    };
-    Int32 rows = size(gemm.problem.dynamicRows(), gemm.m());
-    Int32 depth = size(gemm.problem.dynamicDepth(), gemm.problem.depth);
+  ConvertKernel(ItemKernel &kernel, const Gemm &gemm, const hw::TargetModel &target)
+      : kernel(kernel), gemm(gemm), b(kernel.b),
+        halves(b, target, gemm.problem.scaleType, {}, gemm.dataTypeA()), source(kernel.pointer(0)),
+        scales(kernel.pointer(1)), dest(kernel.pointer(2)) {
+    Int32 rows = kernel.size(gemm.m()), depth = kernel.size(gemm.problem.depth);
     perRow = depth / kElements;
     columns = depth / (gemm.problem.block * int64_t(hw::scaleBlockColumns));
     build(rows);
-    gpu::ReturnOp::create(b);
   }
 
   /// Elements of an item of a thread: eight of each quarter of a k tile.
@@ -84,8 +70,9 @@ private:
   PartsOfFour loadCodes(const Item &item);
   Value loadScales(const Item &item);
 
-  Gemm gemm;
-  ImplicitLocOpBuilder b;
+  ItemKernel &kernel;
+  const Gemm &gemm;
+  ImplicitLocOpBuilder &b;
   HalfOperands halves;
   Value source, scales, dest;
   Value perRow, columns; ///< items of a row, and its scale blocks
@@ -93,18 +80,17 @@ private:
 } // namespace
 
 void ConvertKernel::build(Int32 rows) {
-  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 block = kernel.cta(), thread = kernel.thread();
   halves.keepTables(thread);
   Int32 itemsOfRow(b, perRow);
   Int32 number = block * kItemThreads + thread, ofWarp = block * kItemThreads + thread / 32 * 32;
   // Threads exchange what they have, so all of a warp go on, those without an item with the last
   // row.
-  auto branch = scf::IfOp::create(b, ofWarp / itemsOfRow < rows);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Int32 row = number / itemsOfRow, inRow = number % itemsOfRow;
-  convert({number, minimum(row, rows - 1), inRow / kItemsOfTile, inRow % kItemsOfTile}, row < rows);
+  kernel.when(ofWarp / itemsOfRow < rows, [&] {
+    Int32 row = number / itemsOfRow, inRow = number % itemsOfRow;
+    convert({number, minimum(row, rows - 1), inRow / kItemsOfTile, inRow % kItemsOfTile},
+            row < rows);
+  });
 }
 
 /// The words of a quarter, by the thread that needs them.
@@ -148,17 +134,16 @@ void ConvertKernel::convert(const Item &item, Value exists) {
          llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
       piece.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
   pieces = exchangeOfFour(b, std::move(pieces), item.place);
-  auto branch = scf::IfOp::create(b, exists);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  constexpr int64_t bytes = 2 * kElements; // bytes of an item
-  Value first = address(b, dest, item.number - item.place, bytes);
-  first = address(b, first, item.place, bytes / kItemsOfTile);
-  for (auto [number, piece] : llvm::enumerate(pieces)) {
-    auto type = VectorType::get(kQuarters, b.getI32Type());
-    store(b, vector::FromElementsOp::create(b, type, piece),
-          advance(b, first, int64_t(number) * bytes), 16);
-  }
+  kernel.when(exists, [&] {
+    constexpr int64_t bytes = 2 * kElements; // bytes of an item
+    Value first = address(b, dest, item.number - item.place, bytes);
+    first = address(b, first, item.place, bytes / kItemsOfTile);
+    for (auto [number, piece] : llvm::enumerate(pieces)) {
+      auto type = VectorType::get(kQuarters, b.getI32Type());
+      store(b, vector::FromElementsOp::create(b, type, piece),
+            advance(b, first, int64_t(number) * bytes), 16);
+    }
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,22 +154,12 @@ namespace {
 /// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
 class OrderedKernel {
 public:
-  OrderedKernel(gpu::GPUFuncOp func, const Gemm &gemm, const hw::TargetModel &target)
-      : gemm(gemm), b(func.getLoc(), func.getBody()),
-        halves(b, target, gemm.problem.scaleType, gemm.floatA()) {
+  OrderedKernel(ItemKernel &kernel, const Gemm &gemm, const hw::TargetModel &target)
+      : gemm(gemm), b(kernel.b), halves(b, target, gemm.problem.scaleType, gemm.floatA()) {
     for (unsigned number : {0u, 1u, 2u})
-      buffers.push_back(pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
-                                                  func.getArgument(number)));
-    Int32 rows = gemm.problem.dynamicRows() ? Int32(b, func.getArgument(3)) : Int32(b, gemm.m());
-    Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
-                 Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-    Int32 row = item / itemsOfRow(gemm);
-    auto branch = scf::IfOp::create(b, row < rows);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    convert(item, row, item % itemsOfRow(gemm));
-    b.setInsertionPointAfter(branch);
-    gpu::ReturnOp::create(b);
+      buffers.push_back(kernel.pointer(number));
+    Int32 rows = kernel.size(gemm.m()), item = kernel.item(), row = item / itemsOfRow(gemm);
+    kernel.when(row < rows, [&] { convert(item, row, item % itemsOfRow(gemm)); });
   }
 
   static int64_t itemsOfRow(const Gemm &gemm) { return gemm.problem.depth / hw::codesPerWord; }
@@ -193,8 +168,8 @@ private:
   void convert(Int32 item, Int32 row, Int32 place);
   Value scaleOf(Int32 row, Int32 block);
 
-  Gemm gemm;
-  ImplicitLocOpBuilder b;
+  const Gemm &gemm;
+  ImplicitLocOpBuilder &b;
   HalfOperands halves;
   SmallVector<Value> buffers; ///< codes, scales, elements
 };
@@ -238,12 +213,12 @@ static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op
       pipe::GlobalType::get({gemm.m(), gemm.problem.depth}, gemm.dataTypeA()), gemm.scalesA(),
       convertedA(gemm)};
   types.append(gemm.problem.dynamicRows() + gemm.problem.dynamicDepth(), rewriter.getI32Type());
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
+  ItemKernel kernel(rewriter, op, "convert", types);
   if (gemm.prepackedB())
     OrderedKernel(kernel, gemm, target);
   else
     ConvertKernel(kernel, gemm, target);
-  return kernel;
+  return kernel.finish();
 }
 
 Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,

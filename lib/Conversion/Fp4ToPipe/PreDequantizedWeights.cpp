@@ -11,10 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PreDequantizedWeights.h"
-
 #include "FourLanes.h"
 #include "ItemLaunch.h"
+#include "OperandKernels.h"
 
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
@@ -32,19 +31,11 @@ using namespace fp4;
 namespace {
 class ConvertWeightsKernel {
 public:
-  ConvertWeightsKernel(gpu::GPUFuncOp func, const Gemm &gemm)
-      : gemm(gemm), b(func.getLoc(), func.getBody()),
-        tile(b, NVVM::BlockIdXOp::create(b, b.getI32Type())),
-        thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())) {
-    auto argument = [&](unsigned number) -> Value {
-      Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
-      return pipe::GlobalPtrOp::create(b, pointer, func.getArgument(number));
-    };
-    source = address(b, argument(0), tile, hw::byteTileBytes);
-    powers = argument(1);
-    dest = argument(2);
+  ConvertWeightsKernel(ItemKernel &kernel, const Gemm &gemm)
+      : gemm(gemm), b(kernel.b), tile(kernel.cta()), thread(kernel.thread()),
+        source(address(b, kernel.pointer(0), tile, hw::byteTileBytes)), powers(kernel.pointer(1)),
+        dest(kernel.pointer(2)) {
     build();
-    gpu::ReturnOp::create(b);
   }
 
 private:
@@ -61,7 +52,7 @@ private:
   }
 
   const Gemm &gemm;
-  ImplicitLocOpBuilder b;
+  ImplicitLocOpBuilder &b;
   Int32 tile, thread;
   Value source, powers, dest;
 };
@@ -131,8 +122,7 @@ ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMa
   auto packed =
       pipe::GlobalType::get({powersType.getShape()[0], hw::byteTileBytes}, rewriter.getI8Type());
   auto elements = pipe::GlobalType::get({gemm.n(), gemm.problem.depth}, gemm.dataTypeB());
-  gpu::GPUFuncOp kernel =
-      createItemKernel(rewriter, op, "convert", {packed, powersType, elements}, 2 * 128);
+  ItemKernel kernel(rewriter, op, "convert", {packed, powersType, elements}, 2 * 128);
   ConvertWeightsKernel(kernel, gemm);
   Value powers =
       gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(powersType),
@@ -141,6 +131,7 @@ ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMa
   Value source = pipe::BufferViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
                                             /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
-  return {launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*sizes=*/{}, kPdlAttr),
-          powers};
+  return {
+      launchItems(rewriter, loc, kernel.finish(), {source, powers}, blocks, /*sizes=*/{}, kPdlAttr),
+      powers};
 }

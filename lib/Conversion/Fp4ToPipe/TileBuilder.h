@@ -64,28 +64,22 @@ public:
     setInsertionPointToStart(branch.elseBlock());
     otherwise();
   }
-  using WorkBody = llvm::function_ref<void(Value m, Value n)>;
-  /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule.
-  void forEachWork(Value numM, Value numN, WorkBody body) {
-    auto work = pipe::ForEachWorkOp::create(*this, numM, numN, schedule);
+  using WorkBody = llvm::function_ref<void(Value m, Value n, Value turn)>;
+  /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule. With
+  /// `countsTurns`, `turn` counts the tiles that the CTA worked on before; else it is null.
+  void forEachWork(Value numM, Value numN, WorkBody body, bool countsTurns = false) {
+    mlir::SmallVector<Value> first;
+    if (countsTurns)
+      first.push_back(constant(0));
+    auto work = pipe::ForEachWorkOp::create(*this, numM, numN, schedule, first);
     InsertionGuard guard(*this);
     setInsertionPointToStart(work.getBody());
     if (schedule.getRingDepth())
       pipe::RequestWorkOp::create(*this, Value());
-    body(work.getM(), work.getN());
-  }
-  using TurnBody = llvm::function_ref<void(Value m, Value n, Value turn)>;
-  /// Works on the tiles as forEachWork does; `turn` counts the tiles that this CTA worked on
-  /// before.
-  void forEachTurn(Value numM, Value numN, TurnBody body) {
-    auto work = pipe::ForEachWorkOp::create(*this, numM, numN, schedule, constant(0));
-    InsertionGuard guard(*this);
-    setInsertionPointToStart(work.getBody());
-    if (schedule.getRingDepth())
-      pipe::RequestWorkOp::create(*this, Value());
-    Value turn = work.getRegionIterArgs().front();
+    Value turn = countsTurns ? Value(work.getRegionIterArgs().front()) : Value();
     body(work.getM(), work.getN(), turn);
-    pipe::YieldOp::create(*this, add(turn, constant(1)));
+    if (countsTurns)
+      pipe::YieldOp::create(*this, add(turn, constant(1)));
   }
 
 private:

@@ -1,67 +1,79 @@
 //===- TransformKernel.cpp - Hadamard transform and quantization in one ---===//
 //
-// Per tile of 64 rows (m) and 128 columns (k) of X: load, multiply the transpose of every 16 rows
-// by the Hadamard matrix, and quantize. The accumulator has a row per column of X and four blocks
-// of 16 consecutive m in it, so that an epilogue thread has whole blocks of a row of Q: no
-// exchange, 32 contiguous bytes of codes and four scales. CTAs of the grid take strips of tiles
-// along m, so that what a CTA writes next follows what it wrote.
+// Quantizers that transform on the tensor core. Per tile of 64 rows (m) and 128 columns (k) of X:
+// load, multiply the transpose of every 16 rows by the Hadamard matrix, and quantize. The
+// accumulator has a row per column of X and four blocks of 16 consecutive m in it, so that an
+// epilogue thread has whole blocks of a row of Q: no exchange, 32 contiguous bytes of codes and
+// four scales. CTAs of the grid take strips of tiles along m, so that what a CTA writes next
+// follows what it wrote.
 //
 // Rows and columns beyond X load as zero; their results are not stored, or are padding.
 //
 //===----------------------------------------------------------------------===//
 
-#include "TransformKernel.h"
-
+#include "Lowering.h"
 #include "TileBuilder.h"
+
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
+#include "fp4/Plans/KernelPlans.h"
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-//===----------------------------------------------------------------------===//
-// Types
-//===----------------------------------------------------------------------===//
-
-static MLIRContext *contextOf(const TransformShape &shape) { return shape.recipe.getContext(); }
-
-TensorMapType TransformShape::mapX() const {
-  // As wide as the swizzle; a tile is two of these boxes.
-  return TensorMapType::get({tileM, tileK / 2}, BFloat16Type::get(contextOf(*this)),
-                            Layout::Swizzle128B);
-}
-GlobalType TransformShape::amax() const {
-  return GlobalType::get({}, Float32Type::get(contextOf(*this)));
-}
-GlobalType TransformShape::rng() const {
-  return GlobalType::get({2}, IntegerType::get(contextOf(*this), 64));
-}
-GlobalType TransformShape::codes() const {
-  return GlobalType::get({k, m}, Float4E2M1FNType::get(contextOf(*this)));
-}
-GlobalType TransformShape::scales() const {
-  return GlobalType::get({k, m / kBlock}, scaleType, // whole scale blocks are transformed
-                         tiledScales ? Layout::Tiled128x4 : Layout::Linear);
-}
-
-SmallVector<Type> TransformShape::argumentTypes() const {
-  SmallVector<Type> types = {mapX()};
-  if (hasAmax)
-    types.push_back(amax());
-  if (stochastic)
-    types.push_back(rng());
-  types.append({codes(), scales()});
-  return types;
-}
-
-//===----------------------------------------------------------------------===//
-// Body
-//===----------------------------------------------------------------------===//
-
 namespace {
+/// A columnwise, transformed fp4.quantize of X[M,K], and its plan. The output is Q[K,M], and the
+/// transform runs along M.
+struct Transform {
+  Transform(QuantizeOp op, const KernelPlan &plan)
+      : op(op), plan(plan), m(op.getInput().getType().getDimSize(0)),
+        k(op.getInput().getType().getDimSize(1)), tileM(plan.tile[0]), tileK(plan.tile[1]) {}
+
+  QuantizeOp op;
+  const KernelPlan &plan;
+  int64_t m, k;         ///< rows and columns of X
+  int64_t tileM, tileK; ///< rows and columns of a tile of X
+
+  /// Elements that one scale covers, and that one transform does.
+  static constexpr int64_t kBlock = 16;
+
+  RankedTensorType scales() { return cast<RankedTensorType>(op.getScales().getType()); }
+  int64_t tilesM() const { return int64_t(llvm::divideCeil(m, tileM)); }
+  int64_t tilesK() const { return int64_t(llvm::divideCeil(k, tileK)); }
+  int64_t stripsOfColumn() const { return int64_t(llvm::divideCeil(tilesM(), *plan.strip)); }
+  int64_t strips() const { return tilesK() * stripsOfColumn(); }
+};
+
+/// Arguments of the kernel; null where it has none.
+struct TransformArguments {
+  Value x, amax, rng, codes, scales;
+
+  /// Visits the arguments in their order, with their types.
+  void forEach(Transform &transform, llvm::function_ref<void(Value &argument, Type type)> visit) {
+    Builder b(transform.op.getContext());
+    int64_t m = transform.m, k = transform.k;
+    // As wide as the swizzle; a tile is two of these boxes.
+    visit(x, TensorMapType::get({transform.tileM, transform.tileK / 2}, b.getBF16Type(),
+                                Layout::Swizzle128B));
+    if (transform.op.getAmax())
+      visit(amax, GlobalType::get({}, b.getF32Type()));
+    if (transform.op.getRounding() == Rounding::Stochastic)
+      visit(rng, GlobalType::get({2}, b.getI64Type()));
+    visit(codes, GlobalType::get({k, m}, b.getType<Float4E2M1FNType>()));
+    visit(scales, // whole scale blocks are transformed
+          GlobalType::get({k, m / Transform::kBlock}, transform.scales().getElementType(),
+                          scaleLayout(transform.scales()) ? Layout::Tiled128x4 : Layout::Linear));
+  }
+};
+
 class TransformBuilder {
 public:
-  TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape, const KernelPlan &plan,
-                   Location loc);
+  TransformBuilder(gpu::GPUFuncOp func, Transform &transform)
+      : b(func, transform.plan, transform.op.getLoc()), transform(transform) {
+    unsigned number = 0;
+    args.forEach(transform, [&](Value &argument, Type) { argument = func.getArgument(number++); });
+  }
   void build();
 
 private:
@@ -70,78 +82,130 @@ private:
   void buildEpilogue(Value acc, Value row, Value column);
 
   TileBuilder b;
-  TransformShape shape;
-  Value x, amax, rng, codes, scales;
-  Value amaxValue, hadamard;
+  Transform &transform;
+  TransformArguments args;
+  Value amax, hadamard;
 };
 } // namespace
 
-TransformBuilder::TransformBuilder(gpu::GPUFuncOp func, const TransformShape &shape,
-                                   const KernelPlan &plan, Location loc)
-    : b(func, plan, loc), shape(shape) {
-  auto arguments = func.getArguments().begin();
-  x = *arguments++;
-  if (shape.hasAmax)
-    amax = *arguments++;
-  if (shape.stochastic)
-    rng = *arguments++;
-  codes = *arguments++;
-  scales = *arguments++;
-}
-
 void TransformBuilder::build() {
-  if (amax)
-    amaxValue = LoadScalarOp::create(b, b.getF32Type(), amax);
+  if (args.amax)
+    amax = LoadScalarOp::create(b, b.getF32Type(), args.amax);
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
-  hadamard =
-      HadamardMatrixOp::create(b, type, b.getI64IntegerAttr(shape.signs), Value()).getResult();
+  auto signs = b.getI64IntegerAttr(transform.op.getColumnwiseHadamard()->getSignMask());
+  hadamard = HadamardMatrixOp::create(b, type, signs, Value()).getResult();
   // Consecutive strips, which run at the same time, read the same rows of X.
-  b.forEachWork(b.constant(shape.tilesK()), b.constant(shape.strips() / shape.tilesK()),
-                [&](Value tileK, Value strip) { buildStrip(tileK, strip); });
+  b.forEachWork(b.constant(transform.tilesK()), b.constant(transform.stripsOfColumn()),
+                [&](Value tileK, Value strip, Value) { buildStrip(tileK, strip); });
   gpu::ReturnOp::create(b);
 }
 
 void TransformBuilder::buildStrip(Value tileK, Value strip) {
-  Value column = b.mul(tileK, shape.tileK), first = b.mul(strip, shape.stripTiles);
-  Value count = b.existing(first, shape.stripTiles, shape.tilesM());
-  if (!count)
-    count = b.constant(shape.stripTiles);
-  b.loop(b.constant(0), count, b.constant(1),
-         [&](Value i) { buildTile(b.mul(b.add(first, i), shape.tileM), column); });
+  int64_t tiles = *transform.plan.strip;
+  Value column = b.mul(tileK, transform.tileK), first = b.mul(strip, tiles);
+  Value count = b.existing(first, tiles, transform.tilesM());
+  b.loop(b.constant(0), count ? count : b.constant(tiles), b.constant(1),
+         [&](Value i) { buildTile(b.mul(b.add(first, i), transform.tileM), column); });
 }
 
 void TransformBuilder::buildTile(Value row, Value column) {
-  auto tileType = SharedType::get({shape.tileM, shape.tileK}, b.getBF16Type(), Layout::Swizzle128B);
-  Value tile = LoadOp::create(b, tileType, x, row, column, Value(), Value(), Value()).getResult();
-  auto accType = TmemType::get({kMmaM, shape.tileM}, b.getF32Type());
+  auto tileType =
+      SharedType::get({transform.tileM, transform.tileK}, b.getBF16Type(), Layout::Swizzle128B);
+  Value tile =
+      LoadOp::create(b, tileType, args.x, row, column, Value(), Value(), Value()).getResult();
+  auto accType = TmemType::get({kMmaM, transform.tileM}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, accType);
   MmaBlockwiseOp::create(b, acc, tile, hadamard);
   buildEpilogue(acc, row, column);
 }
 
 void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
-  Value sums = ReadOp::create(b, VectorType::get(shape.tileM, b.getF32Type()), acc, b.constant(0));
-  auto rounded = VectorType::get(shape.tileM, b.getBF16Type());
-  Value values = arith::TruncFOp::create(b, rounded, sums);
-  auto codesType = VectorType::get(shape.tileM, Float4E2M1FNType::get(b.getContext()));
-  auto scalesType = VectorType::get(shape.tileM / shape.kBlock, shape.scaleType);
+  QuantizeOp op = transform.op;
+  int64_t count = transform.tileM;
+  Value sums = ReadOp::create(b, VectorType::get(count, b.getF32Type()), acc, b.constant(0));
+  Value values = arith::TruncFOp::create(b, VectorType::get(count, b.getBF16Type()), sums);
+  auto codesType = VectorType::get(count, b.getType<Float4E2M1FNType>());
+  auto scalesType = VectorType::get(count / Transform::kBlock, transform.scales().getElementType());
   // Row and column of Q are column and row of X.
-  Value q = rng ? column : Value(), p = rng ? row : Value();
+  Value q = args.rng ? column : Value(), p = args.rng ? row : Value();
   DenseI64ArrayAttr matrix;
-  if (rng)
-    matrix = b.getDenseI64ArrayAttr({shape.k, shape.m});
-  auto quantized = QuantizeBlocksOp::create(b, codesType, scalesType, values, amaxValue, rng, q, p,
-                                            matrix, shape.recipe, shape.philox,
+  if (args.rng)
+    matrix = b.getDenseI64ArrayAttr({transform.k, transform.m});
+  auto quantized = QuantizeBlocksOp::create(b, codesType, scalesType, values, amax, args.rng, q, p,
+                                            matrix, op.getRecipe(), op.getPhilox(),
                                             /*columnwise=*/true);
-  StoreOp::create(b, quantized.getCodes(), codes, column, row, Value());
+  StoreOp::create(b, quantized.getCodes(), args.codes, column, row, Value());
   Value block = arith::ShRUIOp::create(b, row, b.constant(4));
-  StoreOp::create(b, quantized.getScales(), scales, column, block, Value());
+  StoreOp::create(b, quantized.getScales(), args.scales, column, block, Value());
 }
 
-gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
-                                         const KernelPlan &plan, Location loc) {
-  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  declareCtasPerSm(func, shape.resident);
-  TransformBuilder(func, shape, plan, loc).build();
+/// The kernel of the sequential form. The plan says which roles execute it and which schedule
+/// shares out its strips.
+static gpu::GPUFuncOp buildTransformKernel(gpu::GPUModuleOp module, Transform &transform) {
+  SmallVector<Type> types;
+  TransformArguments().forEach(transform, [&](Value &, Type type) { types.push_back(type); });
+  gpu::GPUFuncOp func = createKernel(module, types, transform.plan, transform.op.getLoc());
+  declareCtasPerSm(func, *transform.plan.ctasPerSm);
+  TransformBuilder(func, transform).build();
   return func;
+}
+
+//===----------------------------------------------------------------------===//
+// Host
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TransformLowering : OpConversionPattern<QuantizeOp> {
+  TransformLowering(const TypeConverter &converter, MLIRContext *context,
+                    const hw::TargetModel &target)
+      : OpConversionPattern(converter, context), target(target) {}
+
+  LogicalResult matchAndRewrite(QuantizeOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<KernelPlan> plan = planOf(op, target);
+    if (failed(plan))
+      return failure();
+    Transform transform(op, *plan);
+    Location loc = op.getLoc();
+    auto allocate = [&](Value result) -> Value {
+      auto type = deviceBufferType(cast<RankedTensorType>(result.getType()));
+      return gpu::AllocOp::create(rewriter, loc, type, Type(), ValueRange(), ValueRange(),
+                                  ValueRange())
+          .getMemref();
+    };
+    TransformArguments buffers{adaptor.getInput(), adaptor.getAmax(), adaptor.getRng(),
+                               allocate(op.getData()), allocate(op.getScales())};
+    gpu::GPUFuncOp kernel = buildTransformKernel(
+        createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "transform"), transform);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    if (stridedRowsOf(op.getInput()) == op.getInput()) // rows of a batch, from a copy
+      buffers.x = stridedBuffer(rewriter, loc, op.getInput());
+    SmallVector<Value> arguments;
+    buffers.forEach(transform, [&](Value &buffer, Type type) {
+      arguments.push_back(
+          isa<TensorMapType>(type)
+              ? Value(MakeTensorMapOp::create(rewriter, loc, type, buffer,
+                                              rewriter.getI64IntegerAttr(transform.k)))
+              : Value(GlobalViewOp::create(rewriter, loc, type, buffer)));
+    });
+    Value one = constant(1);
+    Value ctas = constant(std::min<int64_t>(transform.strips(), *plan->ctasPerSm * target.sms));
+    Value threads = constant(cast<RolePlanAttr>(plan->roles).getNumThreads());
+    gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{ctas, one, one},
+                              gpu::KernelDim3{threads, one, one},
+                              /*dynamicSharedMemorySize=*/Value(), arguments);
+    rewriter.replaceOp(op, {buffers.codes, buffers.scales});
+    return success();
+  }
+
+private:
+  const hw::TargetModel &target;
+};
+} // namespace
+
+void fp4::populateTransformPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                    const hw::TargetModel &target) {
+  patterns.add<TransformLowering>(converter, patterns.getContext(), target);
 }

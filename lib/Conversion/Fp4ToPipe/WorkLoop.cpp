@@ -38,15 +38,15 @@ void WorkLoop::forEachTile(TileBody body) {
   findPlaces();
   numTilesN = countTilesN();
   Value numN = gemm.work.stream ? b.constant(1) : b.mul(numTilesN, gemm.work.worksOfTile());
-  if (gemm.tiling.alternates)
-    b.forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
-      Value flip = flipOf(turn);
-      Tile tile = findTile(m, n);
-      tile.flip = flip;
-      body(tile);
-    });
-  else
-    b.forEachWork(numM, numN, [&](Value m, Value n) { body(findTile(m, n)); });
+  b.forEachWork(
+      numM, numN,
+      [&](Value m, Value n, Value turn) {
+        Value flip = turn ? flipOf(turn) : Value();
+        Tile tile = findTile(m, n);
+        tile.flip = flip;
+        body(tile);
+      },
+      gemm.tiling.alternates);
   gpu::ReturnOp::create(b);
 }
 
