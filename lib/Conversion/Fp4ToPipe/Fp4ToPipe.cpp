@@ -11,11 +11,10 @@
 #include "DynamicSizes.h"
 #include "GemmArguments.h"
 #include "GemmKernel.h"
-#include "GroupTable.h"
 #include "ItemLaunch.h"
 #include "Lowering.h"
 #include "OperandKernels.h"
-#include "StreamTable.h"
+#include "WorkTables.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"

@@ -127,10 +127,6 @@ struct Gemm {
     return !problem.hasF32Scales() && !floatB() &&
            (!floatA() || route().lhs() == route::Operand::Pre) && !areCodes;
   }
-  /// A is e4m3, and its scales in an instruction are 1.
-  bool unitScalesA() const {
-    return route().lhs() == route::Operand::UnitScales && route().core != route::Core::Tcgen05;
-  }
   /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
   static constexpr int64_t kScalesOfPart = 12;
   /// Parts of a k tile whose scales are loaded and copied by themselves. The scales of a whole k
@@ -157,16 +153,17 @@ struct Gemm {
   bool hasWholeFours() const {
     return problem.depthUnit % (kStagedBlocks * tiling.tileK * work.splits) == 0;
   }
-  /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
-  int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
   /// The core sums few k tiles, and threads add what it sums in f32.
   bool sumsFewOfK() const { return problem.hasF32Scales() || route().rhs() == route::Operand::Pre; }
   /// The core multiplies elements and their scales, which are in tensor memory or registers.
   bool takesScales() const {
     return record->unit == numerics::TensorCore::BlockScaled && !problem.hasF32Scales();
   }
-  /// A has scales in memory.
-  bool hasScalesA() const { return !floatA() && !unitScalesA() && !prepackedA(); }
+  /// A has scales in memory. Unit scales of mma.sync are constants.
+  bool hasScalesA() const {
+    bool areConstant = route().a == route::Operand::UnitScales && !loadsUnitScales();
+    return !floatA() && !areConstant && !prepackedA();
+  }
   /// B has scales in memory.
   bool hasScalesB() const { return !prepackedB() && !floatB(); }
   /// Some operand has scale tiles of 128 x 4.
@@ -260,8 +257,8 @@ struct Gemm {
            : swapsOperands() ? problem.groups * problem.alignedColumns()
                              : problem.groupScaleRows;
   }
-  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.cpp) or each
-  /// 128.
+  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.cpp) or
+  /// each 128.
   int64_t rowsOfBlocksA() const { return (tiling.splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const {
     if (halvesScalesB())

@@ -3,8 +3,7 @@
 #include "GemmArguments.h"
 
 #include "DynamicSizes.h"
-#include "GroupTable.h"
-#include "StreamTable.h"
+#include "WorkTables.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"

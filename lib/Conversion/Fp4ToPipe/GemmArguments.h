@@ -12,7 +12,7 @@ struct GivenSizes {
   mlir::Value rows, columns, depth;
 };
 
-/// The arguments of a kernel of `gemm` but for those of groups (GroupTable.h). `adaptor` has the
+/// The arguments of a kernel of `gemm` but for those of groups (WorkTables.h). `adaptor` has the
 /// buffers of the operands, and `powers` the scales of pre-dequantized weights, or null.
 KernelArguments gemmArguments(mlir::OpBuilder &b, mlir::Location loc, const Gemm &gemm,
                               BlockScaledMatmulOp::Adaptor adaptor, mlir::Value powers,

@@ -7,8 +7,7 @@
 
 #include "Gemm.h"
 
-#include "GroupTable.h"
-#include "StreamTable.h"
+#include "WorkTables.h"
 
 #include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/ISA/ClusterLimit.h"

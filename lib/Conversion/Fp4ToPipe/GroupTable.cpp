@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GroupTable.h"
+#include "WorkTables.h"
 
 #include "DynamicSizes.h"
 

@@ -14,6 +14,8 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
+#include <array>
+
 namespace fp4 {
 
 /// Threads of a CTA of a kernel whose items follow one another in rows.
@@ -44,6 +46,11 @@ private:
 public:
   mlir::ImplicitLocOpBuilder b;
 };
+
+/// Parts that a lane has for itself and for the other three of its four.
+using PartsOfFour = std::array<llvm::SmallVector<mlir::Value>, 4>;
+/// Part i of lane j of the four becomes part j of lane i. `place` is that of the lane among them.
+PartsOfFour exchangeOfFour(mlir::ImplicitLocOpBuilder &b, PartsOfFour parts, Int32 place);
 
 /// CTAs of kItemThreads for so many items of each row.
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,

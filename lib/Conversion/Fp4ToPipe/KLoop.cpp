@@ -24,7 +24,7 @@ KTile KLoop::kTileOf(const KStep &step, int64_t number) {
 /// As many are written out (Promotion.cpp).
 int64_t KLoop::factorsTogether() const {
   if (gemm.route().rhs() == route::Operand::Pre)
-    return gemm.writtenKTiles();
+    return gemm.hasWholeFours() ? Gemm::kStagedBlocks : 1;
   return gemm.stagesScales() ? Gemm::kStagedBlocks : 0;
 }
 

@@ -1,7 +1,7 @@
 //===- LaneSums.h - Sums in tensor memory ---------------------------------===//
 //
 // The accumulators of tcgen05, of which a thread has a TMEM lane: a row of the tile, or with
-// swapped operands a column. They are read in chunks of columns. Partial sums of split-K are
+// swapped operands a column. A thread reads sums in chunks of columns. Partial sums of split-K are
 // reduced through a workspace or in a cluster.
 //
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FourLanes.h"
 #include "ItemLaunch.h"
 #include "OperandKernels.h"
 

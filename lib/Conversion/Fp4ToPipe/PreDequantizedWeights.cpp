@@ -11,7 +11,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FourLanes.h"
 #include "ItemLaunch.h"
 #include "OperandKernels.h"
 

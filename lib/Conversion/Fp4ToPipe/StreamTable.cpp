@@ -9,9 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StreamTable.h"
-
-#include "GroupTable.h"
+#include "WorkTables.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 

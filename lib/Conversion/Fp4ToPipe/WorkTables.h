@@ -1,4 +1,4 @@
-//===- GroupTable.h - Tiles of a grouped GEMM -----------------------------===//
+//===- WorkTables.h - Tables of the works of a GEMM -----------------------===//
 #pragma once
 
 #include "GemmKernel.h"
@@ -25,5 +25,11 @@ void addGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value
 /// `words` as a constant buffer of the table of `gemm`.
 mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,
                           llvm::ArrayRef<int32_t> words, const Gemm &gemm);
+
+/// Sets what `gemm`, of which the tile is known, says of the works of `stream`.
+void setStream(Gemm &gemm, const numerics::StreamK &stream);
+
+/// The table of works as an argument of the kernel, a constant.
+mlir::Value tableOfStream(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm);
 
 } // namespace fp4
