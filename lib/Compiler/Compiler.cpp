@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/Plans/PlanSpace.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Upgrade.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
@@ -284,6 +285,13 @@ fp4::Status fp4::Compiler::Impl::writeLibrary(const std::string &path) {
 fp4::Compiler::Compiler(CompilerOptions options) : impl(new Impl(std::move(options))) {}
 fp4::Compiler::~Compiler() = default;
 
+/// `module` without operations of former spellings; null where it is not valid.
+static OwningOpRef<ModuleOp> upgraded(OwningOpRef<ModuleOp> module) {
+  bool isValid = module && succeeded(verify(*module)) && succeeded(fp4::upgradeLegacyText(*module)) &&
+                 succeeded(verify(*module));
+  return isValid ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
 fp4::Status fp4::Compiler::loadFile(const std::string &path) {
   auto text = path == "-" ? readStandardInput() : readText(path);
   if (!text)
@@ -297,7 +305,7 @@ fp4::Status fp4::Compiler::loadText(const std::string &text, const std::string &
     impl->createContext();
     impl->sourceManager.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
                                            llvm::SMLoc());
-    return parseSourceFile<ModuleOp>(impl->sourceManager, impl->context);
+    return upgraded(parseSourceFile<ModuleOp>(impl->sourceManager, impl->context));
   });
 }
 
@@ -305,8 +313,7 @@ fp4::Status fp4::Compiler::loadModule(ModuleOp module) {
   return impl->load(module.getName().value_or("<module>").str(), [&] {
     impl->context = module.getContext();
     impl->context->appendDialectRegistry(createRegistry());
-    OwningOpRef<ModuleOp> copy = module.clone();
-    return succeeded(verify(*copy)) ? std::move(copy) : OwningOpRef<ModuleOp>();
+    return upgraded(module.clone());
   });
 }
 

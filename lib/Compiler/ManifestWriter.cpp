@@ -111,6 +111,81 @@ json::Object describeAttributes(Operation *op) {
   return object;
 }
 
+/// The name by which manifests call an operation: that of version 1 of the dialect for a matmul.
+StringRef nameOf(Operation *op) {
+  return isa<fp4::BlockScaledMatmulOp>(op) ? "fp4.blockscaled_matmul"
+                                           : op->getName().getStringRef();
+}
+
+/// The operands of a matmul, null where there are none, in the order in which manifests have them.
+SmallVector<Value> slotsOf(fp4::BlockScaledMatmulOp op) {
+  SmallVector<Value> slots = {op.getLhs(), op.getLhsScales(), op.getRhs(), op.getRhsScales(),
+                              op.getAlpha()};
+  llvm::append_range(slots, op.getEpilogueInputs());
+  slots.append({op.getOffsets(), op.getRhs2(), op.getRhs2Scales(), op.getAlpha2(),
+                op.getQuantizeAmax()});
+  return slots;
+}
+
+/// "1,1,1,1,0,0,0,0,0,0,0": how many values each slot has; the sixth is that of the inputs.
+std::string spellSlots(fp4::BlockScaledMatmulOp op) {
+  constexpr size_t inputs = 5;
+  SmallVector<size_t> counts;
+  SmallVector<Value> slots = slotsOf(op);
+  for (Value slot : ArrayRef(slots).take_front(inputs))
+    counts.push_back(bool(slot));
+  counts.push_back(op.getEpilogueInputs().size());
+  for (Value slot : ArrayRef(slots).drop_front(inputs + counts.back()))
+    counts.push_back(bool(slot));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(counts, stream, ",");
+  return text;
+}
+
+std::string spellNumbers(ArrayRef<int64_t> numbers) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(numbers, stream, ",");
+  return text;
+}
+
+/// Describes the parts of a matmul one by one.
+json::Object describeMatmul(fp4::BlockScaledMatmulOp op) {
+  json::Object object{{"operand_segments", spellSlots(op)},
+                      {"format", stringifyFormat(op.getFormat())}};
+  auto add = [&](StringRef name, std::optional<int64_t> number) {
+    if (number)
+      object[name] = std::to_string(*number);
+  };
+  auto list = [&](StringRef name, std::optional<ArrayRef<int64_t>> numbers) {
+    if (numbers)
+      object[name] = spellNumbers(*numbers);
+  };
+  auto attribute = [&](StringRef name, Attribute value) {
+    if (value)
+      object[name] = spellAttribute(value);
+  };
+  if (op.getFormatOfRhs() != op.getFormat())
+    object["rhs_format"] = stringifyFormat(op.getFormatOfRhs());
+  add("split_k", op.getSplitK());
+  add("split_rows", op.getSplitRows());
+  add("expected_rows", op.getExpectedRows());
+  list("stream_k", op.getStreamK());
+  list("groups", op.getGroups());
+  if (op.getUnspecifiedRows())
+    object["unspecified_rows"] = "unit";
+  attribute("arithmetic", op.getArithmeticAttr());
+  attribute("epilogue", op.getEpilogueAttr());
+  if (fp4::EpilogueQuantizeOp quantize = op.getEpilogueQuantize()) {
+    attribute("quantize_recipe", quantize.getRecipeAttr());
+    attribute("quantize_outputs", quantize.getOutputsAttr());
+  }
+  if (op.getWithAmax())
+    object["with_amax"] = "unit";
+  return object;
+}
+
 bool isNumbers(Value value) {
   Type type = getElementTypeOrSelf(value);
   return isTensor(value) && (fp4::isElementType(type) || fp4::isKernelOnlyType(type));
@@ -127,6 +202,18 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
   bool isElementwise = linalgOp && !isNamed && llvm::all_of(op->getResults(), isResult) &&
                        fp4::whyNotElementwise(linalgOp).empty();
   return isElementwise ? linalgOp : nullptr;
+}
+
+/// The tensors that an operation reads.
+SmallVector<Value> operandsOf(Operation *op) {
+  if (auto linalgOp = elementwiseOf(op))
+    return linalgOp.getDpsInputs();
+  auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op);
+  if (!product)
+    return op->getOperands();
+  SmallVector<Value> operands = slotsOf(product);
+  llvm::erase(operands, Value());
+  return operands;
 }
 
 /// Returns true for an operation of arith or math on tensors of numbers.
@@ -177,7 +264,7 @@ void describeBody(fp4::BlockScaledMatmulOp product, json::Object &attributes) {
   if (product.getEpilogueBody().empty() || !product.isGrouped())
     return;
   Block &body = product.getEpilogueBody().front();
-  attributes["program"] = fp4::elementProgramOf(body, body.getNumArguments()).text();
+  attributes["program"] = fp4::elementProgramOf(body, body.getNumArguments() - (product.getQuantizeAmax() ? 1 : 0)).text();
 }
 
 /// The straight-line program of one function, values named as the reference interpreter wants them.
@@ -211,7 +298,7 @@ private:
   json::Array describeProgram() {
     json::Array program;
     for (Operation &op : function.getBody().front().without_terminator())
-      if (llvm::any_of(op.getResults(), isTensor) && !isOnlyWritten(op))
+      if (llvm::any_of(op.getResults(), isTensor) && !isOnlyWritten(op)) // no fp4.scaled
         program.push_back(describeOp(op));
     return program;
   }
@@ -311,8 +398,8 @@ private:
     json::Object object;
     linalg::LinalgOp linalgOp = elementwiseOf(&op);
     bool isElementwise = linalgOp || isElementwiseOnTensors(&op);
-    object["op"] = isElementwise ? "linalg.generic" : op.getName().getStringRef();
-    object["operands"] = namesOf(linalgOp ? linalgOp.getDpsInputs() : op.getOperands());
+    object["op"] = isElementwise ? "linalg.generic" : nameOf(&op);
+    object["operands"] = namesOf(operandsOf(&op));
     json::Array types;
     for (Value result : op.getResults()) {
       names[result] = "v" + std::to_string(numValues++);
@@ -324,8 +411,10 @@ private:
     json::Object attributes = isElementwise ? describeElementwise(&op)
                               : constant    ? describeConstant(constant)
                                             : describeAttributes(&op);
-    if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op))
+    if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op)) {
+      attributes = describeMatmul(product);
       describeBody(product, attributes);
+    }
     object["attributes"] = std::move(attributes);
     return object;
   }

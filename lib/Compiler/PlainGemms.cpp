@@ -2,6 +2,7 @@
 
 #include "PlainGemms.h"
 
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,18 +15,13 @@ using namespace fp4;
 namespace {
 
 /// A matmul of f32 without its epilogue.
-Value sumsOf(OpBuilder &b, BlockScaledMatmulOp op, Value rhs, Value scales, Value alpha) {
+Value sumsOf(OpBuilder &b, BlockScaledMatmulOp op, Value rhs, Value alpha) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   auto type = RankedTensorType::get({lhs.getDimSize(0), op.getColumns()}, b.getF32Type());
-  return BlockScaledMatmulOp::create(
-             b, op.getLoc(), TypeRange{type}, op.getLhs(), op.getLhsScales(), rhs, scales, alpha,
-             /*epilogue_inputs=*/ValueRange(), op.getOffsets(), /*rhs2=*/Value(),
-             /*rhs2_scales=*/Value(), /*alpha2=*/Value(), /*quantize_amax=*/Value(),
-             op.getFormatAttr(), op.getRhsFormatAttr(), op.getEpilogueAttr(), op.getSplitKAttr(),
-             op.getSplitRowsAttr(), op.getStreamKAttr(), op.getGroupsAttr(),
-             op.getExpectedRowsAttr(), op.getUnspecifiedRowsAttr(), op.getArithmeticAttr(),
-             /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
-             /*with_amax=*/UnitAttr())
+  return BlockScaledMatmulOp::create(b, op.getLoc(), TypeRange{type}, op.getLhsOperand(), rhs,
+                                     /*rhs2=*/Value(), alpha, /*alpha2=*/Value(), op.getOffsets(),
+                                     /*inputs=*/ValueRange(), op.getWorkAttr(),
+                                     op.getArithmeticAttr(), op.getEpilogueAttr())
       .getResult();
 }
 
@@ -74,11 +70,12 @@ Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
                                 [&](OpBuilder &inside, Location, ValueRange arguments) {
                                   IRMapping mapping;
                                   Block &body = op.getEpilogueBody().front();
-                                  mapping.map(body.getArguments(), arguments.drop_back());
+                                  mapping.map(body.getArguments().take_front(inputs.size()),
+                                              arguments.drop_back());
                                   for (Operation &step : body.without_terminator())
-                                    inside.clone(step, mapping);
-                                  Value element =
-                                      mapping.lookup(body.getTerminator()->getOperand(0));
+                                    if (!isEpilogueOp(&step))
+                                      inside.clone(step, mapping);
+                                  Value element = mapping.lookup(op.getYieldedElement());
                                   if (element.getType() != type.getElementType())
                                     element = saturate(inside, loc, element, type.getElementType());
                                   linalg::YieldOp::create(inside, loc, element);
@@ -88,9 +85,9 @@ Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
 
 void makePlain(BlockScaledMatmulOp op) {
   OpBuilder b(op);
-  SmallVector<Value> sums = {sumsOf(b, op, op.getRhs(), op.getRhsScales(), op.getAlpha())};
+  SmallVector<Value> sums = {sumsOf(b, op, op.getRhsOperand(), op.getAlpha())};
   if (op.isDual())
-    sums.push_back(sumsOf(b, op, op.getRhs2(), op.getRhs2Scales(), op.getAlpha2()));
+    sums.push_back(sumsOf(b, op, op.getRhs2Operand(), op.getAlpha2()));
   Value elements = elementsOf(b, op, sums);
   if (Value result = op.getResult())
     result.replaceAllUsesWith(elements);

@@ -232,9 +232,9 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, Block &body, ValueRange ar
   for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
     emitter.values.map(argument, value);
   for (Operation &op : body.without_terminator())
-    emitter.emit(op);
-  return llvm::map_to_vector(body.getTerminator()->getOperands(),
-                             [&](Value v) { return emitter.lookup(v); });
+    if (!isEpilogueOp(&op)) // kernels quantize many elements at a time
+      emitter.emit(op);
+  return llvm::map_to_vector(elementwiseResults(body), [&](Value v) { return emitter.lookup(v); });
 }
 
 } // namespace
@@ -245,7 +245,7 @@ SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body,
   int64_t lanes = type.getNumElements();
   if (lanes <= atOnce)
     return emitPiece(b, body, arguments);
-  SmallVector<SmallVector<Value>> elements(body.getTerminator()->getNumOperands());
+  SmallVector<SmallVector<Value>> elements(elementwiseResults(body).size());
   for (int64_t first = 0; first < lanes; first += atOnce) {
     int64_t count = std::min(atOnce, lanes - first);
     SmallVector<Value> piece = llvm::map_to_vector(

@@ -82,7 +82,22 @@ bool isEmpty(Type type) {
   return tensor && llvm::is_contained(tensor.getShape(), 0);
 }
 
+/// Checks that no function takes or returns a bundle, which no buffer holds.
+LogicalResult checkBundles(func::FuncOp function) {
+  Type found;
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
+    if (isa<fp4::ScaledType>(type))
+      found = type;
+  if (!found)
+    return success();
+  return fp4::withNote(
+      function.emitOpError("must take and return tensors, but has a value of type ") << found,
+      "pass data and scales as two tensors, and write fp4.scaled before the matmul");
+}
+
 LogicalResult checkFunction(func::FuncOp function) {
+  if (failed(checkBundles(function)))
+    return failure();
   if (!llvm::json::isUTF8(function.getName())) {
     std::string name;
     llvm::raw_string_ostream stream(name);

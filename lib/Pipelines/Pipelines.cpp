@@ -41,6 +41,8 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
 };
 
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
+  // Programs of the last release are rewritten before anything reads them.
+  manager.addPass(fp4::createUpgrade());
   // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
   manager.addPass(fp4::createSetTarget({options.target, options.sms}));

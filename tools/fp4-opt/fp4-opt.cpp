@@ -8,15 +8,20 @@
 #include "../Help.h"
 
 #include "fp4/InitAll.h"
+#include "fp4/Pipelines/Passes.h"
 #include "fp4/Pipelines/Pipelines.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -101,6 +106,30 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
   return true;
 }
 
+/// Runs what the command line asks for, on a program without former spellings.
+static LogicalResult runOnFile(int argc, char **argv, StringRef input, StringRef output,
+                               mlir::DialectRegistry &registry) {
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::MlirOptMain(argc, argv, input, output, registry);
+  mlir::MlirOptMainConfig asked = config;
+  config.setPassPipelineSetupFn([asked](mlir::PassManager &manager) {
+    manager.addPass(fp4::createUpgrade());
+    return asked.setupPassPipeline(manager);
+  });
+  std::string error;
+  std::unique_ptr<MemoryBuffer> buffer = mlir::openInputFile(input, &error);
+  std::unique_ptr<ToolOutputFile> file = mlir::openOutputFile(output, &error);
+  if (!buffer || !file) {
+    errs() << error << "\n";
+    return failure();
+  }
+  if (failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+    return failure();
+  file->keep();
+  return success();
+}
+
 int main(int argc, char **argv) {
   InitLLVM initLLVM(argc, argv);
   if (fp4::printHelp(ArrayRef(argv, argc), helpText()))
@@ -120,10 +149,11 @@ int main(int argc, char **argv) {
   std::vector<char *> pointers;
   for (std::string &argument : arguments)
     pointers.push_back(argument.data());
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
+  auto [input, output] = mlir::registerAndParseCLIOptions(
       pointers.size(), pointers.data(),
       "fp4 optimizer driver\n\n  --compile-to=" + fp4::phaseNames() +
           "\n      run the named phases up to this one, for --target=NAME (default sm_100a), "
           "with --plan=PLAN for kernels of its family\n",
-      registry));
+      registry);
+  return mlir::asMainReturnCode(runOnFile(argc, argv, input, output, registry));
 }

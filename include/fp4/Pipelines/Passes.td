@@ -83,12 +83,42 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::fp4::Fp4Dialect"];
 }
 
+def Upgrade : Pass<"fp4-upgrade"> {
+  let summary = "Rewrite former spellings of fp4 operations";
+  let description = [{
+    **Why.** Programs of the last release still compile. Tools and pipelines run this pass first.
+
+    **Postcondition.** There is no `fp4.blockscaled_matmul`. The first of them is reported in a
+    warning. Programs without one are unchanged.
+
+    ```mlir
+    // fp4-opt --fp4-upgrade
+    !data = tensor<128x256xf4E2M1FN>
+    !scales = tensor<128x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+    func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
+      %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>}
+          : (!data, !scales, !data, !scales) -> tensor<128x128xf32>
+      return %y : tensor<128x128xf32>
+    }
+    // becomes
+    func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
+      %0 = fp4.scaled %a, %s : !fp4.scaled<mxfp4, !data, !scales>
+      %1 = fp4.scaled %a, %s : !fp4.scaled<mxfp4, !data, !scales>
+      %y = fp4.matmul %0, %1
+          : (!fp4.scaled<mxfp4, !data, !scales>, !fp4.scaled<mxfp4, !data, !scales>)
+          -> tensor<128x128xf32>
+      return %y : tensor<128x128xf32>
+    }
+    ```
+  }];
+}
+
 def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
   let summary = "Reject operations that the target has no instructions for";
   let description = [{
     **Why.** A user learns which operation the target does not support before any lowering starts.
 
-    **Postcondition.** The module's target has a route for each `fp4.blockscaled_matmul`
+    **Postcondition.** The module's target has a route for each `fp4.matmul`
     (docs/reference/routes.md). The program is unchanged.
 
     ```mlir
@@ -98,10 +128,13 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     !blocks = tensor<1x2xf32>
     module attributes {fp4.target = #fp4.target<sm_120a>} {
       func.func @f(%a: !data, %s: !rows, %t: !blocks) -> tensor<128x128xf32> {
+        %l = fp4.scaled %a, %s : !fp4.scaled<fp8_block128, !data, !rows>
+        %r = fp4.scaled %a, %t : !fp4.scaled<fp8_block128, !data, !blocks>
         // expected-error @+2 {{target 'sm_120a' has no GEMMs of FP8 with f32 scales}}
         // expected-note @+1 {{targets that have them: sm_100a}}
-        %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<fp8_block128>}
-            : (!data, !rows, !data, !blocks) -> tensor<128x128xf32>
+        %y = fp4.matmul %l, %r
+            : (!fp4.scaled<fp8_block128, !data, !rows>, !fp4.scaled<fp8_block128, !data, !blocks>)
+            -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>
       }
     }

@@ -134,6 +134,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     for (linalg::GenericOp op : prologues)
       if (op->use_empty())
         eraseWithInits(op);
+    fp4::eraseUnusedBundles(module);
   }
 };
 

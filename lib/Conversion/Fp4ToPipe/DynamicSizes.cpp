@@ -1,6 +1,7 @@
 //===- DynamicSizes.cpp - Dynamic sizes of a matmul -----------------------===//
 
 #include "DynamicSizes.h"
+#include "GemmArguments.h"
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
@@ -99,7 +100,7 @@ static int64_t unitOfDepth(BlockScaledMatmulOp op, const Gemm &gemm) {
 }
 
 static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
-                       BlockScaledMatmulOp::Adaptor adaptor, Value depth, const Gemm &gemm) {
+                       const GemmBuffers &adaptor, Value depth, const Gemm &gemm) {
   int64_t unit = unitOfDepth(op, gemm);
   checks.multiple("columns", "lhs", depth, unit,
                   "pad the contraction axis of both operands with zeros to a multiple of " +
@@ -128,7 +129,7 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
 
 /// Checks operands that have a number for each column of the result.
 static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
-                         BlockScaledMatmulOp::Adaptor adaptor, Value columns) {
+                         const GemmBuffers &adaptor, Value columns) {
   constexpr int64_t codeBits = 4;
   int64_t bits = op.quantizesRows() ? codeBits : op.getElementType().getIntOrFloatBitWidth();
   auto take = [&](StringRef name, Value tensor, Value buffer) {
@@ -164,7 +165,7 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
   checkScales("rhs2_scales", adaptor.getRhs2Scales());
 }
 
-void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, BlockScaledMatmulOp::Adaptor adaptor,
+void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
                          const GemmSizes &sizes, const Gemm &gemm) {
   SizeChecks checks(b, op);
   if (sizes.depth)

@@ -7,6 +7,8 @@
 
 namespace fp4 {
 
+struct GemmBuffers;
+
 /// "operand 'NAME' of the matmul at FILE:12:8"
 std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
 
@@ -19,7 +21,7 @@ GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lh
 /// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
 /// of the operands.
 void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
-                    BlockScaledMatmulOp::Adaptor adaptor, const GemmSizes &sizes, const Gemm &gemm);
+                    const GemmBuffers &adaptor, const GemmSizes &sizes, const Gemm &gemm);
 
 /// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
 /// where it holds for all.

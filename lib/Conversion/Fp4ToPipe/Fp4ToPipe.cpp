@@ -1,6 +1,6 @@
 //===- Fp4ToPipe.cpp - Operations of tensor cores to sequential kernels ---===//
 //
-// Rewrites every fp4.blockscaled_matmul, and every fp4.quantize that transforms on the tensor core
+// Rewrites every fp4.matmul, and every fp4.quantize that transforms on the tensor core
 // (TransformKernel.cpp), into host code that makes the kernel's arguments and launches it, and a
 // kernel (GemmKernel.cpp, TransformKernel.cpp) in a gpu.module of its own.
 //
@@ -61,13 +61,14 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
                  const hw::TargetModel &target)
       : OpConversionPattern(converter, context), target(target) {}
 
-  LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target),
                                        ofSizes = sizePlansOf(op, target);
     if (failed(plans) || failed(ofSizes))
       return failure();
     Gemm gemm = gemmOf(op, plans->back(), target);
+    const GemmBuffers adaptor = buffersOf(op, rewriter);
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
     if (gemm.problem.dynamicRows() && op.getLhsScales())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
@@ -75,7 +76,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     checkGemmSizes(rewriter, op, adaptor, sizes, gemm);
     SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 
-    SmallVector<Value> operands(adaptor.getOperands());
+    GemmBuffers operands = adaptor;
     if (gemm.spreadsCodes())
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
@@ -88,11 +89,32 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   }
 
 private:
+  /// The buffers of the tensors behind the operands.
+  static GemmBuffers buffersOf(BlockScaledMatmulOp op, ConversionPatternRewriter &rewriter) {
+    auto bufferOf = [&](Value tensor) {
+      return tensor ? rewriter.getRemappedValue(tensor) : Value();
+    };
+    GemmBuffers buffers;
+    buffers.lhs = bufferOf(op.getLhs());
+    buffers.lhsScales = bufferOf(op.getLhsScales());
+    buffers.rhs = bufferOf(op.getRhs());
+    buffers.rhsScales = bufferOf(op.getRhsScales());
+    buffers.alpha = bufferOf(op.getAlpha());
+    for (Value input : op.getEpilogueInputs())
+      buffers.inputs.push_back(bufferOf(input));
+    buffers.offsets = bufferOf(op.getOffsets());
+    buffers.rhs2 = bufferOf(op.getRhs2());
+    buffers.rhs2Scales = bufferOf(op.getRhs2Scales());
+    buffers.alpha2 = bufferOf(op.getAlpha2());
+    buffers.quantizeAmax = bufferOf(op.getQuantizeAmax());
+    return buffers;
+  }
+
   /// A matmul whose results have their buffers.
   struct Multiplication {
     BlockScaledMatmulOp op;
-    OpAdaptor adaptor;
-    SmallVector<Value> operands; ///< operands of `op`, packed
+    GemmBuffers adaptor;
+    GemmBuffers operands; ///< those of `adaptor`, packed
     Value rows;
     GemmSizes sizes;
     SmallVector<Value> results;
@@ -176,12 +198,12 @@ private:
     if (gemm.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, gemm);
     if (gemm.route().lhs() == route::Operand::Pre)
-      operands.front() = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
+      operands.lhs = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
                                        rows, sizes.depth, target, pdlBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
-    KernelArguments arguments = gemmArguments(rewriter, loc, gemm, OpAdaptor(operands, adaptor),
+    KernelArguments arguments = gemmArguments(rewriter, loc, gemm, operands,
                                               powers, {rows, sizes.columns, sizes.depth}, results);
     if (gemm.problem.groups)
       addGroups(rewriter, op, adaptor.getOffsets(), rows, gemm, arguments);
@@ -196,46 +218,47 @@ private:
 
   /// Data that tensor maps read where the caller of the program has placed its rows. Data that is
   /// converted before, or spread by TMA, which wants pitches of 32 bytes, is read from a copy.
-  static void takeStrides(OpBuilder &b, BlockScaledMatmulOp op, SmallVectorImpl<Value> &operands,
+  static void takeStrides(OpBuilder &b, BlockScaledMatmulOp op, GemmBuffers &operands,
                           const Gemm &gemm) {
-    auto take = [&](OpOperand &operand, bool isOfA) {
-      Value tensor = operand.get();
+    auto take = [&](Value tensor, Value &buffer, bool isOfA) {
       if (!isStridedArgument(tensor) || cast<RankedTensorType>(tensor.getType()).getRank() != 2 ||
           pipe::isPadded((isOfA ? gemm.mapA() : gemm.mapB()).getLayout()))
         return;
-      operands[operand.getOperandNumber()] = stridedBuffer(b, op.getLoc(), tensor);
+      buffer = stridedBuffer(b, op.getLoc(), tensor);
     };
     if (gemm.route().lhs() != route::Operand::Pre)
-      take(op.getLhsMutable(), !gemm.swapsOperands());
+      take(op.getLhs(), operands.lhs, !gemm.swapsOperands());
     if (!op.hasPrepackedRhs())
-      take(op.getRhsMutable(), gemm.swapsOperands());
-    for (OpOperand &operand : op.getRhs2Mutable())
-      take(operand, gemm.swapsOperands());
+      take(op.getRhs(), operands.rhs, gemm.swapsOperands());
+    if (op.isDual())
+      take(op.getRhs2(), operands.rhs2, gemm.swapsOperands());
   }
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
   static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                           SmallVectorImpl<Value> &operands, Value rows, const GemmSizes &sizes) {
-    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
-      if (auto type = cast<RankedTensorType>(operand.getType());
-          isSixBitElementType(type.getElementType()))
-        operands[number] = packSix(rewriter, op, operands[number], type,
-                                   operand == op.getLhs() ? rows : sizes.columns, sizes.depth);
+                           GemmBuffers &operands, Value rows, const GemmSizes &sizes) {
+    auto pack = [&](Value tensor, Value &buffer, Value size) {
+      auto type = tensor ? cast<RankedTensorType>(tensor.getType()) : RankedTensorType();
+      if (type && isSixBitElementType(type.getElementType()))
+        buffer = packSix(rewriter, op, buffer, type, size, sizes.depth);
+    };
+    pack(op.getLhs(), operands.lhs, rows);
+    pack(op.getRhs(), operands.rhs, sizes.columns);
+    pack(op.getRhs2(), operands.rhs2, sizes.columns);
   }
 
   /// Prepacked weights, of which a kernel makes e4m3 in their place; returns their powers.
   static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                              SmallVectorImpl<Value> &operands, const Gemm &gemm) {
-    Value &rhs = operands[op.getRhsMutable().getOperandNumber()];
-    ConvertedWeights weights = preDequantizeWeights(rewriter, op, rhs, gemm);
-    rhs = weights.elements;
+                              GemmBuffers &operands, const Gemm &gemm) {
+    ConvertedWeights weights = preDequantizeWeights(rewriter, op, operands.rhs, gemm);
+    operands.rhs = weights.elements;
     return weights.powers;
   }
 
   /// The scales of A, of which each 64 rows get a scale tile.
   static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             SmallVectorImpl<Value> &operands, const Gemm &gemm) {
-    Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
+                             GemmBuffers &operands, const Gemm &gemm) {
+    Value &scales = operands.lhsScales;
     if (gemm.problem.groups)
       scales = scalesOfGroups(rewriter, op.getLoc(), gemm, scales, gemm.scaleRowsA());
     scales = halveScales(rewriter, op, scales);
@@ -243,11 +266,10 @@ private:
 
   /// The scales of B, of which each half of a tile gets a scale tile.
   static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             SmallVectorImpl<Value> &operands, const Gemm &gemm) {
-    auto split = [&](MutableOperandRange range) {
-      if (range.empty())
+                             GemmBuffers &operands, const Gemm &gemm) {
+    auto split = [&](Value &scales) {
+      if (!scales)
         return;
-      Value &scales = operands[range.begin()->getOperandNumber()];
       if (gemm.problem.groups)
         scales = scalesOfGroups(rewriter, op.getLoc(), gemm, scales,
                                 gemm.problem.groups * gemm.problem.alignedColumns());
@@ -255,8 +277,8 @@ private:
                            {std::max<int64_t>(gemm.problem.groups, 1), gemm.halvesOfGroupB(),
                             gemm.tiling.accumulatorColumns()});
     };
-    split(op.getRhsScalesMutable());
-    split(op.getRhs2ScalesMutable());
+    split(operands.rhsScales);
+    split(operands.rhs2Scales);
   }
 
   static void fillWithZero(OpBuilder &b, Location loc, Value buffer) {
@@ -407,6 +429,7 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
     populateTransformPatterns(converter, patterns, *target);
     if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
       return signalPassFailure();
+    eraseUnusedBundles(getOperation());
     numKernels += work.size();
   }
 };

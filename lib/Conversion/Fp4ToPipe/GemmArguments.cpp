@@ -61,7 +61,7 @@ static Value packedArgument(OpBuilder &b, Location loc, const Gemm &gemm, Value 
 
 /// The operands with the scales of those that have some, and their alphas.
 static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
-                        BlockScaledMatmulOp::Adaptor adaptor, Value powers, Value depth,
+                        const GemmBuffers &adaptor, Value powers, Value depth,
                         KernelArguments &args) {
   auto operand = [&](bool isPacked, Type map, Value buffer) -> Value {
     return isPacked ? packedArgument(b, loc, gemm, buffer)
@@ -94,7 +94,7 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
 
 /// The elements, and what is derived from them, behind the amax of their quantizer.
 static void addResults(OpBuilder &b, Location loc, const Gemm &gemm,
-                       BlockScaledMatmulOp::Adaptor adaptor, ValueRange results, Value columns,
+                       const GemmBuffers &adaptor, ValueRange results, Value columns,
                        KernelArguments &args) {
   if (gemm.results.storesTiles) {
     args.result = mapOf(b, loc, gemm.result(), results.front(), gemm.n(), columns);
@@ -150,7 +150,7 @@ static void addWorkspace(OpBuilder &b, Location loc, const Gemm &gemm, Value row
 }
 
 KernelArguments fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
-                                   BlockScaledMatmulOp::Adaptor adaptor, Value powers,
+                                   const GemmBuffers &adaptor, Value powers,
                                    const GivenSizes &sizes, ValueRange results) {
   KernelArguments args;
   addOperands(b, loc, gemm, adaptor, powers, sizes.depth, args);

@@ -203,9 +203,7 @@ Value build(OpBuilder &b, Location loc, const ScaledMatmul &product, const Forma
   auto matmul = BlockScaledMatmulOp::create(
       b, loc, asMatrix(b, loc, product.lhs.data), lhsScales, asMatrix(b, loc, product.rhs.data),
       rhsScales, product.alpha, formats.lhs.value_or(formats.rhs),
-      product.result.getElementType());
-  if (formats.lhs && formats.rhs != *formats.lhs)
-    matmul.setRhsFormat(formats.rhs);
+      product.result.getElementType(), formats.rhs);
   return matmul.getResult();
 }
 

@@ -39,7 +39,7 @@ LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &
   StringRef need = needOfStaticSizes(op);
   if (need.empty())
     return success();
-  auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C8)
+  auto diag = op.emitOpError("expects static N and K beside ") // matmul (C8)
               << need << ", but got " << rhs.type;
   diag.attachNote() << "leave it out, or give N and K static sizes and compile a function for "
                        "each; M may be dynamic";

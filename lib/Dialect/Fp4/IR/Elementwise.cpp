@@ -278,7 +278,7 @@ std::string whyNotOperation(Operation &op) {
     return "";
   bool isLast = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) &&
                 llvm::all_of(op.getUsers(), [](Operation *user) {
-                  return user->hasTrait<OpTrait::IsTerminator>();
+                  return user->hasTrait<OpTrait::IsTerminator>() || isEpilogueOp(user);
                 });
   if (isLast && isResultType(type))
     return "";
@@ -326,6 +326,8 @@ std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
       return "the elements are not f32, bf16 or f16";
   for (Operation &op : body) {
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
+    if (isEpilogueOp(&op) || isa<YieldOp>(op))
+      continue;
     if (std::string reason = isEnd ? "" : whyNotOperation(op); !reason.empty())
       return reason;
     for (Value operand : op.getOperands())
@@ -340,8 +342,9 @@ numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs) {
   for (BlockArgument argument : body.getArguments().take_front(inputs))
     builder.define(argument, argument.getArgNumber());
   for (Operation &op : body.without_terminator())
-    builder.add(op);
-  for (Value result : body.getTerminator()->getOperands())
+    if (!isEpilogueOp(&op))
+      builder.add(op);
+  for (Value result : elementwiseResults(body))
     builder.program.results.push_back(builder.numberOf(result));
   return builder.program;
 }

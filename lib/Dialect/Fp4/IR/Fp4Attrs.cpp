@@ -18,6 +18,15 @@ using namespace fp4;
 #include "fp4/Dialect/Fp4/IR/Fp4Enums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "fp4/Dialect/Fp4/IR/Fp4Types.cpp.inc"
+
+void Fp4Dialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "fp4/Dialect/Fp4/IR/Fp4Types.cpp.inc"
+      >();
+}
 
 Attribute Fp4Dialect::parseAttribute(DialectAsmParser &parser, Type type) const {
   SMLoc loc = parser.getCurrentLocation();

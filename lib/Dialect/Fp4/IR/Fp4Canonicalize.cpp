@@ -1,7 +1,7 @@
 //===- Fp4Canonicalize.cpp - Canonicalizations of the fp4 dialect ---------===//
 //
 //   absorb casts   op(tensor.cast(x)) with a more static x works on x; its results are cast back
-//   unit alpha     blockscaled_matmul with a constant alpha of 1 needs no alpha: 1 * y = y exactly
+//   unit alpha     matmul with a constant alpha of 1 needs no alpha: 1 * y = y exactly
 //   transposes     quantize(linalg.transpose(x)) is the other orientation of quantize(x), and the
 //                  largest magnitude of both is the same; linalg.transpose(matmul(a, b)) is
 //                  matmul(b, a), whose products and sums are those of matmul(a, b)
@@ -38,26 +38,25 @@ bool rowsAgree(Operation *op, ArrayRef<Value> operands) {
   };
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     return !quantize.getPerRow() || !quantize.hasRowwise() || rows(0) == rows(1);
-  if (!isa<DequantizeOp, BlockScaledMatmulOp>(op))
+  auto dequantize = dyn_cast<DequantizeOp>(op);
+  if (!dequantize)
     return true;
-  if (auto product = dyn_cast<BlockScaledMatmulOp>(op); product && product.isGrouped())
-    return true; // all of its operands are static
-  auto matmul = dyn_cast<BlockScaledMatmulOp>(op);
-  bool hasScales = !matmul || matmul.getLhsScales();
-  if (hasScales && rows(0) != rows(1))
-    return false;
-  if (auto dequantize = dyn_cast<DequantizeOp>(op))
-    return !dequantize.getPerRow() || rows(0) == rows(2);
-  if (!matmul.getEpilogueInputs().empty())
-    return false; // values with rows would have to become static too
-  if (!matmul.hasOnlyElements() || matmul.isDual())
-    return false; // so would several results, and a second alpha
-  if (!matmul.getAlpha())
-    return true;
-  unsigned index = matmul.getAlphaMutable()[0].getOperandNumber();
-  auto alpha = cast<RankedTensorType>(operands[index].getType());
-  bool isColumn = alpha.getRank() == 2 && alpha.getDimSize(1) == 1;
-  return !isColumn || rows(0) == rows(index);
+  return rows(0) == rows(1) && (!dequantize.getPerRow() || rows(0) == rows(2));
+}
+
+/// Replaces `op` by one on `operands`, whose results of types `types` are cast back.
+void replaceWithCasts(Operation *op, ValueRange operands, TypeRange types,
+                      PatternRewriter &rewriter) {
+  Operation *absorbed = rewriter.clone(*op);
+  absorbed->setOperands(operands);
+  SmallVector<Value> results;
+  for (auto [result, type, old] :
+       llvm::zip_equal(absorbed->getResults(), types, op->getResultTypes())) {
+    result.setType(type);
+    results.push_back(type == old ? Value(result)
+                                  : tensor::CastOp::create(rewriter, op->getLoc(), old, result));
+  }
+  rewriter.replaceOp(op, results);
 }
 
 struct AbsorbCasts : RewritePattern {
@@ -73,17 +72,66 @@ struct AbsorbCasts : RewritePattern {
     SmallVector<Type> types;
     if (failed(inferResultTypes(op, operands, types)))
       return rewriter.notifyMatchFailure(op, "result types do not follow from the operands");
-    Operation *absorbed = rewriter.clone(*op);
-    absorbed->setOperands(operands);
-    SmallVector<Value> results;
-    for (auto [result, type, old] :
-         llvm::zip_equal(absorbed->getResults(), types, op->getResultTypes())) {
-      result.setType(type);
-      results.push_back(type == old ? Value(result)
-                                    : tensor::CastOp::create(rewriter, op->getLoc(), old, result));
-    }
-    rewriter.replaceOp(op, results);
+    replaceWithCasts(op, operands, types, rewriter);
     return success();
+  }
+};
+
+/// An operand of a matmul, and what it is of more static types.
+struct StaticOperand {
+  explicit StaticOperand(Value operand)
+      : operand(operand), data(staticSource(bundleData(operand))),
+        scales(bundleScales(operand) ? staticSource(bundleScales(operand)) : Value()) {}
+
+  bool isStatic() const {
+    return data != bundleData(operand) || scales != Value(bundleScales(operand));
+  }
+  int64_t rows() const { return cast<RankedTensorType>(data.getType()).getDimSize(0); }
+  /// Data and scales have become static together.
+  bool rowsAgree() const {
+    return !scales || rows() == cast<RankedTensorType>(scales.getType()).getDimSize(0);
+  }
+  Value rebuild(OpBuilder &b) const {
+    auto scaled = operand.getDefiningOp<ScaledOp>();
+    if (!isStatic() || !scaled)
+      return data;
+    return bundle(b, scaled.getLoc(), scaled.getResult().getType().getFormat(), data, scales);
+  }
+
+  Value operand, data, scales;
+};
+
+struct AbsorbCastsOfMatmul : OpRewritePattern<BlockScaledMatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(BlockScaledMatmulOp op, PatternRewriter &rewriter) const override {
+    StaticOperand lhs(op.getLhsOperand()), rhs(op.getRhsOperand());
+    Value alpha = op.getAlpha() ? staticSource(op.getAlpha()) : Value();
+    if (!lhs.isStatic() && !rhs.isStatic() && alpha == op.getAlpha())
+      return rewriter.notifyMatchFailure(op, "no operand is cast to a less static type");
+    if (!op.getInputs().empty() || !op.hasOnlyElements() || op.isDual())
+      return rewriter.notifyMatchFailure(op, "other operands or results would have to be static");
+    if (!op.isGrouped() && !(lhs.rowsAgree() && isAlphaOf(alpha, lhs)))
+      return rewriter.notifyMatchFailure(op, "data and scales are not cast together");
+    SmallVector<Value> operands(op->getOperands());
+    if (lhs.isStatic())
+      operands[0] = lhs.rebuild(rewriter);
+    if (rhs.isStatic())
+      operands[1] = rhs.rebuild(rewriter);
+    if (alpha)
+      operands[op.getAlphaMutable()[0].getOperandNumber()] = alpha;
+    SmallVector<Type> types;
+    if (failed(inferResultTypes(op, operands, types)))
+      return rewriter.notifyMatchFailure(op, "result types do not follow from the operands");
+    replaceWithCasts(op, operands, types, rewriter);
+    return success();
+  }
+
+  /// An alpha for each row has become static together with the rows.
+  static bool isAlphaOf(Value alpha, const StaticOperand &lhs) {
+    auto type = alpha ? cast<RankedTensorType>(alpha.getType()) : RankedTensorType();
+    bool isColumn = type && type.getRank() == 2 && type.getDimSize(1) == 1;
+    return !isColumn || type.getDimSize(0) == lhs.rows();
   }
 };
 
@@ -203,16 +251,10 @@ struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
     if (product.getAlpha() && cast<RankedTensorType>(product.getAlpha().getType()).getRank() != 0)
       return rewriter.notifyMatchFailure(op, "alpha belongs to the rows or columns of the result");
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
-        op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
-        product.getLhsScales(), product.getAlpha(), /*epilogue_inputs=*/ValueRange(),
-        /*offsets=*/Value(), /*rhs2=*/Value(), /*rhs2_scales=*/Value(), /*alpha2=*/Value(),
-        /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
-        product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
-        product.getSplitKAttr(), /*split_rows=*/IntegerAttr(), /*stream_k=*/DenseI64ArrayAttr(),
-        /*groups=*/DenseI64ArrayAttr(), /*expected_rows=*/IntegerAttr(),
-        /*unspecified_rows=*/UnitAttr(), product.getArithmeticAttr(),
-        /*quantize_recipe=*/RecipeAttr(),
-        /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
+        op, op->getResult(0).getType(), product.getRhsOperand(), product.getLhsOperand(),
+        /*rhs2=*/Value(), product.getAlpha(), /*alpha2=*/Value(), /*offsets=*/Value(),
+        /*inputs=*/ValueRange(), product.getWorkAttr(), product.getArithmeticAttr(),
+        product.getEpilogueAttr());
     keepPlan(product, swapped);
     return success();
   }
@@ -251,6 +293,5 @@ void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCo
 
 void BlockScaledMatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                       MLIRContext *context) {
-  patterns.add<AbsorbCasts>(getOperationName(), context);
-  patterns.add<DropUnitAlpha, TransposedMatmul>(context);
+  patterns.add<AbsorbCastsOfMatmul, DropUnitAlpha, TransposedMatmul>(context);
 }

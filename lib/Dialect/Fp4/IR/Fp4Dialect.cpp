@@ -1,5 +1,6 @@
 //===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Upgrade.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 
@@ -21,13 +22,27 @@ struct Fp4Inliner : DialectInlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
 };
 
+/// Types of bundles are long: text names them after their format, !nvfp4 and !nvfp4_1.
+struct Fp4Aliases : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Type type, raw_ostream &os) const override {
+    auto scaled = dyn_cast<ScaledType>(type);
+    if (!scaled)
+      return AliasResult::NoAlias;
+    os << stringifyFormat(scaled.getFormat());
+    return AliasResult::FinalAlias;
+  }
+};
+
 /// The version that bytecode of this dialect carries. The number grows when a program that was
 /// valid would mean something else or nothing; upgradeFromVersion then mends the older ones.
 struct Fp4Version : DialectVersion {
   explicit Fp4Version(uint64_t number) : number(number) {}
   uint64_t number;
 };
-constexpr uint64_t kVersion = 1;
+/// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul.
+constexpr uint64_t kVersion = 2;
 
 /// Attributes and types are written in their textual form, which MLIR does by itself.
 struct Fp4Bytecode : BytecodeDialectInterface {
@@ -49,16 +64,16 @@ struct Fp4Bytecode : BytecodeDialectInterface {
     return std::make_unique<Fp4Version>(number);
   }
 
-  /// There is one version, so nothing to mend.
-  LogicalResult upgradeFromVersion(Operation *, const DialectVersion &) const override {
-    return success();
+  LogicalResult upgradeFromVersion(Operation *root, const DialectVersion &) const override {
+    return upgradeLegacyOps(root);
   }
 };
 } // namespace
 
 void Fp4Dialect::initialize() {
-  addInterfaces<Fp4Inliner, Fp4Bytecode>();
+  addInterfaces<Fp4Aliases, Fp4Inliner, Fp4Bytecode>();
   registerAttributes();
+  registerTypes();
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"

@@ -24,7 +24,7 @@ using namespace fp4::verify;
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
 
 //===----------------------------------------------------------------------===//
-// matmul_alpha, blockscaled_matmul
+// matmul_alpha, matmul
 //===----------------------------------------------------------------------===//
 
 /// The alphas of a matmul whose operands have these amaxes: one, one for each group, a column of
@@ -120,30 +120,6 @@ LogicalResult MatmulAlphaOp::verify() {
                     alphaType(lhs.type, rhs.type, /*perGroup=*/false));
 }
 
-void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs,
-                                Value lhsScales, Value rhs, Value rhsScales, Value alpha,
-                                Format format, Type elementType) {
-  int64_t columns = rankedType(rhs).getDimSize(0) * (rhsScales ? 1 : hw::weightTileRows);
-  state.addTypes(RankedTensorType::get({rankedType(lhs).getDimSize(0), columns}, elementType));
-  for (Value operand : {lhs, lhsScales, rhs, rhsScales, alpha})
-    if (operand)
-      state.addOperands(operand);
-  auto &properties = state.getOrAddProperties<Properties>();
-  properties.operandSegmentSizes = {1,
-                                    bool(lhsScales),
-                                    1,
-                                    bool(rhsScales),
-                                    bool(alpha),
-                                    /*inputs=*/0,
-                                    /*offsets=*/0,
-                                    /*rhs2=*/0,
-                                    /*rhs2_scales=*/0,
-                                    /*alpha2=*/0,
-                                    /*quantize_amax=*/0};
-  properties.setFormat(FormatAttr::get(builder.getContext(), format));
-  state.addRegion();
-}
-
 int64_t BlockScaledMatmulOp::getNumGroups() {
   if (getOffsets()) {
     RankedTensorType type = rankedType(getOffsets());
@@ -163,7 +139,7 @@ int64_t BlockScaledMatmulOp::getColumns() {
 // Matmuls
 //===----------------------------------------------------------------------===//
 
-/// blockscaled_matmul (C30): threads multiply small M, of one matrix or of equal groups.
+/// matmul (C30): threads multiply small M, of one matrix or of equal groups.
 static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.usesFma())
     return success();
@@ -173,7 +149,7 @@ static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
         "leave 'arithmetic' out: matmuls of the tensor core have both");
   if (op.getGroups() && !llvm::all_equal(*op.getGroups()))
     return withNote(op.emitOpError("expects groups of equal size with arithmetic fma, but got ")
-                        << op.getGroupsAttr(),
+                        << "[" << *op.getGroups() << "]",
                     "leave 'arithmetic' out: matmuls of the tensor core have groups of any size");
   int64_t rows = lhs.type.isDynamicDim(0) ? 0 : lhs.type.getDimSize(0) / op.getNumGroups();
   if (rows >= 1 && rows <= BlockScaledMatmulOp::kMaxFmaRows)
@@ -186,14 +162,10 @@ static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   return diag;
 }
 
-/// blockscaled_matmul (C4) to (C6): the scales of one side belong to its data.
+/// matmul (C6): the scales of one side belong to its data.
 static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, StringRef name,
                                 Value value) {
   Checked scales = operand(op, name, value);
-  if (failed(verifyScaleElements(scales, op.getFormat()))) // blockscaled_matmul (C4)
-    return failure();
-  if (failed(verifyTiled(scales))) // blockscaled_matmul (C5)
-    return failure();
   RankedTensorType expected = scalesOf(data.type, op.getFormat());
   auto quantize = value.getDefiningOp<QuantizeOp>();
   std::string note = "a scale of format " + stringifyFormat(op.getFormat()).str() +
@@ -203,29 +175,19 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
     note = "the scales are tiles of several groups; give the matmul the same " +
            std::string(quantize.getGroups() ? "'groups'" : "'offsets'") +
            " too, or leave them out of the quantizer";
-  return verifyType(scales, // blockscaled_matmul (C6)
+  return verifyType(scales, // matmul (C6)
                     withScaleLayout(expected, ScaleLayout::Tiled128x4), note);
 }
 
-/// blockscaled_matmul (C323): what codes and an amax are computed of.
-static LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, Type element) {
-  if (!isa_and_present<Float8E4M3FNType>(element) || op.hasOnlyElements())
-    return success();
-  auto diag = op.emitOpError( // blockscaled_matmul (C323)
-      "expects no other result beside elements of type f8E4M3FN, but got some");
-  diag.attachNote() << "codes and an amax are those of elements of type bf16, f16 or f32";
-  return diag;
-}
-
-/// blockscaled_matmul (C9): element types of a result.
+/// matmul (C9): element types of a result.
 static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
   Type element = output.type.getElementType();
   if (!isa<Float8E4M3FNType>(element))
-    return verifyRealElements(output, "bf16, f16, f32 or f8E4M3FN"); // blockscaled_matmul (C9)
+    return verifyRealElements(output, "bf16, f16, f32 or f8E4M3FN"); // matmul (C9)
   return verifyOnlyElements(op, element);
 }
 
-/// blockscaled_matmul (C8) to (C10): the result and the tile.
+/// matmul (C8) to (C10): the result and the tile.
 static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs) {
   if (!op.getResult())
@@ -235,12 +197,12 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
     return failure();
   auto expected = RankedTensorType::get({lhs.type.getDimSize(0), op.getColumns()},
                                         output.type.getElementType());
-  if (failed(verifyType(output, expected))) // blockscaled_matmul (C10)
+  if (failed(verifyType(output, expected))) // matmul (C10)
     return failure();
   return success();
 }
 
-/// blockscaled_matmul (C7): one factor, or one for each row or each column of the result.
+/// matmul (C7): one factor, or one for each row or each column of the result.
 static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
   Checked alpha = operand(op, "alpha", op.getAlpha());
   if (alpha.type.getRank() == 0)
@@ -259,52 +221,7 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
   return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())), shapes);
 }
 
-/// Describes the arguments and results of an epilogue region, for an error.
-static std::string foundOf(Block &body, Type yielded) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  auto print = [&](Type type) { stream << "'" << type << "'"; };
-  llvm::interleaveComma(body.getArgumentTypes(), stream, print);
-  stream << (body.getNumArguments() ? " and " : "no arguments and ");
-  if (yielded)
-    print(yielded);
-  else
-    stream << "nothing";
-  return text;
-}
-
-/// blockscaled_matmul (C12): operands and results of the epilogue region.
-static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
-  SmallVector<Type> types(op.isDual() ? 2 : 1, Float32Type::get(op.getContext()));
-  for (Value input : op.getEpilogueInputs())
-    types.push_back(rankedType(input).getElementType());
-  auto yield = dyn_cast_or_null<YieldOp>(body.empty() ? nullptr : &body.back());
-  Type yielded = yield ? yield.getValue().getType() : Type(), element = yielded;
-  if (op.getResult())
-    element = rankedType(op.getResult()).getElementType();
-  if (failed(verifyOnlyElements(op, yielded)))
-    return failure();
-  if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
-    element = yielded; // the matmul rounds what the epilogue region yields
-  bool fits = op.getEpilogueBody().hasOneBlock() &&
-              TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
-              yielded == element && isResultType(element);
-  if (!fits) // blockscaled_matmul (C12)
-    return withNote(op.emitOpError("epilogue region must take ")
-                        << types << " and yield " << element
-                        << " in one block with fp4.yield, but got " << foundOf(body, yielded),
-                    "the region takes the sum, in f32, that of 'rhs2' if there is one, and the "
-                    "elements of the epilogue inputs");
-  std::string reason = whyNotElementwise(body, body.getNumArguments());
-  if (reason.empty())
-    return success();
-  return withNote(op.emitOpError("epilogue region must be elementwise, but ") << reason,
-                  "compute the rest outside of the matmul; fp4-fuse puts into the region what it "
-                  "can"); // blockscaled_matmul
-                          // (C12)
-}
-
-/// blockscaled_matmul (C13): G x 1 x N has a row, and G x 1 x 1 a number, for each group.
+/// matmul (C13): G x 1 x N has a row, and G x 1 x 1 a number, for each group.
 static bool isInputOfGroups(BlockScaledMatmulOp op, RankedTensorType type) {
   if (!op.isGrouped() || type.getRank() != 3)
     return false;
@@ -313,7 +230,7 @@ static bool isInputOfGroups(BlockScaledMatmulOp op, RankedTensorType type) {
          (shape[2] == 1 || shape[2] == op.getColumns());
 }
 
-/// blockscaled_matmul (C13): inputs that a thread finds by its row and column.
+/// matmul (C13): inputs that a thread finds by its row and column.
 static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   int64_t sizes[] = {rankedType(op.getLhs()).getDimSize(0), op.getColumns()};
   for (Value input : op.getEpilogueInputs()) {
@@ -334,16 +251,16 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
                 "to 1 x N, one of rows to M x 1, and rows of groups, G x N, to G x 1 x N"
               : "a thread finds its element by row and column: expand a vector of columns to 1 x "
                 "N, "
-                "one of rows to M x 1"); // blockscaled_matmul (C13)
+                "one of rows to M x 1"); // matmul (C13)
   }
-  if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
+  if (op.getEpilogueBody().empty() && !op.getInputs().empty())
     return withNote(op.emitOpError("epilogue inputs must have an epilogue region"),
                     "leave them out, or give the matmul an epilogue region that "
-                    "uses them"); // blockscaled_matmul (C13)
+                    "uses them"); // matmul (C13)
   return success();
 }
 
-/// blockscaled_matmul (C312): companions of instructions of K = 96.
+/// matmul (C312): companions of instructions of K = 96.
 static LogicalResult verifyK96(BlockScaledMatmulOp op) {
   if (!op.usesK96() || op.getSplitK().value_or(1) <= 1)
     return success();
@@ -355,12 +272,12 @@ static LogicalResult verifyK96(BlockScaledMatmulOp op) {
 static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                          const Checked &rhs) {
   if (!lhs.type.isDynamicDim(1) &&
-      failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
+      failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // matmul (C3)
     return failure();
-  if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
+  if (failed(verifySplit(op, lhs))) // matmul (C14)
     return failure();
   if ((op.isGrouped() && failed(verifyGroupRows(op, lhs))) || failed(verifyFma(op, lhs)))
-    return failure(); // blockscaled_matmul (C15), (C30)
+    return failure(); // matmul (C15), (C30)
   if (failed(verifyMXF8F6F4(op, lhs, rhs)))
     return failure();
   if (op.isGrouped())
@@ -371,17 +288,19 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
 }
 
 LogicalResult BlockScaledMatmulOp::verify() {
+  if (failed(verifyBundles(*this))) // matmul (C4)
+    return failure();
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
   if (failed(verifyPair(*this)) || failed(verifyUnscaled(*this, lhs)) ||
       failed(verifyFastAccumulation(*this)) || failed(verifyK96(*this)))
     return failure();
-  if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
+  if (failed(verifyData(*this, lhs, rhs))) // matmul (C1)
     return failure();
   int64_t depth = rhs.type.getDimSize(1);
   if (hasPrepackedRhs())
     depth *= hw::weightColumnsOf(rhs.type.getDimSize(2));
-  if (lhs.type.getDimSize(1) != depth) { // blockscaled_matmul (C2)
+  if (lhs.type.getDimSize(1) != depth) { // matmul (C2)
     auto text = [](int64_t size) {
       return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size);
     };
@@ -390,18 +309,18 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
-  if (failed(verifyDynamicSizes(*this, lhs, rhs))) // blockscaled_matmul (C8)
+  if (failed(verifyDynamicSizes(*this, lhs, rhs))) // matmul (C8)
     return failure();
   if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||
-      failed(verifyExpectedRows(*this, lhs)) || // blockscaled_matmul (C353)
-      failed(verifyUnspecifiedRows(*this)))     // blockscaled_matmul (C460)
+      failed(verifyExpectedRows(*this, lhs)) || // matmul (C353)
+      failed(verifyUnspecifiedRows(*this)))     // matmul (C460)
     return failure();
-  if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
+  if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // matmul (C7)
     return failure();
   if (failed(verifyResultCount(*this)) || failed(verifyMatmulResult(*this, lhs, rhs)) ||
       failed(verifyEpilogueInputs(*this)))
     return failure();
-  if (!getEpilogueBody().empty() && failed(verifyBody(*this, getEpilogueBody().front())))
+  if (failed(verifyRegion(*this))) // matmul (C12), (C43), (C44)
     return failure();
   return verifyFusedGemm(*this);
 }
@@ -415,14 +334,19 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
   auto reshaped = [&](int64_t rows, int64_t columns) {
     return rankedType(op->getResult(0)).clone({rows, columns});
   };
-  if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, its scales, rhs, its scales
+  if (auto scaled = dyn_cast<ScaledOp>(op)) {
+    types.push_back(ScaledType::get(op->getContext(), scaled.getResult().getType().getFormat(),
+                                    rankedType(operands[0]), rankedType(operands[1])));
+    return success();
+  }
+  if (auto product = dyn_cast<BlockScaledMatmulOp>(op)) { // lhs, rhs
     if (!product.hasOnlyElements())
       return failure();
-    int64_t rows = rankedType(operands[product.getLhsScales() ? 2 : 1]).getDimSize(0);
+    int64_t rows = bundleDataType(operands[1].getType()).getDimSize(0);
     if (!ShapedType::isDynamic(rows))
       rows =
           (product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / product.getNumGroups();
-    types.push_back(reshaped(rankedType(operands[0]).getDimSize(0), rows));
+    types.push_back(reshaped(bundleDataType(operands[0].getType()).getDimSize(0), rows));
     return success();
   }
   if (isa<DequantizeOp>(op)) {

@@ -1,6 +1,6 @@
 //===- Fp8Gemms.cpp - FP8 with f32 scales: verifiers -------------------===//
 //
-// Constraints of format fp8_block128 on blockscaled_matmul, in place of those of tiled 8-bit
+// Constraints of format fp8_block128 on matmul, in place of those of tiled 8-bit
 // scales, and on quantize. The labels (C50), .. are those of docs/reference/semantics.md and
 // test/Dialect/Fp4/invalid-fp8.mlir.
 //
@@ -41,7 +41,7 @@ LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
   Checked lhs = operand(op, "lhs", op.getLhs()), rhs = operand(op, "rhs", op.getRhs());
   bool isKnown = !lhs.type.isDynamicDim(1); // else the program checks it when it runs
   if ((isKnown &&
-       failed(verifyMultiple(lhs, 1, kPitchElements, // blockscaled_matmul (C50)
+       failed(verifyMultiple(lhs, 1, kPitchElements, // matmul (C50)
                              "rows of operands begin at multiples of 16 bytes; pad the contraction "
                              "axis with zeros"))) ||
       failed(verifySplit(op, lhs)))
@@ -49,11 +49,11 @@ LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
   if (op.isGrouped() && (failed(verifyGroupRows(op, lhs)) || failed(verifyGroupColumns(op, rhs)) ||
                          failed(verifyGroupAlpha(op))))
     return failure();
-  if (failed(verifyType(operand(op, "lhs_scales", op.getLhsScales()), // blockscaled_matmul (C51)
+  if (failed(verifyType(operand(op, "lhs_scales", op.getLhsScales()), // matmul (C51)
                         f32ScalesOf(lhs.type, 1),
                         "lhs has a row-major f32 scale for each 1 x 128 elements")))
     return failure();
-  return verifyType(operand(op, "rhs_scales", op.getRhsScales()), // blockscaled_matmul (C51)
+  return verifyType(operand(op, "rhs_scales", op.getRhsScales()), // matmul (C51)
                     f32ScalesOfGroups(op, rhs.type),
                     op.isGrouped()
                         ? "each group of rhs has a row-major f32 scale for each 128 x 128 "

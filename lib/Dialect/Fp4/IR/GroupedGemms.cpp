@@ -1,6 +1,6 @@
 //===- GroupedGemms.cpp - Grouped GEMMs and split-K --------------------===//
 //
-// Constraints of blockscaled_matmul on matrices that are stacked in its operands, and on split_k.
+// Constraints of matmul on matrices that are stacked in its operands, and on split_k.
 // Labels are those of docs/reference/semantics.md.
 //
 //===----------------------------------------------------------------------===//
@@ -80,11 +80,11 @@ static LogicalResult verifyNumbersOfOffsets(Operation *op, Value value, StringRe
   return success();
 }
 
-/// blockscaled_matmul (C15): the rows of groups.
+/// matmul (C15): the rows of groups.
 LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.getGroups() && op.getOffsets())
     return withNote(
-        op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both"),
+        op.emitOpError("expects one of 'groups' of 'work' and operand 'offsets', but got both"),
         "'groups' are rows that the program knows, 'offsets' those that only the device knows");
   if (op.getGroups())
     return verifyGroups(lhs, op.getGroups());
@@ -106,7 +106,7 @@ LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef 
   return withNote(rows.must("have static rows beside 'offsets'"), kRowsOfOffsets);
 }
 
-/// blockscaled_matmul (C353): what plans are told of groups.
+/// matmul (C353): what plans are told of groups.
 LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getExpectedRows())
     return success();
@@ -124,7 +124,7 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
   return success();
 }
 
-/// blockscaled_matmul (C460): rows that the matmul does not write.
+/// matmul (C460): rows that the matmul does not write.
 LogicalResult verify::verifyUnspecifiedRows(BlockScaledMatmulOp op) {
   if (!op.getUnspecifiedRows() || op.getOffsets())
     return success();
@@ -160,7 +160,7 @@ LogicalResult verify::verifyGroupAlpha(BlockScaledMatmulOp op) {
                     "a grouped matmul has one alpha, or one for each group");
 }
 
-/// blockscaled_matmul (C16): operands and alpha of groups.
+/// matmul (C16): operands and alpha of groups.
 LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                           const Checked &rhs) {
   if (failed(verifyGroupColumns(op, rhs)))
@@ -168,8 +168,6 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
   int64_t groups = op.getNumGroups();
   auto verifyList = [&](StringRef name, Value value, const Checked &data, ArrayRef<int64_t> rows) {
     Checked scales = operand(op, name, value);
-    if (failed(verifyScaleElements(scales, op.getFormat())) || failed(verifyTiled(scales)))
-      return failure();
     return verifyType(scales, tileList(rows, scalesOf(data.type, op.getFormat())),
                       op.getOffsets() && name == "lhs_scales"
                           ? "the list of tiles has room for any groups; fp4.quantize and "
@@ -213,7 +211,7 @@ static LogicalResult verifyWorkspace(BlockScaledMatmulOp op, StringRef attribute
   return diag;
 }
 
-/// blockscaled_matmul (C456): the sums that the parts of shared tiles leave, four to a row.
+/// matmul (C456): the sums that the parts of shared tiles leave, four to a row.
 static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
                                       const numerics::StreamShares &shares) {
   uint64_t parts = 0;
@@ -225,7 +223,7 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
                          "take fewer workers or a smaller tile");
 }
 
-/// blockscaled_matmul (C420), (C421): shares of workers.
+/// matmul (C420), (C421): shares of workers.
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
@@ -239,8 +237,8 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
     return withNote(
         op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
                        "multiples of 16, the columns up to 256, but got ")
-            << op.getStreamKAttr(),
-        "such as array<i64: 132, 128, 128>"); // (C421)
+            << "[" << *op.getStreamK() << "]",
+        "such as stream_k = [132, 128, 128]"); // (C421)
   if (auto parts = int64_t(shares->mostParts()); parts > BlockScaledMatmulOp::kMaxSplits)
     return withNote(op.emitOpError("attribute 'stream_k' must have at most ")
                         << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
@@ -249,20 +247,9 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   return verifySharedSums(op, *shares);
 }
 
-/// blockscaled_matmul (C462): the rows up to which K is split.
-static LogicalResult verifySplitRows(BlockScaledMatmulOp op) {
-  IntegerAttr rows = op.getSplitRowsAttr();
-  if (!rows || (op.getSplitK() && rows.getInt() > 0))
-    return success();
-  return withNote(
-      op.emitOpError("attribute 'split_rows' must be positive, beside 'split_k', but got ")
-          << rows.getInt() << (op.getSplitK() ? "" : " without one"),
-      "leave it out: 'split_k' then holds for all rows"); // (C462)
-}
-
-/// blockscaled_matmul (C14): split-K.
+/// matmul (C14): split-K.
 LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (failed(verifyStream(op, lhs)) || failed(verifySplitRows(op)))
+  if (failed(verifyStream(op, lhs)))
     return failure();
   if (!op.getSplitK())
     return success();

@@ -30,19 +30,16 @@ bool BlockScaledMatmulOp::isMXF8F6F4() {
 }
 
 LogicalResult verify::verifyPair(BlockScaledMatmulOp op) {
-  if (op.getRhsFormat() && !op.getLhsScales()) // blockscaled_matmul (C11)
-    return withNote(op.emitOpError("expects no attribute 'rhs_format' beside a lhs without scales"),
-                    "leave it out: 'format' is that of rhs");
   auto pair = route::requirePair(signatureOf(op));
   if (pair)
     return success();
-  auto diag = op.emitOpError("expects a GEMM that a route has, but ") // blockscaled_matmul (C190)
+  auto diag = op.emitOpError("expects a GEMM that a route has, but ") // matmul (C190)
               << pair.error().message;
   diag.attachNote() << pair.error().note;
   return diag;
 }
 
-/// blockscaled_matmul (C191): rows of 4-bit elements that TMA can spread.
+/// matmul (C191): rows of 4-bit elements that TMA can spread.
 static LogicalResult verifySpread(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
   StringRef why =
       "beside an operand of 8 bits, elements of 4 bits are loaded 128 at a time; pad the "

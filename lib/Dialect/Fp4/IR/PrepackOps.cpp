@@ -94,7 +94,7 @@ LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
   return diag;
 }
 
-/// blockscaled_matmul (C321): weights that are prepacked for a lhs of e4m3 without scales, which
+/// matmul (C321): weights that are prepacked for a lhs of e4m3 without scales, which
 /// takes no other prepacked weights.
 static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   bool isBytes = isa<Float8E4M3FNType>(lhs.type.getElementType());
@@ -108,7 +108,7 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
     diag.attachNote() << "fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, "
                          "#fp4.weight_layout<"
                       << (op.accumulatesFast() ? "wgmma_rows" : "wgmma")
-                      << ">>, or pass 'lhs_scales' of mxfp8_e4m3";
+                      << ">>, or make lhs fp4.scaled of mxfp8_e4m3";
     return diag;
   }
   auto diag = lhs.must("have elements of type f8E4M3FN beside weights in tiles of 8704 bytes");
@@ -116,7 +116,7 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   return diag;
 }
 
-/// blockscaled_matmul (C606): sums stay in the accumulator of the tensor core.
+/// matmul (C606): sums stay in the accumulator of the tensor core.
 LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
   if (!op.accumulatesFast())
     return success();
@@ -132,7 +132,7 @@ LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
   return diag;
 }
 
-/// blockscaled_matmul (C17): the elements of a lhs without scales.
+/// matmul (C17): the elements of a lhs without scales.
 LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
   if (failed(verifyBytes(op, lhs)))
     return failure();
@@ -140,8 +140,8 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   if (op.getLhsScales() || isa<Float8E4M3FNType>(element))
     return success();
   if (!element.isBF16() && !element.isF16()) {
-    auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales'");
-    diag.attachNote() << "convert lhs to bf16, or quantize it and add 'scaled' and its scales";
+    auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN where it has no scales");
+    diag.attachNote() << "convert lhs to bf16, or quantize it and pass fp4.scaled of its data and scales";
     return diag;
   }
   if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))
@@ -152,15 +152,13 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   return diag;
 }
 
-/// blockscaled_matmul (C1): data of both sides, and (C18), prepacked weights.
+/// matmul (C1): data of both sides, and (C18), prepacked weights.
 LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
-  if ((op.getLhsScales() && failed(verifyDataElements(lhs, op.getFormat()))) ||
-      failed(verifyMatrix(lhs, /*takesColumns=*/true)))
+  if (failed(verifyMatrix(lhs, /*takesColumns=*/true)))
     return failure();
   if (op.hasPrepackedRhs())
-    return verifyPrepacked(rhs, op.getFormat()); // blockscaled_matmul (C18)
-  return failure(failed(verifyDataElements(rhs, op.getFormatOfRhs())) ||
-                 failed(verifyMatrix(rhs, /*takesColumns=*/true)));
+    return verifyPrepacked(rhs, op.getFormat()); // matmul (C18)
+  return verifyMatrix(rhs, /*takesColumns=*/true);
 }
 
 //===----------------------------------------------------------------------===//

@@ -509,7 +509,7 @@ LogicalResult DequantizeOp::verify() {
   if (hasF32Scales(getFormat())) // dequantize (C50)
     return withNote(emitOpError("attribute 'format' must have scales of 8 bits, but got ")
                         << stringifyFormat(getFormat()),
-                    "f32 scales are read by fp4.blockscaled_matmul alone");
+                    "f32 scales are read by fp4.matmul alone");
   if (failed(verifyDataElements(data, getFormat())) ||
       failed(verifyMatrix(data, /*takesColumns=*/true)))
     return failure(); // dequantize (C1)

@@ -22,6 +22,24 @@ Checked verify::result(Operation *op, StringRef name, Value value) {
   return {op, ("result '" + name + "'").str(), cast<RankedTensorType>(value.getType())};
 }
 
+/// The word that took the place of a former attribute of a matmul; empty where there is none.
+static std::string formerAttributeNote(Operation *op, StringRef name) {
+  if (!isa<BlockScaledMatmulOp>(op))
+    return {};
+  if (name == "format" || name == "rhs_format")
+    return "the operand names its format: %a = fp4.scaled %data, %scales : !fp4.scaled<nvfp4, ..>";
+  if (name == "quantize_recipe" || name == "quantize_outputs")
+    return "the epilogue region quantizes: fp4.epilogue_quantize %x {recipe = ..}";
+  if (name == "with_amax")
+    return "the epilogue region gives the amax: fp4.epilogue_amax %x : bf16 -> f32";
+  constexpr StringLiteral members[] = {"split_k", "split_rows",    "stream_k",
+                                       "groups",  "expected_rows", "unspecified_rows"};
+  if (!llvm::is_contained(members, name))
+    return {};
+  bool isFlag = name == "unspecified_rows";
+  return ("the attribute 'work' has it: work = #fp4.work<" + name + (isFlag ? ">" : " = ..>")).str();
+}
+
 LogicalResult fp4::verifyKnownAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs()) {
     if (attribute.getName().getValue().contains('.'))
@@ -29,6 +47,10 @@ LogicalResult fp4::verifyKnownAttributes(Operation *op) {
     // operation (C1)
     InFlightDiagnostic diag = op->emitOpError() << "has the unknown attribute '"
                                                 << attribute.getName().getValue() << "'";
+    if (std::string note = formerAttributeNote(op, attribute.getName()); !note.empty()) {
+      diag.attachNote() << note;
+      return diag;
+    }
     auto known = op->getRegisteredInfo()->getAttributeNames();
     diag.attachNote() << (known.empty() ? "it has none" : "known are ")
                       << llvm::join(llvm::map_range(

@@ -41,14 +41,16 @@ mlir::LogicalResult verifyType(const Checked &value, mlir::RankedTensorType expe
 mlir::LogicalResult verifyRowMajor(const Checked &scales);
 mlir::LogicalResult verifyTiled(const Checked &scales);
 
-/// blockscaled_matmul (C17), (C321): sides that have no scales.
+/// matmul (C4): operands with scales are results of fp4.scaled (MatmulOperands.cpp).
+mlir::LogicalResult verifyBundles(BlockScaledMatmulOp op);
+/// matmul (C17), (C321): sides that have no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C11), (C190): the operands of a matmul are a pair of the table of routes,
+/// matmul (C11), (C190): the operands of a matmul are a pair of the table of routes,
 /// which has such GEMMs (MatmulFormats.cpp).
 mlir::LogicalResult verifyPair(BlockScaledMatmulOp op);
 /// (C191): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
-/// blockscaled_matmul (C8): companions of dynamic N or K (DynamicGemms.cpp).
+/// matmul (C8): companions of dynamic N or K (DynamicGemms.cpp).
 mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs);
 /// The data of both sides of a matmul.
@@ -88,28 +90,30 @@ mlir::RankedTensorType amaxType(mlir::MLIRContext *context, std::optional<int64_
 mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
 mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 
-/// blockscaled_matmul: its number of results, and then what a second GEMM and the results that are
-/// not its elements must be (FusedGemm.cpp).
+/// matmul: its number of results, its epilogue region, and elements of 8 bits (EpilogueRegion.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
+mlir::LogicalResult verifyRegion(BlockScaledMatmulOp op);
+mlir::LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, mlir::Type element);
+/// A second GEMM, and the results that are not the elements (FusedGemm.cpp).
 mlir::LogicalResult verifyFusedGemm(BlockScaledMatmulOp op);
-/// blockscaled_matmul (C14): split-K.
+/// matmul (C14): split-K.
 mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C606): sums that stay in the accumulator of the tensor core.
+/// matmul (C606): sums that stay in the accumulator of the tensor core.
 mlir::LogicalResult verifyFastAccumulation(BlockScaledMatmulOp op);
 /// The list of tiles that `scales`, row-major ones of all rows, are of the groups of `op`.
 mlir::RankedTensorType scaleListOfGroups(BlockScaledMatmulOp op, mlir::RankedTensorType scales);
-/// blockscaled_matmul (C15): the rows of groups.
+/// matmul (C15): the rows of groups.
 mlir::LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C353): what plans are told of groups.
+/// matmul (C353): what plans are told of groups.
 mlir::LogicalResult verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C460): rows that the matmul does not write.
+/// matmul (C460): rows that the matmul does not write.
 mlir::LogicalResult verifyUnspecifiedRows(BlockScaledMatmulOp op);
-/// blockscaled_matmul (C16): the rows of rhs, the alpha, and all operands of groups of 4 bits.
+/// matmul (C16): the rows of rhs, the alpha, and all operands of groups of 4 bits.
 mlir::LogicalResult verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs);
 mlir::LogicalResult verifyGroupAlpha(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs);
-/// blockscaled_matmul (C50), (C51): operands of format fp8_block128, but for their elements.
+/// matmul (C50), (C51): operands of format fp8_block128, but for their elements.
 mlir::LogicalResult verifyFp8Operands(BlockScaledMatmulOp op);
 /// quantize (C50), (C51): what format fp8_block128 goes with.
 mlir::LogicalResult verifyFp8Quantize(QuantizeOp op);

@@ -66,15 +66,27 @@ private:
   }
 
   void visit(Operation &op) {
+    bool isBundle = isa<fp4::ScaledOp>(op);
     bool ours = op.getDialect() && isOurs(&op);
     unsigned level = ours ? floor : 0;
     for (Operation *producer : producers(op))
       level = std::max(level, levels[producer] + (!ours && joined.contains(producer)));
     levels[&op] = level;
+    if (isBundle)
+      return; // belongs to the matmul behind it, which may have a higher level
     if (ours)
-      join(&op, level);
+      joinWithBundles(&op, level);
     else if (level > 0 && !isMemoryEffectFree(&op))
       floor = std::max(floor, level);
+  }
+
+  void joinWithBundles(Operation *op, unsigned level) {
+    for (Value operand : op->getOperands())
+      if (auto bundle = operand.getDefiningOp<fp4::ScaledOp>()) {
+        levels[bundle] = level;
+        join(bundle, level);
+      }
+    join(op, level);
   }
 
   /// To those of the same level that make what `op` reads, or read the same.
@@ -101,4 +113,19 @@ private:
 
 } // namespace
 
-SmallVector<fp4::Island> fp4::findIslands(Block &block) { return IslandFinder(block).find(); }
+/// Gives each operation that reads bundles its own, directly before it.
+static void separateBundles(Block &block) {
+  for (auto bundle : llvm::to_vector(block.getOps<fp4::ScaledOp>()))
+    for (OpOperand &use : llvm::make_early_inc_range(bundle->getUses())) {
+      OpBuilder builder(use.getOwner());
+      use.set(builder.clone(*bundle)->getResult(0));
+    }
+  for (auto bundle : llvm::make_early_inc_range(block.getOps<fp4::ScaledOp>()))
+    if (bundle->use_empty())
+      bundle->erase();
+}
+
+SmallVector<fp4::Island> fp4::findIslands(Block &block) {
+  separateBundles(block);
+  return IslandFinder(block).find();
+}

@@ -71,7 +71,7 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
     return "the matmuls have no common lhs";
-  if (x.getGroupsAttr() != y.getGroupsAttr() || x.getOffsets() != y.getOffsets())
+  if (x.getGroups() != y.getGroups() || x.getOffsets() != y.getOffsets())
     return "the matmuls have different groups";
   if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
       x.getRhs().getType() != y.getRhs().getType())
@@ -176,15 +176,10 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
   for (BlockScaledMatmulOp product : from)
     locs.insert(locs.end() - 1, product.getLoc());
   auto fused = BlockScaledMatmulOp::create(
-      b, b.getFusedLoc(locs), op.getResult(0).getType(), first.getLhs(), first.getLhsScales(),
-      first.getRhs(), first.getRhsScales(), first.getAlpha(), inputs, first.getOffsets(),
-      second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
-      second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(), first.getFormatAttr(),
-      first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
-      first.getSplitRowsAttr(), first.getStreamKAttr(), first.getGroupsAttr(),
-      first.getExpectedRowsAttr(), first.getUnspecifiedRowsAttr(), first.getArithmeticAttr(),
-      /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
-      /*with_amax=*/UnitAttr());
+      b, b.getFusedLoc(locs), op.getResult(0).getType(), first.getLhsOperand(),
+      first.getRhsOperand(), second ? second.getRhsOperand() : Value(), first.getAlpha(),
+      second ? Value(second.getAlpha()) : Value(), first.getOffsets(), inputs, first.getWorkAttr(),
+      first.getArithmeticAttr(), first.getEpilogueAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   BodyBuilder(b, op, from).build(fused);
   b.replaceOp(op, fused.getResult());

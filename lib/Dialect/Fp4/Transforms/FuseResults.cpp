@@ -45,6 +45,30 @@ void buildRounding(RewriterBase &b, BlockScaledMatmulOp product, Type element) {
   YieldOp::create(b, loc, value);
 }
 
+/// Adds what is `added` to the epilogue region of `product`, and yields it behind what the region
+/// yields of the elements, if `storesElements`, and of results it has.
+void yieldAdded(RewriterBase &b, BlockScaledMatmulOp product, const Added &added,
+                bool storesElements, Location loc) {
+  OpBuilder::InsertionGuard guard(b);
+  Block &body = product.getEpilogueBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  SmallVector<Value> values(yield.getValues());
+  Value element = values.front();
+  if (!storesElements)
+    values.erase(values.begin());
+  b.setInsertionPoint(yield);
+  if (added.recipe) {
+    Value amax = added.quantizeAmax ? body.addArgument(b.getF32Type(), loc) : Value();
+    auto quantize =
+        EpilogueQuantizeOp::create(b, loc, element, amax, added.recipe, added.outputs);
+    llvm::append_range(values, quantize.getResults());
+  }
+  if (added.amax)
+    values.push_back(EpilogueAmaxOp::create(b, loc, b.getF32Type(), element));
+  YieldOp::create(b, yield.getLoc(), values);
+  b.eraseOp(yield);
+}
+
 /// `product` with results of types `derived` more than it has; elements that only `reader` reads
 /// are no result. The new results are the last.
 BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Operation *reader,
@@ -57,23 +81,20 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
     types.erase(types.begin());
   llvm::append_range(types, derived);
   b.setInsertionPoint(product);
+  SmallVector<Value> inputs(product.getInputs());
+  if (added.quantizeAmax)
+    inputs.push_back(added.quantizeAmax);
+  Location loc = b.getFusedLoc({product.getLoc(), reader->getLoc()});
   auto fused = BlockScaledMatmulOp::create(
-      b, b.getFusedLoc({product.getLoc(), reader->getLoc()}), types, product.getLhs(),
-      product.getLhsScales(), product.getRhs(), product.getRhsScales(), product.getAlpha(),
-      product.getEpilogueInputs(), product.getOffsets(), product.getRhs2(), product.getRhs2Scales(),
-      product.getAlpha2(),
-      added.quantizeAmax ? added.quantizeAmax : Value(product.getQuantizeAmax()),
-      product.getFormatAttr(), product.getRhsFormatAttr(), product.getEpilogueAttr(),
-      product.getSplitKAttr(), product.getSplitRowsAttr(), product.getStreamKAttr(),
-      product.getGroupsAttr(), product.getExpectedRowsAttr(), product.getUnspecifiedRowsAttr(),
-      product.getArithmeticAttr(), added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
-      added.outputs ? added.outputs : product.getQuantizeOutputsAttr(),
-      added.amax || product.getWithAmax() ? b.getUnitAttr() : UnitAttr());
+      b, loc, types, product.getLhsOperand(), product.getRhsOperand(), product.getRhs2Operand(),
+      product.getAlpha(), product.getAlpha2(), product.getOffsets(), inputs, product.getWorkAttr(),
+      product.getArithmeticAttr(), product.getEpilogueAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   if (product.getEpilogueBody().empty())
     buildRounding(b, fused, element);
   else
     fused.getEpilogueBody().takeBody(product.getEpilogueBody());
+  yieldAdded(b, fused, added, isRead, reader->getLoc());
   b.replaceOp(reader, fused->getResults().take_back(derived.size()));
   SmallVector<Value> old;
   if (!isRead)

@@ -36,6 +36,14 @@ std::string elementwiseOperations();
 /// used.
 std::string whyNotElementwise(mlir::Block &body, unsigned inputs);
 
+/// Returns true for an operation of an epilogue region that is no elementwise step: it gives codes
+/// and scales, or an amax.
+bool isEpilogueOp(mlir::Operation *op);
+
+/// The values that an elementwise region gives: what its terminator yields, and of an epilogue
+/// region the element alone.
+llvm::SmallVector<mlir::Value> elementwiseResults(mlir::Block &body);
+
 /// The program of a region for which whyNotElementwise is empty.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
 /// The program of one operation on tensors, which has a step.

@@ -182,6 +182,36 @@ def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Fp4_WorkAttr : AttrDef<Fp4_Dialect, "Work"> {
+  let mnemonic = "work";
+  let description = [{
+    How the work of a matmul is divided among CTAs. Members that are left out divide nothing:
+
+    | member | meaning |
+    |--------|---------|
+    | `split_k` | K is cut into that many ranges, whose sums are added in fp32 |
+    | `split_rows` | K is cut only where lhs has at most so many rows |
+    | `stream_k` = [W, m, n] | W workers add up equal parts of K of the shared tiles of m x n elements, so that W CTAs, or pairs of CTAs, take equally long |
+    | `groups` | rows of the groups of a grouped GEMM |
+    | `expected_rows` | rows of a group of `offsets`, by which plans are chosen |
+    | `unspecified_rows` | rows of no group of `offsets` are not written, and else zero |
+
+    ```mlir
+    #fp4.work<split_k = 4, split_rows = 64>
+    #fp4.work<groups = [130, 0, 62]>
+    ```
+  }];
+  let parameters = (ins "std::optional<int64_t>":$splitK, "std::optional<int64_t>":$splitRows,
+                        ArrayRefParameter<"int64_t">:$streamK, ArrayRefParameter<"int64_t">:$groups,
+                        "std::optional<int64_t>":$expectedRows, "bool":$unspecifiedRows);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Most split-K parts: the last CTA to arrive adds all of their sums.
+    static constexpr int64_t kMaxSplits = 32;
+  }];
+}
+
 def Fp4_Philox : Fp4_I32Enum<"Philox", "assignment of random words to elements", [
     I32EnumAttrCase<"Element", 0, "element">,
     I32EnumAttrCase<"TransformerEngine", 1, "transformer_engine">]>;

@@ -29,6 +29,8 @@ llvm::hash_code hash_value(const Recipe &recipe);
 #include "fp4/Dialect/Fp4/IR/Fp4Enums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "fp4/Dialect/Fp4/IR/Fp4Types.h.inc"
 
 namespace fp4 {
 
@@ -83,6 +85,15 @@ mlir::LogicalResult inferResultTypes(mlir::Operation *op, mlir::ValueRange opera
 /// operation (C1): attributes without the prefix of a dialect are those of the operation.
 mlir::LogicalResult verifyKnownAttributes(mlir::Operation *op);
 
+/// The operands of fp4.matmul and the type of fp4.scaled in text (MatmulOperands.cpp).
+mlir::ParseResult parseMatmulOperand(mlir::OpAsmParser &parser,
+                                     mlir::OpAsmParser::UnresolvedOperand &operand);
+void printMatmulOperand(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Value operand);
+mlir::ParseResult parseScaledType(mlir::OpAsmParser &parser, mlir::Type &data, mlir::Type &scales,
+                                  mlir::Type &result);
+void printScaledType(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Type data,
+                     mlir::Type scales, mlir::Type result);
+
 template <typename Op>
 class KnownAttributes : public mlir::OpTrait::TraitBase<Op, KnownAttributes> {
 public:
@@ -93,3 +104,20 @@ public:
 
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.h.inc"
+
+namespace fp4 {
+
+/// The tensor of an operand of a matmul, or its scales; null where there is none. A bundle is the
+/// result of fp4.scaled, which the verifier of the matmul checks.
+mlir::TypedValue<mlir::RankedTensorType> bundleData(mlir::Value operand);
+mlir::TypedValue<mlir::RankedTensorType> bundleScales(mlir::Value operand);
+/// The type of the data of an operand of this type.
+mlir::RankedTensorType bundleDataType(mlir::Type operand);
+
+/// `data` with `scales` as an operand of a matmul; `data` itself where there are none.
+mlir::Value bundle(mlir::OpBuilder &builder, mlir::Location loc, Format format, mlir::Value data,
+                   mlir::Value scales);
+/// Erases the fp4.scaled below `root` that nothing reads, and casts that only they read.
+void eraseUnusedBundles(mlir::Operation *root);
+
+} // namespace fp4

@@ -11,8 +11,8 @@ def Fp4_Dialect : Dialect {
   let description = [{
     Operations have value semantics on ranked tensors with the builtin element types `f4E2M1FN`,
     `f8E4M3FN` and `f8E8M0FNU`. A block-scaled tensor is a pair of tensors: the data, and one scale
-    per block of consecutive elements along the contraction axis. The layout of the scales in memory
-    is part of their type (the tensor encoding `#fp4.scale_layout`), so a matmul with scales in the
+    per block of consecutive elements along the contraction axis. The matmul takes the pair as one
+    operand of type `!fp4.scaled`. The layout of the scales in memory is part of their type (the tensor encoding `#fp4.scale_layout`), so a matmul with scales in the
     wrong layout does not verify.
 
     Every operation has one exact meaning, written as a formula in its description and computed by
@@ -26,6 +26,7 @@ def Fp4_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   // Scales that are constants change their layout when the program is compiled.
   let hasConstantMaterializer = 1;
+  let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 0; // parseAttribute knows former names
   // fp4.target: see Fp4Target.td; fp4.plan, fp4.row_plans and fp4.size_plans: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
@@ -43,6 +44,7 @@ def Fp4_Dialect : Dialect {
     void printAttribute(::mlir::Attribute attr,
                         ::mlir::DialectAsmPrinter &printer) const override;
     void registerAttributes();
+    void registerTypes();
   }];
 }
 

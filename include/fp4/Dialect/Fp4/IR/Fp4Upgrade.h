@@ -1,0 +1,18 @@
+//===- Fp4Upgrade.h - Former spellings of the fp4 dialect -----------------===//
+#pragma once
+
+#include "mlir/IR/Operation.h"
+
+namespace fp4 {
+
+/// True if there is an operation of a former spelling in `root`.
+bool hasLegacyOps(mlir::Operation *root);
+
+/// Rewrites the operations of former spellings in `root`, fp4.blockscaled_matmul, at their
+/// locations. What the new spelling cannot say is reported there.
+mlir::LogicalResult upgradeLegacyOps(mlir::Operation *root);
+
+/// Does so after a warning at the first of them, which says how the text is rewritten.
+mlir::LogicalResult upgradeLegacyText(mlir::Operation *root);
+
+} // namespace fp4
