@@ -10,6 +10,12 @@
 #both = #fp4.outputs<both>
 #tiled = #fp4.scale_layout<tiled_128x4>
 
+!lhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<384x512xf4E2M1FN>, tensor<384x32xf8E4M3FN, #tiled>>
+!lhs2 = !fp4.scaled<nvfp4, tensor<256x384xf4E2M1FN>, tensor<256x24xf8E4M3FN, #tiled>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<512x384xf4E2M1FN>, tensor<512x24xf8E4M3FN, #tiled>>
+!lhs3 = !fp4.scaled<nvfp4, tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>>
+!rhs3 = !fp4.scaled<nvfp4, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>>
 func.func @step(%x: tensor<256x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                 %w: tensor<384x512xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]},
                 %dy: tensor<256x384xbf16> {fp4.name = "dy", fp4.dims = ["M", "N"]},
@@ -37,16 +43,19 @@ func.func @step(%x: tensor<256x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]}
           tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>)
 
   %alpha_y = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw alpha %alpha_y {format = #nvfp4}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>,
-         tensor<384x512xf4E2M1FN>, tensor<384x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x384xbf16>
+  %qx_scaled = fp4.scaled %qx, %sx : !lhs
+  %qw_scaled = fp4.scaled %qw, %sw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha_y
+      : (!lhs, !rhs, tensor<f32>) -> tensor<256x384xbf16>
   %alpha_dx = fp4.matmul_alpha %ady, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dx = fp4.blockscaled_matmul %qdy scaled %sdy, %qwt scaled %swt alpha %alpha_dx {format = #nvfp4}
-      : (tensor<256x384xf4E2M1FN>, tensor<256x24xf8E4M3FN, #tiled>,
-         tensor<512x384xf4E2M1FN>, tensor<512x24xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x512xbf16>
+  %qdy_scaled = fp4.scaled %qdy, %sdy : !lhs2
+  %qwt_scaled = fp4.scaled %qwt, %swt : !rhs2
+  %dx = fp4.matmul %qdy_scaled, %qwt_scaled alpha %alpha_dx
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<256x512xbf16>
   %alpha_dw = fp4.matmul_alpha %adyt, %axt : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dw = fp4.blockscaled_matmul %qdyt scaled %sdyt, %qxt scaled %sxt alpha %alpha_dw {format = #nvfp4}
-      : (tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>,
-         tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<384x512xbf16>
+  %qdyt_scaled = fp4.scaled %qdyt, %sdyt : !lhs3
+  %qxt_scaled = fp4.scaled %qxt, %sxt : !rhs3
+  %dw = fp4.matmul %qdyt_scaled, %qxt_scaled alpha %alpha_dw
+      : (!lhs3, !rhs3, tensor<f32>) -> tensor<384x512xbf16>
   return %y, %dx, %dw : tensor<256x384xbf16>, tensor<256x512xbf16>, tensor<384x512xbf16>
 }

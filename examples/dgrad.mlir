@@ -15,6 +15,8 @@
 #stochastic = #fp4.rounding<stochastic>
 #tiled = #fp4.scale_layout<tiled_128x4>
 
+!lhs = !fp4.scaled<nvfp4, tensor<256x384xf4E2M1FN>, tensor<256x24xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x384xf4E2M1FN>, tensor<512x24xf8E4M3FN, #tiled>>
 func.func @dgrad(%dy: tensor<256x384xbf16> {fp4.name = "dy", fp4.dims = ["M", "N"]},
                  %qwt: tensor<512x384xf4E2M1FN> {fp4.name = "w_t", fp4.dims = ["K", "N"]},
                  %twt: tensor<512x24xf8E4M3FN, #tiled> {fp4.name = "w_t_scales", fp4.dims = ["K", "N/16"]},
@@ -41,9 +43,10 @@ func.func @dgrad(%dy: tensor<256x384xbf16> {fp4.name = "dy", fp4.dims = ["M", "N
   %tdyt = fp4.swizzle_scales %sdyt : tensor<384x16xf8E4M3FN> -> tensor<384x16xf8E4M3FN, #tiled>
 
   %alpha = fp4.matmul_alpha %ady, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dx = fp4.blockscaled_matmul %qdy scaled %tdy, %qwt scaled %twt alpha %alpha {format = #nvfp4}
-      : (tensor<256x384xf4E2M1FN>, tensor<256x24xf8E4M3FN, #tiled>,
-         tensor<512x384xf4E2M1FN>, tensor<512x24xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x512xbf16>
+  %qdy_scaled = fp4.scaled %qdy, %tdy : !lhs
+  %qwt_scaled = fp4.scaled %qwt, %twt : !rhs
+  %dx = fp4.matmul %qdy_scaled, %qwt_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<256x512xbf16>
   return %dx, %qdyt, %tdyt, %ahdy
       : tensor<256x512xbf16>, tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>, tensor<f32>
 }

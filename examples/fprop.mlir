@@ -16,6 +16,8 @@
 #nvfp4 = #fp4.format<nvfp4>
 #tiled = #fp4.scale_layout<tiled_128x4>
 
+!lhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<384x512xf4E2M1FN>, tensor<384x32xf8E4M3FN, #tiled>>
 func.func @fprop(%x: tensor<256x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                  %w: tensor<384x512xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]})
     -> (tensor<256x384xbf16> {fp4.name = "y"},
@@ -49,9 +51,10 @@ func.func @fprop(%x: tensor<256x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]
   %twt = fp4.swizzle_scales %swt : tensor<512x24xf8E4M3FN> -> tensor<512x24xf8E4M3FN, #tiled>
 
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha {format = #nvfp4}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>,
-         tensor<384x512xf4E2M1FN>, tensor<384x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x384xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<256x384xbf16>
   return %y, %qxt, %txt, %ahx, %qwt, %twt, %aw
       : tensor<256x384xbf16>, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>, tensor<f32>,
         tensor<512x384xf4E2M1FN>, tensor<512x24xf8E4M3FN, #tiled>, tensor<f32>

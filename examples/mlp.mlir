@@ -16,6 +16,10 @@
 #nvfp4 = #fp4.format<nvfp4>
 #tiled = #fp4.scale_layout<tiled_128x4>
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>>
+!lhs2 = !fp4.scaled<nvfp4, tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN, #tiled>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>>
 func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                %h_amax: tensor<f32> {fp4.name = "h_amax"},
                %w1: tensor<256x512xbf16> {fp4.name = "w1", fp4.dims = ["F", "K"]},
@@ -42,13 +46,14 @@ func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
 
   // The two GEMMs of X.
   %alpha1 = fp4.matmul_alpha %ax, %a1 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %gate = fp4.blockscaled_matmul %qx scaled %tx, %q1 scaled %t1 alpha %alpha1 {format = #nvfp4}
-      : (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>,
-         tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<?x256xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %q1_scaled = fp4.scaled %q1, %t1 : !rhs
+  %gate = fp4.matmul %qx_scaled, %q1_scaled alpha %alpha1
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x256xf32>
   %alpha3 = fp4.matmul_alpha %ax, %a3 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %up = fp4.blockscaled_matmul %qx scaled %tx, %q3 scaled %t3 alpha %alpha3 {format = #nvfp4}
-      : (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>,
-         tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<?x256xf32>
+  %q3_scaled = fp4.scaled %q3, %t3 : !rhs
+  %up = fp4.matmul %qx_scaled, %q3_scaled alpha %alpha3
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x256xf32>
 
   // silu(gate) .* up, rounded once to bf16.
   %c0 = arith.constant 0 : index
@@ -75,8 +80,9 @@ func.func @mlp(%x: tensor<?x512xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
       : (tensor<?x256xbf16>, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
   %th = fp4.swizzle_scales %sh : tensor<?x16xf8E4M3FN> -> tensor<?x16xf8E4M3FN, #tiled>
   %alpha2 = fp4.matmul_alpha %h_amax, %a2 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qh scaled %th, %q2 scaled %t2 alpha %alpha2 {format = #nvfp4}
-      : (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN, #tiled>,
-         tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<?x384xbf16>
+  %qh_scaled = fp4.scaled %qh, %th : !lhs2
+  %q2_scaled = fp4.scaled %q2, %t2 : !rhs2
+  %y = fp4.matmul %qh_scaled, %q2_scaled alpha %alpha2
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<?x384xbf16>
   return %y, %next : tensor<?x384xbf16>, tensor<f32>
 }

@@ -16,6 +16,12 @@
 #tiled = #fp4.scale_layout<tiled_128x4>
 #id = affine_map<(i, j) -> (i, j)>
 
+!lhs = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>>
+!lhs2 = !fp4.scaled<nvfp4, tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #tiled>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>>
+!lhs3 = !fp4.scaled<nvfp4, tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN, #tiled>>
+!rhs3 = !fp4.scaled<nvfp4, tensor<512x128xf4E2M1FN>, tensor<512x8xf8E4M3FN, #tiled>>
 func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                     %w1: tensor<512x256xbf16> {fp4.name = "w1", fp4.dims = ["F", "K"]},
                     %w2: tensor<256x512xbf16> {fp4.name = "w2", fp4.dims = ["N", "F"]},
@@ -41,8 +47,10 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
       : (tensor<512x256xbf16>, tensor<f32>) -> (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN>)
   %tw1t = fp4.swizzle_scales %sw1t : tensor<256x32xf8E4M3FN> -> tensor<256x32xf8E4M3FN, #tiled>
   %alpha_p = fp4.matmul_alpha %ax, %aw1 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %p = fp4.blockscaled_matmul %qx scaled %tx, %qw1 scaled %tw1 alpha %alpha_p {format = #nvfp4}
-      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #tiled>, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<128x512xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw1_scaled = fp4.scaled %qw1, %tw1 : !rhs
+  %p = fp4.matmul %qx_scaled, %qw1_scaled alpha %alpha_p
+      : (!lhs, !rhs, tensor<f32>) -> tensor<128x512xbf16>
 
   // H = silu(P). The gradient needs P too, so that this is no epilogue: it becomes a kernel of its own.
   %empty = tensor.empty() : tensor<128x512xbf16>
@@ -77,8 +85,10 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
       : (tensor<256x512xbf16>, tensor<f32>) -> (tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN>)
   %tw2t = fp4.swizzle_scales %sw2t : tensor<512x16xf8E4M3FN> -> tensor<512x16xf8E4M3FN, #tiled>
   %alpha_y = fp4.matmul_alpha %ah, %aw2 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qh scaled %th, %qw2 scaled %tw2 alpha %alpha_y {format = #nvfp4}
-      : (tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #tiled>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<128x256xbf16>
+  %qh_scaled = fp4.scaled %qh, %th : !lhs2
+  %qw2_scaled = fp4.scaled %qw2, %tw2 : !rhs2
+  %y = fp4.matmul %qh_scaled, %qw2_scaled alpha %alpha_y
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<128x256xbf16>
 
   // Backward, layer 2.
   %ag = fp4.amax %dy : tensor<128x256xbf16> -> tensor<f32>
@@ -91,11 +101,15 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
       : (tensor<128x256xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>)
   %tgt = fp4.swizzle_scales %sgt : tensor<256x8xf8E4M3FN> -> tensor<256x8xf8E4M3FN, #tiled>
   %alpha_dh = fp4.matmul_alpha %ag, %aw2 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dh = fp4.blockscaled_matmul %qg scaled %tg, %qw2t scaled %tw2t alpha %alpha_dh {format = #nvfp4}
-      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #tiled>, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<128x512xbf16>
+  %qg_scaled = fp4.scaled %qg, %tg : !lhs
+  %qw2t_scaled = fp4.scaled %qw2t, %tw2t : !rhs
+  %dh = fp4.matmul %qg_scaled, %qw2t_scaled alpha %alpha_dh
+      : (!lhs, !rhs, tensor<f32>) -> tensor<128x512xbf16>
   %alpha_dw2 = fp4.matmul_alpha %agt, %aht : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dw2 = fp4.blockscaled_matmul %qgt scaled %tgt, %qht scaled %tht alpha %alpha_dw2 {format = #nvfp4}
-      : (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN, #tiled>, tensor<512x128xf4E2M1FN>, tensor<512x8xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<256x512xf32>
+  %qgt_scaled = fp4.scaled %qgt, %tgt : !lhs3
+  %qht_scaled = fp4.scaled %qht, %tht : !rhs3
+  %dw2 = fp4.matmul %qgt_scaled, %qht_scaled alpha %alpha_dw2
+      : (!lhs3, !rhs3, tensor<f32>) -> tensor<256x512xf32>
 
   // dP = dH .* silu'(P), which the GEMM that computes dH does: dH is never in memory.
   %dp = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
@@ -128,10 +142,14 @@ func.func @mlp_step(%x: tensor<128x256xbf16> {fp4.name = "x", fp4.dims = ["M", "
       : (tensor<128x512xbf16>, tensor<f32>, tensor<2xi64>) -> (tensor<512x128xf4E2M1FN>, tensor<512x8xf8E4M3FN>)
   %tet = fp4.swizzle_scales %set : tensor<512x8xf8E4M3FN> -> tensor<512x8xf8E4M3FN, #tiled>
   %alpha_dx = fp4.matmul_alpha %ae, %aw1 : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dx = fp4.blockscaled_matmul %qe scaled %te, %qw1t scaled %tw1t alpha %alpha_dx {format = #nvfp4}
-      : (tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #tiled>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<128x256xbf16>
+  %qe_scaled = fp4.scaled %qe, %te : !lhs2
+  %qw1t_scaled = fp4.scaled %qw1t, %tw1t : !rhs2
+  %dx = fp4.matmul %qe_scaled, %qw1t_scaled alpha %alpha_dx
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<128x256xbf16>
   %alpha_dw1 = fp4.matmul_alpha %aet, %axt : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dw1 = fp4.blockscaled_matmul %qet scaled %tet, %qxt scaled %txt alpha %alpha_dw1 {format = #nvfp4}
-      : (tensor<512x128xf4E2M1FN>, tensor<512x8xf8E4M3FN, #tiled>, tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<512x256xf32>
+  %qet_scaled = fp4.scaled %qet, %tet : !rhs3
+  %qxt_scaled = fp4.scaled %qxt, %txt : !lhs3
+  %dw1 = fp4.matmul %qet_scaled, %qxt_scaled alpha %alpha_dw1
+      : (!rhs3, !lhs3, tensor<f32>) -> tensor<512x256xf32>
   return %y, %dx, %dw1, %dw2 : tensor<128x256xbf16>, tensor<128x256xbf16>, tensor<512x256xf32>, tensor<256x512xf32>
 }

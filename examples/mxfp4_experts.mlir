@@ -15,8 +15,7 @@ func.func @mxfp4_experts(%x: tensor<96x320xbf16> {fp4.name = "x"}, %w: !weights 
                          %s: !scales {fp4.name = "s"}) -> (tensor<96x256xbf16> {fp4.name = "y"}) {
   %p = fp4.prepack %w scaled %s {format = #fp4.format<mxfp4>} : (!weights, !scales) -> !packed
   %offsets = arith.constant dense<[0, 41, 41, 42, 96]> : tensor<5xi64>
-  %y = fp4.blockscaled_matmul %x, %p offsets %offsets
-      {format = #fp4.format<mxfp4>, expected_rows = 24 : i64}
+  %y = fp4.matmul %x, %p offsets %offsets {work = #fp4.work<expected_rows = 24>}
       : (tensor<96x320xbf16>, !packed, tensor<5xi64>) -> tensor<96x256xbf16>
   return %y : tensor<96x256xbf16>
 }

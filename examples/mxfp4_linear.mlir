@@ -5,6 +5,10 @@
 // The Open Compute format: one power of two for every 32 elements and no scale of the tensor, hence
 // no largest magnitude to find first and no alpha.
 
+!lhs = !fp4.scaled<mxfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @mxfp4_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                         %w: tensor<512x1024xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]})
     -> (tensor<?x512xf32> {fp4.name = "y"}) {
@@ -16,9 +20,8 @@ func.func @mxfp4_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M"
       : tensor<?x32xf8E8M0FNU> -> tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw
       : tensor<512x32xf8E8M0FNU> -> tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled : (!lhs, !rhs) -> tensor<?x512xf32>
   return %y : tensor<?x512xf32>
 }

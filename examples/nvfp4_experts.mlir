@@ -10,6 +10,8 @@
 
 #tiled = #fp4.scale_layout<tiled_128x4>
 #recipe = #fp4.recipe<transformer_engine>
+!lhs = !fp4.scaled<nvfp4, tensor<160x320xf4E2M1FN>, tensor<2560x4xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<192x320xf4E2M1FN>, tensor<1920x4xf8E4M3FN, #tiled>>
 func.func @nvfp4_experts(%x: tensor<160x320xbf16> {fp4.name = "x"}, %w: tensor<192x320xbf16> {fp4.name = "w"},
                          %offsets: tensor<4xi64> {fp4.name = "offsets"}) -> (tensor<160x64xbf16> {fp4.name = "y"}) {
   %ax = fp4.amax %x offsets %offsets : tensor<160x320xbf16>, tensor<4xi64> -> tensor<3xf32>
@@ -24,9 +26,9 @@ func.func @nvfp4_experts(%x: tensor<160x320xbf16> {fp4.name = "x"}, %w: tensor<1
       -> (tensor<192x320xf4E2M1FN>, tensor<1920x4xf8E4M3FN, #tiled>)
 
   %alpha = fp4.matmul_alpha %ax, %aw {per_group} : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
-  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw alpha %alpha offsets %offsets
-      {format = #fp4.format<nvfp4>}
-      : (tensor<160x320xf4E2M1FN>, tensor<2560x4xf8E4M3FN, #tiled>, tensor<192x320xf4E2M1FN>,
-         tensor<1920x4xf8E4M3FN, #tiled>, tensor<3xf32>, tensor<4xi64>) -> tensor<160x64xbf16>
+  %qx_scaled = fp4.scaled %qx, %sx : !lhs
+  %qw_scaled = fp4.scaled %qw, %sw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha offsets %offsets
+      : (!lhs, !rhs, tensor<3xf32>, tensor<4xi64>) -> tensor<160x64xbf16>
   return %y : tensor<160x64xbf16>
 }

@@ -7,6 +7,10 @@
 // one fp32 scale for the tensor, which derives from its largest magnitude. The GEMM wants
 // block scales in the layout of the tensor core; the tensor scales become one factor, alpha.
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @nvfp4_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                         %w: tensor<512x1024xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]})
     -> (tensor<?x512xbf16> {fp4.name = "y"}) {
@@ -23,10 +27,9 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M"
   %tw = fp4.swizzle_scales %sw
       : tensor<512x64xf8E4M3FN> -> tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha
-      {format = #fp4.format<nvfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<f32>) -> tensor<?x512xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }

@@ -5,6 +5,10 @@
 // The two formats are of Open Compute, with one power of two for every 32 elements, so that one
 // instruction multiplies them (kind mxf8f6f4). A weight takes half as many bytes as an activation.
 
+!lhs = !fp4.scaled<mxfp8_e4m3, tensor<?x1024xf8E4M3FN>,
+                   tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @w4a8_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]},
                        %w: tensor<512x1024xbf16> {fp4.name = "w", fp4.dims = ["N", "K"]})
     -> (tensor<?x512xbf16> {fp4.name = "y"}) {
@@ -16,10 +20,8 @@ func.func @w4a8_linear(%x: tensor<?x1024xbf16> {fp4.name = "x", fp4.dims = ["M",
       : tensor<?x32xf8E8M0FNU> -> tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw
       : tensor<512x32xf8E8M0FNU> -> tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw
-      {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
-      : (tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }

@@ -9,6 +9,8 @@
 
 #tiled = #fp4.scale_layout<tiled_128x4>
 
+!lhs = !fp4.scaled<nvfp4, tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>>
 func.func @wgrad(%qdyt: tensor<384x256xf4E2M1FN> {fp4.name = "dy_t", fp4.dims = ["N", "M"]},
                  %tdyt: tensor<384x16xf8E4M3FN, #tiled> {fp4.name = "dy_t_scales", fp4.dims = ["N", "M/16"]},
                  %ady: tensor<f32> {fp4.name = "dy_t_amax"},
@@ -17,9 +19,9 @@ func.func @wgrad(%qdyt: tensor<384x256xf4E2M1FN> {fp4.name = "dy_t", fp4.dims = 
                  %ax: tensor<f32> {fp4.name = "x_t_amax"})
     -> (tensor<384x512xf32> {fp4.name = "dw"}) {
   %alpha = fp4.matmul_alpha %ady, %ax : tensor<f32>, tensor<f32> -> tensor<f32>
-  %dw = fp4.blockscaled_matmul %qdyt scaled %tdyt, %qxt scaled %txt alpha %alpha
-      {format = #fp4.format<nvfp4>}
-      : (tensor<384x256xf4E2M1FN>, tensor<384x16xf8E4M3FN, #tiled>,
-         tensor<512x256xf4E2M1FN>, tensor<512x16xf8E4M3FN, #tiled>, tensor<f32>) -> tensor<384x512xf32>
+  %qdyt_scaled = fp4.scaled %qdyt, %tdyt : !lhs
+  %qxt_scaled = fp4.scaled %qxt, %txt : !rhs
+  %dw = fp4.matmul %qdyt_scaled, %qxt_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<384x512xf32>
   return %dw : tensor<384x512xf32>
 }

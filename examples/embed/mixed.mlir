@@ -1,3 +1,7 @@
+!lhs = !fp4.scaled<mxfp4, tensor<?x64xf4E2M1FN>,
+                   tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<32x64xf4E2M1FN>,
+                   tensor<32x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // The program that host.cpp compiles: a residual, a GEMM of mxfp4 operands, a bias with a
 // rectifier, and a normalization by the largest magnitude. The host's own operations stand before,
 // between and after those of fp4.
@@ -19,10 +23,9 @@ func.func @layer(%x: tensor<?x64xf32>, %residual: tensor<?x64xf32>, %w: tensor<3
       : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw
       : tensor<32x2xf8E8M0FNU> -> tensor<32x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %q scaled %t, %qw scaled %tw {format = #fp4.format<mxfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<32x64xf4E2M1FN>, tensor<32x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x32xf32>
+  %q_scaled = fp4.scaled %q, %t : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %q_scaled, %qw_scaled : (!lhs, !rhs) -> tensor<?x32xf32>
 
   %products = tensor.dim %y, %c0 : tensor<?x32xf32>
   %room = tensor.empty(%products) : tensor<?x32xf32>

@@ -9,7 +9,7 @@ x = f.argument("x", ("M", 256), "bf16")  # the rows are known when the function 
 w = f.argument("w", (128, 256), "bf16")
 qx = f.quantize(x, "nvfp4", amax=f.amax(x), layout="tiled_128x4")
 qw = f.quantize(w, "nvfp4", amax=f.amax(w), layout="tiled_128x4")
-y = f.blockscaled_matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"])
+y = f.matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"])
 f.returns(y=y)
 linear_relu = fp4.compile(builder)
 

@@ -125,7 +125,7 @@ a = f.argument("x", ("M", 256), "bf16")  # the rows are known when the function 
 b = f.argument("w", (64, 256), "bf16")
 qa = f.quantize(a, "nvfp4", amax=f.amax(a), layout="tiled_128x4")
 qb = f.quantize(b, "nvfp4", amax=f.amax(b), layout="tiled_128x4")
-f.returns(y=f.blockscaled_matmul(qa, qb, alpha=f.matmul_alpha(qa, qb), epilogue=["relu"]))
+f.returns(y=f.matmul(qa, qb, alpha=f.matmul_alpha(qa, qb), epilogue=["relu"]))
 program = fp4.compile(builder, remarks=True)
 
 positive = program(x, w, verify=True)

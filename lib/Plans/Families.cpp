@@ -231,7 +231,10 @@ static LogicalResult checkExtents(Operation *op, RankedTensorType type) {
 }
 
 static LogicalResult checkSizes(Operation *op) {
-  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+  auto product = dyn_cast<BlockScaledMatmulOp>(op);
+  SmallVector<Value> operands =
+      product ? product.getTensors() : SmallVector<Value>(op->getOperands());
+  for (ValueRange values : {ValueRange(operands), ValueRange(op->getResults())})
     for (Value value : values) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       bool isGemm = isa<BlockScaledMatmulOp>(op);

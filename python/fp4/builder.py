@@ -4,7 +4,7 @@
     f = builder.function("linear")
     x, w = f.argument("x", ("M", 256)), f.argument("w", (128, 256))
     qx, qw = (f.quantize(v, "nvfp4", amax=f.amax(v), layout="tiled_128x4") for v in (x, w))
-    f.returns(y=f.blockscaled_matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"]))
+    f.returns(y=f.matmul(qx, qw, alpha=f.matmul_alpha(qx, qw), epilogue=["relu"]))
     linear = fp4.compile(builder)
 
 Each method of a FunctionBuilder adds the operation of its name (docs/reference/fp4-ops.md), and
@@ -18,7 +18,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from . import _mlir as m
 from .errors import UsageError
@@ -352,11 +354,11 @@ class FunctionBuilder:
                          f"{m.dictionary(attributes)} : {', '.join(map(m.tensor, types))} -> "
                          f"{m.tensor(kind)}", kind)
 
-    def blockscaled_matmul(self, lhs: ScaledValue, rhs: ScaledValue, *, alpha: Value | None = None,
-                           element: str = "bf16", epilogue: Iterable[str] = (),
-                           groups: Sequence[int] | None = None,
-                           offsets: Value | None = None) -> Value:
-        """fp4.blockscaled_matmul: M x N = M x K times the transpose of N x K.
+    def matmul(self, lhs: ScaledValue, rhs: ScaledValue, *, alpha: Value | None = None,
+               element: str = "bf16", epilogue: Iterable[str] = (),
+               groups: Sequence[int] | None = None, offsets: Value | None = None) -> Value:
+        """fp4.matmul: M x N = M x K times the transpose of N x K. The operation fp4.scaled
+        makes an operand of data and scales.
 
         Args:
             lhs, rhs: in the same format, or in mxfp8 and mxfp4 formats in any pair, with scales in
@@ -371,22 +373,28 @@ class FunctionBuilder:
             UsageError: operands with tensor scales and no alpha, or scales that are not tiled.
         """
         _check_gemm(lhs, rhs, alpha)
-        used, types = self._operands({"lhs": lhs.data, "lhs scales": lhs.scales, "rhs": rhs.data,
-                                      "rhs scales": rhs.scales, "alpha": alpha,
-                                      "offsets": offsets})
+        used, types = self._operands({"alpha": alpha, "offsets": offsets})
+        (left, left_type), (right, right_type) = self._bundle(lhs, "lhs"), self._bundle(rhs, "rhs")
         kind = Type((_matrix(lhs.data, "'lhs'")[0],
                      _matrix(rhs.data, "'rhs'")[0] // (_count(groups, offsets) or 1)),
                     m.one_of(element, "element", ELEMENTS))
-        attributes = {"format": f"#fp4.format<{lhs.format}>"} | _groups(groups)
-        if rhs.format != lhs.format:
-            attributes["rhs_format"] = f"#fp4.format<{rhs.format}>"
+        attributes = {}
+        if groups is not None:
+            rows = ", ".join(str(rows) for rows in groups)
+            attributes["work"] = f"#fp4.work<groups = [{rows}]>"
         if steps := m.words(epilogue, "'epilogue'"):
             attributes["epilogue"] = f"#fp4.epilogue<{steps}>"
         factor = f" alpha {used['alpha']}" if "alpha" in used else ""
         factor += self._offsets(offsets)[0]
-        return self._one(f"fp4.blockscaled_matmul {used['lhs']} scaled {used['lhs scales']}, "
-                         f"{used['rhs']} scaled {used['rhs scales']}{factor}"
-                         f"{m.dictionary(attributes)} : {m.function_type(types, [kind])}", kind)
+        listed = ", ".join([left_type, right_type, *map(m.tensor, types)])
+        return self._one(f"fp4.matmul {left}, {right}{factor}{m.dictionary(attributes)} : "
+                         f"({listed}) -> {m.tensor(kind)}", kind)
+
+    def blockscaled_matmul(self, *operands: ScaledValue, **options: Any) -> Value:
+        """The former name of `matmul`, which the next release does not have."""
+        warnings.warn("FunctionBuilder.blockscaled_matmul is now FunctionBuilder.matmul",
+                      DeprecationWarning, stacklevel=2)
+        return self.matmul(*operands, **options)
 
     #===--- Text -----------------------------------------------------------===#
 
@@ -442,6 +450,17 @@ class FunctionBuilder:
         given = {what: value for what, value in values.items() if value is not None}
         return ({what: self._use(value, f"'{what}'") for what, value in given.items()},
                 [value.type for value in given.values()])
+
+    def _bundle(self, value: ScaledValue, name: str) -> tuple[str, str]:
+        """Adds fp4.scaled of data and scales; returns the name of its value and its type."""
+        data = self._use(value.data, f"'{name}'")
+        scales = self._use(value.scales, f"'{name} scales'")
+        kind = (f"!fp4.scaled<{value.format}, {m.tensor(value.data.type)}, "
+                f"{m.tensor(value.scales.type)}>")
+        self._check_open()
+        result = self._value(value.data.type)
+        self._lines.append((f"{result.name} = fp4.scaled {data}, {scales} : {kind}", _caller()))
+        return result.name, kind
 
     def _quantize(self, input: Value, format: str, recipe: str | None, layout: str,
                   operands: dict[str, Value | None], shapes: Sequence[tuple[int, int]],

@@ -255,7 +255,7 @@ def short_rows() -> None:
 def linear_scales() -> None:
     f = fp4.Builder().function("f")
     q = f.quantize(f.argument("x", (32, 64)), "mxfp4")
-    f.blockscaled_matmul(q, q)
+    f.matmul(q, q)
 
 
 def compat_cases() -> list[Case]:

@@ -221,8 +221,8 @@ def misuse_syntax(rng: random.Random) -> Case:
 #: Parts of `product` that must fit the others, and what to write there.
 _PARTS = {
     r"32x64x": "32x96x", r"x4xf8E4M3FN": "x5xf8E4M3FN", r"f8E4M3FN": "f8E8M0FNU",
-    r", #fp4\.scale_layout<tiled_128x4>": "", r"fp4\.blockscaled_matmul": "fp4.blockscaled_matmuls",
-    r"nvfp4": "nvfp5", r"format = ": "formats = ", r"tiled_128x4": "tiled_64x4",
+    r", #fp4\.scale_layout<tiled_128x4>": "", r"fp4\.matmul": "fp4.matmuls",
+    r"nvfp4": "nvfp5", r"alpha %": "alpha= %", r"tiled_128x4": "tiled_64x4",
     r"tensor<f32>": "tensor<bf16>", r"x32xf32": "x32xi8", r"%sw\b": "%ws", r"xf4E2M1FN": "xf16",
     r"xf32>": "x2xf32>", r"fp4\.name": "fp4.nam\\", r"return": "retrun", r"\?": "-3",
 }
@@ -283,11 +283,11 @@ def misuse_builder(rng: random.Random) -> Case:
         Case("builder: layout", lambda: f.quantize(x, layout=word)),
         Case("builder: element", lambda: f.argument("y", (1, 2), word)),
         Case("builder: function", lambda: other.amax(x)),
-        Case("builder: linear scales", lambda: f.blockscaled_matmul(q, q)),
+        Case("builder: linear scales", lambda: f.matmul(q, q)),
         Case("builder: no return", f.text),
         Case("builder: size", lambda: f.argument("y", (rng.choice((0, -1, 2**80)), 2))),
         Case("builder: junk", lambda: f.amax(junk), TypeError),
-        Case("builder: junk product", lambda: f.blockscaled_matmul(junk, q), TypeError),
+        Case("builder: junk product", lambda: f.matmul(junk, q), TypeError),
         Case("builder: junk result", lambda: f.returns(junk), TypeError),
     ])
 

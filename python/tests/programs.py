@@ -55,6 +55,8 @@ func.func @dequantize(%q: tensor<?x64xf4E2M1FN> {fp4.name = "q", fp4.dims = ["M"
 def product(rows: str = "?", dims: str = 'fp4.dims = ["M", ""], ') -> str:
     """Y[rows, 32] = X[rows, 64] * W[32, 64]^T of NVFP4 operands with tiled scales."""
     tiled = "#fp4.scale_layout<tiled_128x4>"
+    x = f"!fp4.scaled<nvfp4, tensor<{rows}x64xf4E2M1FN>, tensor<{rows}x4xf8E4M3FN, {tiled}>>"
+    w = f"!fp4.scaled<nvfp4, tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN, {tiled}>>"
     return f"""
 func.func @product(
     %x: tensor<{rows}x64xf4E2M1FN> {{{dims}fp4.name = "x"}},
@@ -62,11 +64,9 @@ func.func @product(
     %w: tensor<32x64xf4E2M1FN> {{fp4.name = "w"}},
     %sw: tensor<32x4xf8E4M3FN, {tiled}> {{fp4.name = "sw"}},
     %alpha: tensor<f32> {{fp4.name = "alpha"}}) -> tensor<{rows}x32xf32> {{
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw alpha %alpha
-      {{format = #fp4.format<nvfp4>}}
-      : (tensor<{rows}x64xf4E2M1FN>, tensor<{rows}x4xf8E4M3FN, {tiled}>,
-         tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN, {tiled}>,
-         tensor<f32>) -> tensor<{rows}x32xf32>
+  %lhs = fp4.scaled %x, %sx : {x}
+  %rhs = fp4.scaled %w, %sw : {w}
+  %y = fp4.matmul %lhs, %rhs alpha %alpha : ({x}, {w}, tensor<f32>) -> tensor<{rows}x32xf32>
   return %y : tensor<{rows}x32xf32>
 }}
 """

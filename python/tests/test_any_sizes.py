@@ -12,7 +12,7 @@ def linear() -> str:
     x, w = f.argument("x", ("M", "K")), f.argument("w", ("N", "K"))
     qx = f.quantize(x, "nvfp4", amax=f.amax(x), layout="tiled_128x4")
     qw = f.swizzle_scales(f.quantize(w, "nvfp4", amax=f.amax(w)))
-    f.returns(y=f.blockscaled_matmul(qx, qw, alpha=f.matmul_alpha(qx, qw)))
+    f.returns(y=f.matmul(qx, qw, alpha=f.matmul_alpha(qx, qw)))
     return str(builder)
 
 

@@ -22,7 +22,7 @@ def linear(fmt: str = "nvfp4") -> fp4.Builder:
     qx, qw = (f.quantize(v, fmt, amax=f.amax(v) if has_amax else None, layout=TILED)
               for v in (x, w))
     alpha = f.matmul_alpha(qx, qw) if has_amax else None
-    f.returns(y=f.blockscaled_matmul(qx, qw, alpha=alpha, epilogue=["relu"]))
+    f.returns(y=f.matmul(qx, qw, alpha=alpha, epilogue=["relu"]))
     return builder
 
 
@@ -48,14 +48,14 @@ def quantizers() -> fp4.Builder:
     f = builder.function("rows")
     x = f.argument("x", (32, 64))
     q = f.quantize(x, amax=f.amax(x, per_row=True), layout=TILED, per_row=True)
-    y = f.blockscaled_matmul(q, q2 := f.quantize(x, amax=f.amax(x), layout=TILED),
-                             alpha=f.matmul_alpha(q, q2), element="f32")
+    y = f.matmul(q, q2 := f.quantize(x, amax=f.amax(x), layout=TILED),
+                 alpha=f.matmul_alpha(q, q2), element="f32")
     f.returns(x=f.dequantize(f.unswizzle_scales(q), "f32", per_row=True), y=y)
     f = builder.function("experts")
     x, w, o = f.argument("x", (32, 64)), f.argument("w", (64, 64)), f.argument("o", (3,), "i64")
     q = f.quantize(x, amax=f.amax(x, offsets=o), layout=TILED, offsets=o)
     qw = f.quantize(w, amax=f.amax(w, groups=[32, 32]), layout=TILED, groups=[32, 32])
-    y = f.blockscaled_matmul(q, qw, alpha=f.matmul_alpha(q, qw, per_group=True), offsets=o)
+    y = f.matmul(q, qw, alpha=f.matmul_alpha(q, qw, per_group=True), offsets=o)
     again = f.swizzle_scales(f.quantize(x, amax=q.amax, offsets=o), offsets=o)
     f.returns(y=y, tiles=again.scales, first=q.scales)
     f = builder.function("swizzled")
@@ -113,7 +113,7 @@ class Run(unittest.TestCase):
         x, sx = f.argument("x", ("M", 64), "f4E2M1FN"), f.argument("sx", ("M", 4), "f8E4M3FN",
                                                                    TILED)
         w, sw = f.argument("w", (32, 64), "f4E2M1FN"), f.argument("sw", (32, 4), "f8E4M3FN", TILED)
-        f.returns(f.blockscaled_matmul(f.scaled(x, sx), f.scaled(w, sw), element="f32",
+        f.returns(f.matmul(f.scaled(x, sx), f.scaled(w, sw), element="f32",
                                        alpha=f.argument("alpha", (), "f32")))
         arguments = operands()
         np.testing.assert_array_equal(fp4.compile(builder)(*arguments, verify=True),
@@ -165,7 +165,7 @@ class Refused(unittest.TestCase):
         f = builder.function("mixed")
         x, w = f.argument("x", (4, 128)), f.argument("w", (8, 128))
         activations = f.quantize(x, "mxfp8_e4m3", layout=TILED)
-        f.returns(f.blockscaled_matmul(activations, f.quantize(w, "mxfp4", layout=TILED)))
+        f.returns(f.matmul(activations, f.quantize(w, "mxfp4", layout=TILED)))
         self.assertIn("format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>",
                       f.text())
         fp4.compile(builder)
@@ -176,7 +176,7 @@ class Refused(unittest.TestCase):
         x, w = f.argument("x", (4, 128)), f.argument("w", (8, 128))
         weights = f.quantize(w, "nvfp4", amax=f.amax(w), layout=TILED)
         alpha = f.argument("alpha", (), "f32")
-        f.returns(f.blockscaled_matmul(f.quantize(x, "mxfp4", layout=TILED), weights, alpha=alpha))
+        f.returns(f.matmul(f.quantize(x, "mxfp4", layout=TILED), weights, alpha=alpha))
         with self.assertRaisesRegex(fp4.CompileError, "must be a format that goes with mxfp4"):
             fp4.compile(builder)
 
@@ -202,8 +202,8 @@ class Refused(unittest.TestCase):
             "'nan' must be a word": lambda: f.amax(x, nan="drop>"),
             "'input' must be a matrix": lambda: f.amax(v),
             "value of function 'f', but is one of 'other'": lambda: f.amax(y),
-            "scales in the layout tiled_128x4": lambda: f.blockscaled_matmul(linear_scales, tiled),
-            "must have an alpha": lambda: f.blockscaled_matmul(tiled, tiled),
+            "scales in the layout tiled_128x4": lambda: f.matmul(linear_scales, tiled),
+            "must have an alpha": lambda: f.matmul(tiled, tiled),
             "must have an amax": lambda: f.matmul_alpha(tiled, mx),
             "'rounding' must be bf16 here": lambda: f.hadamard(x, fp4.Hadamard(rounding="none")),
             "must return before": lambda: fp4.compile(builder),
@@ -232,7 +232,7 @@ class Refused(unittest.TestCase):
             lambda: f.quantize(x, per_row=1),  # type: ignore[arg-type]
             lambda: f.quantize(x, hadamard=16),  # type: ignore[arg-type]
             lambda: f.quantize(x, block=16),  # type: ignore[arg-type]
-            lambda: f.blockscaled_matmul(x, x),  # type: ignore[arg-type]
+            lambda: f.matmul(x, x),  # type: ignore[arg-type]
             lambda: f.returns(3),  # type: ignore[arg-type]
         ]
         for case, call in enumerate(wrong):

@@ -19,34 +19,39 @@ def formats(tree):
 
 
 def operand(name, rows, facts, isRhs):
-    """(arguments, lines of the body, how the GEMM names the operand, its types) of data and scales."""
-    element, block, scale = facts
+    """(arguments, lines of the body, how the GEMM names the operand, its type) of data and scales."""
+    format, (element, block, scale) = facts
     data, depth = f"tensor<{rows}x{K}x{element}>", (K + block - 1) // block
     lines = -(-rows // block) if isRhs and scale == "f32" else rows  # blocks of weights are square
     scales = f"tensor<{lines}x{depth}x{scale}>"
     arguments = [f"%{name}: {data}", f"%{name}_scales: {scales}"]
+
+    def bundle(of, types):
+        kind = f"!fp4.scaled<{format}, {data}, {types}>"
+        return [f"  %{name}_scaled = fp4.scaled %{name}, %{of} : {kind}"], f"%{name}_scaled", [kind]
+
     if scale == "f32":
-        return arguments, [], f"%{name} scaled %{name}_scales", [data, scales]
+        return arguments, *bundle(f"{name}_scales", scales)
     tiled = scales[:-1] + ", #tiled>"
     body = [f"  %{name}_tiled = fp4.swizzle_scales %{name}_scales : {scales} -> {tiled}"]
-    return arguments, body, f"%{name} scaled %{name}_tiled", [data, tiled]
+    scaled, used, types = bundle(f"{name}_tiled", tiled)
+    return arguments, body + scaled, used, types
 
 
 def program(known, lhs, rhs):
     if lhs in PLAIN:
         data = f"tensor<{M}x{K}x{PLAIN[lhs]}>"
-        first, attribute = ([f"%lhs: {data}"], [], "%lhs", [data]), f"format = #fp4.format<{rhs}>"
+        first = [f"%lhs: {data}"], [], "%lhs", [data]
     else:
-        first = operand("lhs", M, known[lhs], False)
-        attribute = f"format = #fp4.format<{lhs}>" + (f", rhs_format = #fp4.format<{rhs}>" if rhs != lhs else "")
-    arguments, body, text, types = map(list.__add__, map(as_list, first), map(as_list, operand("rhs", N, known[rhs], True)))
+        first = operand("lhs", M, (lhs, known[lhs]), False)
+    arguments, body, text, types = map(list.__add__, map(as_list, first), map(as_list, operand("rhs", N, (rhs, known[rhs]), True)))
     result = f"tensor<{M}x{N}xbf16>"
     tiled = "#tiled = #fp4.scale_layout<tiled_128x4>\n" if any("#tiled" in line for line in body) else ""
     return "\n".join([
         f"{tiled}func.func @gemm({', '.join(arguments[:len(arguments) // 2])},",
         f"                {', '.join(arguments[len(arguments) // 2:])})",
         f'    -> ({result} {{fp4.name = "y"}}) {{', *body,
-        f"  %y = fp4.blockscaled_matmul {', '.join(text)} {{{attribute}}}",
+        f"  %y = fp4.matmul {', '.join(text)}",
         f"      : ({', '.join(types)})", f"      -> {result}",
         f"  return %y : {result}", "}"]) + "\n"
 
@@ -58,7 +63,7 @@ def as_list(value):
 def folder(tree, target):
     """The folder of most tests of GEMMs of the target."""
     tests = [path for path in tree.files("test/Runner/**/*.mlir", "test/Runner/**/*.test")
-             if "blockscaled_matmul" in tree.read(path)]
+             if "fp4.matmul" in tree.read(path)]
     own = [path for path in tests if f"--target={target}" in tree.read(path)]
     places = collections.Counter(path.rpartition("/")[0] for path in own or tests)
     return places.most_common(1)[0][0] if places else "test/Runner"

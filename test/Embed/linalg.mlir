@@ -18,7 +18,7 @@
 // CHECK:         fp4.quantize
 // CHECK:         fp4.swizzle_scales
 // CHECK:         fp4.matmul_alpha %{{.*}}, %[[AW]]
-// CHECK:         fp4.blockscaled_matmul
+// CHECK:         fp4.matmul
 // CHECK:       module @fp4_empty
 // CHECK-NOT:   fp4.
 // CHECK:       func.func private @layer_fp4_0(memref<?x64xbf16>, memref<32x32xi8>, memref<1x1x512xi8>,
@@ -51,6 +51,10 @@
 // TILES:         func.func @layer_fp4_0(%{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<32x32xi8> {fp4.name = "weights"},
 // TILES-SAME:        %{{.*}}: memref<1x1x512xi8>) -> (memref<f32>, memref<?x32xf32>)
 module {
+!lhs = !fp4.scaled<nvfp4, tensor<?x64xf4E2M1FN>,
+                   tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<32x64xf4E2M1FN>,
+                   tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 module @fp4_empty {} // what other modules there are stays
 
 func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN> {fp4.name = "weights"},
@@ -74,10 +78,9 @@ func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN> {fp4.name = "w
   %ts = fp4.swizzle_scales %s
       : tensor<?x4xf8E4M3FN> -> tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %q scaled %ts, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
-      -> tensor<?x32xf32>
+  %q_scaled = fp4.scaled %q, %ts : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled alpha %alpha : (!lhs, !rhs, tensor<f32>) -> tensor<?x32xf32>
   %r = linalg.add ins(%y, %bias : tensor<?x32xf32>, tensor<?x32xf32>)
       outs(%bias : tensor<?x32xf32>) -> tensor<?x32xf32>
   return %r, %root : tensor<?x32xf32>, tensor<f32>

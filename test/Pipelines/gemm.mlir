@@ -3,6 +3,10 @@
 // A GEMM on quantized operands: one kernel, launched on user buffers directly (their
 // dense pitch is one that TMA takes), and a check that data and scales agree on their rows.
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func.func @gemm
 // CHECK-SAME:    (%[[A:.*]]: memref<?x512xi8>, %[[SA:.*]]: memref<?x16x512xi8>,
 // CHECK-SAME:     %{{.*}}: memref<512x512xi8>, %{{.*}}: memref<4x16x512xi8>) -> memref<?x512xbf16>
@@ -18,10 +22,9 @@ func.func @gemm(%a: tensor<?x1024xf4E2M1FN>,
                 %b: tensor<512x1024xf4E2M1FN>,
                 %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 

@@ -5,7 +5,7 @@
 // TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// WGMMA: fp8.mlir:{{.*}}error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
+// WGMMA: fp8.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
 // WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
@@ -13,16 +13,16 @@
 // OPTION: unknown phase 'foo', known: fused, planned, tiles, roles, pipelined, nvvm, ptx, cubin, host
 // RUN: %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=fused})' \
 // RUN:   | FileCheck %s --check-prefix=TWIN
-// TWIN: fp4.blockscaled_matmul
+// TWIN: fp4.matmul
 
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                       tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // PHASE: error: unknown phase 'everything'
 // PHASE: note: known phases: fused, planned, tiles, roles, pipelined, nvvm, ptx, cubin, host
 func.func @gemm(%a: tensor<128x256xf4E2M1FN>,
                 %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<128x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<128x128xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 }

@@ -16,7 +16,8 @@
 // CLUSTER: error: {{.*}}must have a plan without 'cluster', which route <core = wgmma, a = pre, {{.*}}> does not read
 // FLOATS: error: {{.*}}route <a = pre> is none of target 'sm_90a' for GEMMs of bf16 and f16 without scales and prepacked weights
 func.func @f(%x: tensor<256x512xTYPE>, %p: tensor<4xTILESxBYTESxi8, #fp4.weight_layout<wgmma>>) -> tensor<256x512xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (tensor<256x512xTYPE>, tensor<4xTILESxBYTESxi8, #fp4.weight_layout<wgmma>>) -> tensor<256x512xf32>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (tensor<256x512xTYPE>, tensor<4xTILESxBYTESxi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x512xf32>
   return %y : tensor<256x512xf32>
 }

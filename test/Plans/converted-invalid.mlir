@@ -10,6 +10,8 @@
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MATH
 // RUN: sed s/PLAN/tile=[128,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>,
+                       tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // TILE: error: {{.*}}tile{{.*}}[256, 128, 128]{{.*}}for up to 64 columns, [256, 64, 128] or [128, 64, 128]
 // PAIR: error: {{.*}}must have a plan without 'pair', which route {{<.*>}} does not read
 // CLUSTER: error: {{.*}}must have a plan without 'cluster', which route {{<.*>}} does not read
@@ -18,8 +20,8 @@
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 4
 func.func @f(%a: tensor<256x256xf4E2M1FN>, %s: tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<256x256xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (!operand, !operand) -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>
 }

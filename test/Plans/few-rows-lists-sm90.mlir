@@ -15,7 +15,11 @@
 !s = tensor<?xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<8192xDEPTHxf4E2M1FN>
 !t = tensor<8192xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !s>
+!rhs = !fp4.scaled<nvfp4, !b, !t>
 func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t) -> tensor<?x8192xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }

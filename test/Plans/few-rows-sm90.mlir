@@ -18,21 +18,28 @@
 !s = tensor<ROWSxBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<8192xDEPTHxf4E2M1FN>
 !t = tensor<8192xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !s>
+!rhs = !fp4.scaled<nvfp4, !b, !t>
 // ALL-LABEL: func.func @one
 // AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits
 // BESIDE: drives [convert] registers {{.*}} ctas_per_sm = 1, pdl = both
 func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64PLAN} : (!a, !s, !b, !t) -> tensor<ROWSx8192xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>PLAN}
+      : (!lhs, !rhs) -> tensor<ROWSx8192xbf16>
   return %y : tensor<ROWSx8192xbf16>
 }
 // ALL-LABEL: func.func @gate
 // ALL: drives [convert]
 // ALL: pdl = both
 func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t with %b scaled %t epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled with %b_scaled epilogue() {
   ^bb0(%x: f32, %z: f32):
     %e = arith.mulf %x, %z : f32
     fp4.yield %e : f32
-  } {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t, !b, !t) -> tensor<ROWSx8192xf32>
+  } : (!lhs, !rhs, !rhs) -> tensor<ROWSx8192xf32>
   return %y : tensor<ROWSx8192xf32>
 }

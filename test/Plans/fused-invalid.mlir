@@ -24,11 +24,16 @@
 // ROLES: error: {{.*}}must have a plan whose 'roles' quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on, but got 2 from 0
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
 func.func @f(%a: !e, %s: !s, %amax: tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
-  %q, %t = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s quantize_amax %amax epilogue() {
-  ^bb0(%x: f32, %y: f32):
-    fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %q, %t = fp4.matmul %a_scaled, %a_scaled with %a_scaled epilogue(%amax) {
+  ^bb0(%x: f32, %y: f32, %amax_in: f32):
+    %code, %scale = fp4.epilogue_quantize %x amax %amax_in {recipe = #fp4.recipe<transformer_engine>}
+        : (f32, f32) -> (f4E2M1FN, f8E4M3FN)
+    fp4.yield %code, %scale : f4E2M1FN, f8E4M3FN
+  } {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (!operand, !operand, !operand, tensor<f32>)
+      -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
   return %q, %t : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
 }

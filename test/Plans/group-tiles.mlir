@@ -7,13 +7,18 @@
 
 !t = tensor<8192x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !u = tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<16x128xf4E2M1FN>, !u>
+!rhs = !fp4.scaled<nvfp4, tensor<4096x128xf4E2M1FN>, !t>
 // SYNC-LABEL: func.func @few
 // SYNC: tile = [16, {{[0-9]+}}, 128]
 // WGMMA-LABEL: func.func @few
 // WGMMA: tile = [128, 128, 128], {{.*}}ctas_per_sm = 1>
 func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1FN>, %sb: !t) -> tensor<16x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, groups = array<i64: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1>}
-      : (tensor<16x128xf4E2M1FN>, !u, tensor<4096x128xf4E2M1FN>, !t) -> tensor<16x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<groups = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]>}
+      : (!lhs, !rhs) -> tensor<16x256xbf16>
   return %y : tensor<16x256xbf16>
 }
 
@@ -23,21 +28,21 @@ func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1F
 // WGMMA-LABEL: func.func @two
 // WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}ctas_per_sm = 2, pdl = both>
 func.func @two(%x: tensor<64x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<64x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>, expected_rows = 2 : i64}
+  %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<expected_rows = 2>}
       : (tensor<64x2880xbf16>, !w, tensor<33xi64>) -> tensor<64x5760xbf16>
   return %y : tensor<64x5760xbf16>
 }
 // WGMMA-LABEL: func.func @sixteen
 // WGMMA: tile = [32, 128, 256],
 func.func @sixteen(%x: tensor<512x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<512x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %w offsets %o
       : (tensor<512x2880xbf16>, !w, tensor<33xi64>) -> tensor<512x5760xbf16>
   return %y : tensor<512x5760xbf16>
 }
 // WGMMA-LABEL: func.func @many
 // WGMMA: tile = [128, 128, 128], schedule = #pipe.static_persistent<panels<4>>,
 func.func @many(%x: tensor<4096x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<4096x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %w offsets %o
       : (tensor<4096x2880xbf16>, !w, tensor<33xi64>) -> tensor<4096x5760xbf16>
   return %y : tensor<4096x5760xbf16>
 }
@@ -47,7 +52,7 @@ func.func @many(%x: tensor<4096x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tenso
 // WGMMA-LABEL: func.func @most
 // WGMMA: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<8>>,
 func.func @most(%x: tensor<16384x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<16384x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %w offsets %o
       : (tensor<16384x2880xbf16>, !w, tensor<33xi64>) -> tensor<16384x5760xbf16>
   return %y : tensor<16384x5760xbf16>
 }
@@ -55,7 +60,7 @@ func.func @most(%x: tensor<16384x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tens
 // WGMMA-LABEL: func.func @wide
 // WGMMA: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>,
 func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tensor<16384x5632xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %w offsets %o
       : (tensor<16384x2880xbf16>, !v, tensor<33xi64>) -> tensor<16384x5632xbf16>
   return %y : tensor<16384x5632xbf16>
 }
@@ -65,23 +70,23 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
 // WGMMA-LABEL: func.func @gates_of_groups
 // WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 2, pdl = both>
 func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor<33xi64>) -> tensor<512x2944xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o with %v epilogue() {
+  %y = fp4.matmul %x, %w with %v offsets %o epilogue() {
   ^bb0(%s: f32, %t: f32):
     %p = arith.mulf %s, %t : f32
     %z = arith.truncf %p : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>} : (tensor<512x2880xbf16>, !g, tensor<33xi64>, !g) -> tensor<512x2944xbf16>
+  } : (tensor<512x2880xbf16>, !g, !g, tensor<33xi64>) -> tensor<512x2944xbf16>
   return %y : tensor<512x2944xbf16>
 }
 !l = tensor<256x64x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_one
 // WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 1, pdl = both>
 func.func @gates_of_one(%x: tensor<32x4096xbf16>, %w: !l, %v: !l) -> tensor<32x32768xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w with %v epilogue() {
+  %y = fp4.matmul %x, %w with %v epilogue() {
   ^bb0(%s: f32, %t: f32):
     %p = arith.mulf %s, %t : f32
     %z = arith.truncf %p : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>} : (tensor<32x4096xbf16>, !l, !l) -> tensor<32x32768xbf16>
+  } : (tensor<32x4096xbf16>, !l, !l) -> tensor<32x32768xbf16>
   return %y : tensor<32x32768xbf16>
 }

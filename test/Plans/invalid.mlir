@@ -2,198 +2,240 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -verify-diagnostics
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @tile(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [128, 80, 256]}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 80, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 80, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [64, 64, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [128, 64, 128]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %a_scaled = fp4.scaled %a, %s : !operand
   // expected-error @+2 {{must have a plan whose 'ctas_per_sm' is 1, but got 2}}
   // expected-note @+1 {{leave 'ctas_per_sm' out}}
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, ctas_per_sm = 2>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %0 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, ctas_per_sm = 2>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'schedule' is a schedule such as #pipe.static_persistent<along_m>, but got "along_m"}}
   // expected-note @+1 {{leave 'schedule' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, schedule = "along_m">}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, schedule = "along_m">}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' is a #pipe.role_plan, but got #pipe.static_persistent<along_m>}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.static_persistent<along_m>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.static_persistent<along_m>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine scale_copy, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 0 to 1 drives [tma], mma warps 1 to 2 drives [tensor, scale_copy], epilogue warps 4 to 8 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 0 to 1 drives [tma], mma warps 1 to 2 drives [tensor, scale_copy], epilogue warps 4 to 8 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines tensor and scale_copy from one role, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 4 to 5 drives [tma], s warps 5 to 6 drives [scale_copy], m warps 6 to 7 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], s warps 5 to 6 drives [scale_copy], m warps 6 to 7 drives [tensor], epilogue warps 0 to 4 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines tma and tensor from two roles, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 4 to 5 drives [tma, tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 4 to 5 drives [tma, tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' have at most 32 warps on sm_100a, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 4 to 5 drives [tma], mma warps 32 to 33 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %4 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], mma warps 32 to 33 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine threads with 4 warps from a multiple of 4, but got}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm,
-      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 0 to 1 drives [tensor, scale_copy], epilogue warps 1 to 5 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 0 to 1 drives [tensor, scale_copy], epilogue warps 1 to 5 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>,
+                       tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is at most 256 deep, which split-K ranges are multiples of, but got [128, 64, 512]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 512]>}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 512]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
+!operand = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>,
+                       tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<stream_k = [3, 128, 64]>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, 64, k], as 'stream_k' says, but got [128, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<stream_k = [3, 128, 64]>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [2, 1]>}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<stream_k = [3, 128, 64]>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [2, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], tile = [256, 128, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], tile = [256, 128, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k], or [256, n, k] of a pair, with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [64, 128, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [64, 128, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 256, 1280], of 286720 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 2], tile = [128, 256, 1280]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 2], tile = [128, 256, 1280]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // Shared memory alone has no room, then tensor memory alone.
   // expected-error @+2 {{but got [128, 128, 2048], of 311296 bytes and 512 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %bytes = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 2048]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %bytes = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 2048]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{but got [256, 256, 1280], of 204800 bytes and 576 columns}}
   // expected-note @+1 {{leave 'tile' out}}
-  %columns = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 1280]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %columns = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 1280]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of an SM of sm_100a, but got [128, 128, 4611686018427387904]}}
   // expected-note @+1 {{leave 'tile' out}}
-  %huge = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 4611686018427387904]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %huge = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 4611686018427387904]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has an even number of CTAs along m, two for each pair, but got [1, 2]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [1, 2]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [1, 2]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // 128 columns are 8 for each of 16 CTAs, and 64 are 4.
-  %16 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], cluster = [16, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %16 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], cluster = [16, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has CTAs along m that each load a multiple of 8 of the 64 columns of a tile, but got [16, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %17 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [16, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %17 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], cluster = [16, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [8, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [8, 4]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %4 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, cluster = [8, 4]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %6 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [3, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [3, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %5 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, cluster = [3, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 4], and has an even number of CTAs along m, but got [2, 3]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 3]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 4], fallback = [2, 3]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 2], and has an even number of CTAs along m, but got [1, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [1, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [1, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out without 'pair', but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], fallback = [2, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], fallback = [2, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out with pairs of 128 rows, but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], tile = [128, 256, 256]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %5 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], tile = [128, 256, 256]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'fallback' is left out with a schedule that takes over tiles of others, but got [2, 1]}}
   // expected-note @+1 {{leave 'fallback' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], schedule = #pipe.cluster_launch<along_m>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %4 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [2, 2], fallback = [2, 1], schedule = #pipe.cluster_launch<along_m>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %a_scaled = fp4.scaled %a, %s : !operand
   // expected-error @+2 {{must have a plan without 'fallback', which route <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal> does not read}}
   // expected-note @+1 {{fields that the route reads: route, tile, schedule}}
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, fallback = [2, 1]>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %0 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, fallback = [2, 1]>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 }
@@ -202,23 +244,27 @@ func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sb = tensor<202x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<202x256xf4E2M1FN>, !sb>
 func.func @stores(%a: tensor<256x256xf4E2M1FN>, %s: !s, %b: tensor<202x256xf4E2M1FN>, %sb: !sb) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, store = tma>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @+2 {{must have a plan whose 'store' is direct for rows of a result that are no multiple of 16 bytes, but got tma for 404 bytes}}
   // expected-note @+1 {{leave 'store' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<202x256xf4E2M1FN>, !sb) -> tensor<256x202xbf16>
+  %1 = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, store = tma>}
+      : (!operand, !rhs) -> tensor<256x202xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engine bulk_store, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma,
-      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, store = tma, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'roles' drive the engines threads and bulk_store from two roles, but got #pipe.role_plan<load warps 5 to 6}}
   // expected-note @+1 {{leave 'roles' out}}
-  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma,
-      roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads, bulk_store]>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %3 = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, store = tma, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads, bulk_store]>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 
@@ -305,37 +351,50 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
 !s = tensor<40x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !d = tensor<?x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<40x256xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !t>
+!lhs2 = !fp4.scaled<nvfp4, tensor<?x256xf4E2M1FN>, !d>
 func.func @swapped(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN>, %t: !t, %da: tensor<?x256xf4E2M1FN>, %d: !d) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256]>}
-      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %0 = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 32, 256]>}
+      : (!lhs, !rhs) -> tensor<40x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' is, with swapped operands, [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a multiple of 256, but got [128, 16, 256] for 40 rows}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
-      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  %1 = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
+      : (!lhs, !rhs) -> tensor<40x256xbf16>
   // expected-error @+2 {{must have a plan without 'store', which route <core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = swapped> does not read}}
   // expected-note @+1 {{fields that the route reads: route, tile, cluster, reduction, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, store = tma>}
-      : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
+  %2 = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, store = tma>}
+      : (!lhs, !rhs) -> tensor<40x256xbf16>
+  %da_scaled = fp4.scaled %da, %d : !lhs2
   // expected-error @+2 {{must have a plan whose 'route' has the orientation normal for dynamic rows, but got <core = tcgen05, a = as_is, b = as_is, accumulate = core, orientation = swapped>}}
   // expected-note @+1 {{leave 'route' out, and fp4-plan-kernels decides it}}
-  %3 = fp4.blockscaled_matmul %da scaled %d, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
-      : (tensor<?x256xf4E2M1FN>, !d, tensor<256x256xf4E2M1FN>, !t) -> tensor<?x256xbf16>
+  %3 = fp4.matmul %da_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
+      : (!lhs2, !rhs) -> tensor<?x256xbf16>
   return
 }
 
 // -----
 
 !s = tensor<8x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<8x256xf4E2M1FN>, !s>
 func.func @dots(%a: tensor<8x256xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 64>}
-      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 64>}
+      : (!operand, !operand) -> tensor<8x8xbf16>
   // expected-error @+2 {{must have a plan whose 'threads' are a multiple of 32 up to 1024 on sm_100a, but got 48}}
   // expected-note @+1 {{leave 'threads' out}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 48>}
-      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<gemv, threads = 48>}
+      : (!operand, !operand) -> tensor<8x8xbf16>
   // expected-error @+2 {{has no kernel of family tile_gemm}}
   // expected-note @+1 {{it has kernels of: gemv}}
-  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<tile_gemm>}
-      : (tensor<8x256xf4E2M1FN>, !s, tensor<8x256xf4E2M1FN>, !s) -> tensor<8x8xbf16>
+  %2 = fp4.matmul %a_scaled, %a_scaled
+      {arithmetic = #fp4.matmul_arithmetic<fma>, fp4.plan = #fp4.plan<tile_gemm>}
+      : (!operand, !operand) -> tensor<8x8xbf16>
   return
 }

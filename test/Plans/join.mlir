@@ -21,7 +21,7 @@
 // RUN: sed 's/PLAN/reduction=cluster/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // FOUR: tile = [128, 64, 256], cluster = [4, 1], reduction = cluster, schedule
-// WORKSPACE: blockscaled_matmul
+// WORKSPACE: matmul
 // WORKSPACE-NOT: reduction = cluster
 // LOADS: cluster = [2, 1], schedule
 // PAIRS: tile = [256, {{[0-9]+}}, 256], cluster = [8, 1], reduction = cluster, pair
@@ -42,8 +42,13 @@
 
 !s = tensor<32x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<32x7168xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<1024x7168xf4E2M1FN>, !t>
 func.func @f(%a: tensor<32x7168xf4E2M1FN>, %sa: !s, %b: tensor<1024x7168xf4E2M1FN>, %sb: !t) -> tensor<32x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 4 : i64, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (tensor<32x7168xf4E2M1FN>, !s, tensor<1024x7168xf4E2M1FN>, !t) -> tensor<32x1024xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (!lhs, !rhs) -> tensor<32x1024xbf16>
   return %y : tensor<32x1024xbf16>
 }

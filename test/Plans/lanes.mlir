@@ -5,94 +5,118 @@
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>
 
+!lhs = !fp4.scaled<fp8_block128, tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>>
+!rhs = !fp4.scaled<fp8_block128, !b, !sb>
 // CHECK-LABEL: func.func @rows
 // CHECK: tile = [128, 256, 128], schedule
 // CHECK-SAME: promote warps 0 to 8 drives [threads]
 func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b, %sb: !sb) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>, !b, !sb) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
+!lhs2 = !fp4.scaled<fp8_block128, tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>>
 // CHECK-LABEL: func.func @few
 // CHECK: tile = [128, 32, 128], schedule
 // CHECK-SAME: promote warps 0 to 4 drives [threads]
 func.func @few(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs) -> tensor<64x4096xbf16>
   return %y : tensor<64x4096xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>>
 func.func @tile(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @below {{must have a plan whose 'tile' is [128, n, 128] with n = 16, 32, 64, 128 or 256, but got [128, 96, 128]}}
   // expected-note @below {{}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 128]>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 128]>}
+      : (!lhs, !rhs) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>>
 func.func @pair(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @below {{must have a plan whose 'tile' is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256, but got [128, 128, 128]}}
   // expected-note @below {{}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], pair>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], pair>}
+      : (!lhs, !rhs) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 func.func @ranges(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<256x256xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @below {{must have a plan whose 'tile' has at most 128 columns for split-K, but got 256}}
   // expected-note @below {{}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 func.func @roles(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<256x256xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @below {{must have a plan whose 'roles' drive the engine threads with 8 warps from a multiple of 4, but got}}
   // expected-note @below {{}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], roles =
-       #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], promote warps 0 to 4 drives [threads]>>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], promote warps 0 to 4 drives [threads]>>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 // The first has a cluster that fits; that of the second is too large to be counted.
 func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
-  %fits = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2]>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %fits = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2]>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   // expected-error @below {{must have a plan whose 'cluster' has powers of two, of at most 16 CTAs on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @below {{leave 'cluster' out}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, cluster = [4611686018427387904, 4]>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   return
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 func.func @stores(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
-  %direct = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %direct = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   // expected-error @below {{must have a plan without 'store', which route <core = tcgen05, a = as_is, b = as_is, accumulate = promote(128), orientation = normal> does not read}}
   // expected-note @below {{fields that the route reads: route, tile, cluster, pair, schedule}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, store = tma>}
+      : (!lhs, !rhs) -> tensor<256x256xbf16>
   return
 }

@@ -30,13 +30,12 @@ func.func @amax(%x: tensor<64x32xbf16>) -> (tensor<f32>, tensor<f32>, tensor<f32
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x8192xbf16>, %w: !w) -> (tensor<?x8192xbf16>, tensor<?x8192xbf16>) {
-  %twin = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>,
-      fp4.row_plans = [#fp4.plan<tile_gemm, stages = 2, max_rows = 8>, #fp4.plan<tile_gemm, stages = 3, max_rows = 16>]}
+  %twin = fp4.matmul %x, %w
+      {fp4.row_plans = [#fp4.plan<tile_gemm, stages = 2, max_rows = 8>, #fp4.plan<tile_gemm, stages = 3, max_rows = 16>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   // expected-warning @+2 {{fp4.row_plans of the program wins over the plan 'tile_gemm, max_rows = 8, stages = 2' of the options in: stages}}
   // expected-note @+1 {{leave stages out of fp4.row_plans, and the options decide}}
-  %lost = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>,
-      fp4.row_plans = [#fp4.plan<tile_gemm, stages = 3, max_rows = 8>]}
+  %lost = fp4.matmul %x, %w {fp4.row_plans = [#fp4.plan<tile_gemm, stages = 3, max_rows = 8>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %twin, %lost : tensor<?x8192xbf16>, tensor<?x8192xbf16>
 }

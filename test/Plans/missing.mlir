@@ -11,11 +11,12 @@ func.func @stream(%x: tensor<64x32xbf16>) {
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %a_scaled = fp4.scaled %a, %s : !operand
   // expected-error @+2 {{must have a plan before it is lowered}}
   // expected-note @+1 {{run fp4-plan-kernels first}}
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %0 = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<256x256xbf16>
   return
 }
 

@@ -7,9 +7,12 @@
 // CHECK-LABEL: @many
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
 !s = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<4096x4096xf4E2M1FN>, !s>
 func.func @many(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !s) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<4096x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!operand, !operand) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
@@ -20,9 +23,13 @@ func.func @many(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 // CHECK-NOT: mma_warps
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<4096x4096xf4E2M1FN>, !s>
 func.func @pairs(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !s) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
-      : (tensor<4096x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
+      : (!operand, !operand) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
@@ -34,9 +41,13 @@ func.func @pairs(%a: tensor<4096x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<128x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<128x4096xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<4096x4096xf4E2M1FN>, !t>
 func.func @few(%a: tensor<128x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<128x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<128x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<128x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<128x4096xbf16>
   return %y : tensor<128x4096xbf16>
 }
 
@@ -48,9 +59,13 @@ func.func @few(%a: tensor<128x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<?x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<?x4096xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<4096x4096xf4E2M1FN>, !t>
 func.func @dynamic(%a: tensor<?x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<?x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 
@@ -62,9 +77,13 @@ func.func @dynamic(%a: tensor<?x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<16x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<16x4096xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<65536x4096xf4E2M1FN>, !t>
 func.func @rows(%a: tensor<16x4096xf4E2M1FN>, %sa: !s, %b: tensor<65536x4096xf4E2M1FN>, %sb: !t) -> tensor<16x65536xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<16x4096xf4E2M1FN>, !s, tensor<65536x4096xf4E2M1FN>, !t) -> tensor<16x65536xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<16x65536xbf16>
   return %y : tensor<16x65536xbf16>
 }
 
@@ -76,9 +95,13 @@ func.func @rows(%a: tensor<16x4096xf4E2M1FN>, %sa: !s, %b: tensor<65536x4096xf4E
 // CHECK: mma warps 4 to 6 drives [tensor, scale_copy]
 !s = tensor<2048x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<2048x4096xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<4096x4096xf4E2M1FN>, !t>
 func.func @last(%a: tensor<2048x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4E2M1FN>, %sb: !t) -> tensor<2048x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<2048x4096xf4E2M1FN>, !s, tensor<4096x4096xf4E2M1FN>, !t) -> tensor<2048x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<2048x4096xbf16>
   return %y : tensor<2048x4096xbf16>
 }
 
@@ -89,8 +112,12 @@ func.func @last(%a: tensor<2048x4096xf4E2M1FN>, %sa: !s, %b: tensor<4096x4096xf4
 // CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
 !s = tensor<4736x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<4736x4096xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<1024x4096xf4E2M1FN>, !t>
 func.func @hidden(%a: tensor<4736x4096xf4E2M1FN>, %sa: !s, %b: tensor<1024x4096xf4E2M1FN>, %sb: !t) -> tensor<4736x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
-      : (tensor<4736x4096xf4E2M1FN>, !s, tensor<1024x4096xf4E2M1FN>, !t) -> tensor<4736x1024xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
+      : (!lhs, !rhs) -> tensor<4736x1024xbf16>
   return %y : tensor<4736x1024xbf16>
 }

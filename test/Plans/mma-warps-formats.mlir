@@ -11,24 +11,32 @@
 !x = tensor<128x256xf8E4M3FN>
 !w = tensor<256x256xf4E2M1FN>
 !t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !w, !t>
 func.func @f(%x: !x, %w: !w, %t: !t) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
-      : (!x, !w, !t) -> tensor<128x256xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
+      : (!x, !rhs) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }
 
 //--- lanes.mlir
+!lhs = !fp4.scaled<fp8_block128, tensor<128x256xf8E4M3FN>, tensor<128x2xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>>
 func.func @f(%a: tensor<128x256xf8E4M3FN>, %s: tensor<128x2xf32>, %b: tensor<256x256xf8E4M3FN>, %t: tensor<2x2xf32>) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
-      : (tensor<128x256xf8E4M3FN>, tensor<128x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<128x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
+      : (!lhs, !rhs) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }
 
 //--- weights.mlir
 !w = tensor<256x256xf4E2M1FN>
 !t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !w, !t>
 func.func @f(%x: tensor<128x256xbf16>, %w: !w, %t: !t) -> tensor<128x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
-      : (tensor<128x256xbf16>, !w, !t) -> tensor<128x256xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, mma_warps = 1>}
+      : (tensor<128x256xbf16>, !rhs) -> tensor<128x256xbf16>
   return %y : tensor<128x256xbf16>
 }

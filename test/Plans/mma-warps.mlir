@@ -26,8 +26,12 @@
 
 !s = tensor<32x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<32x1024xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<1024x1024xf4E2M1FN>, !t>
 func.func @f(%a: tensor<32x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !t) -> tensor<32x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (tensor<32x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !t) -> tensor<32x1024xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (!lhs, !rhs) -> tensor<32x1024xbf16>
   return %y : tensor<32x1024xbf16>
 }

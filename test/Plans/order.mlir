@@ -27,6 +27,7 @@
 !q = tensor<256x128xf4E2M1FN>
 !linear = tensor<256x8xf8E4M3FN>
 !tiled = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !q, !tiled>
 func.func @train(%x: tensor<256x128xbf16>) -> (tensor<256x256xbf16>, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN>, tensor<256x128xbf16>) {
   %a = fp4.amax %x : tensor<256x128xbf16> -> tensor<f32>
   // One kernel that streams, and one with roles.
@@ -34,9 +35,9 @@ func.func @train(%x: tensor<256x128xbf16>) -> (tensor<256x256xbf16>, tensor<128x
       outputs = #fp4.outputs<both>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}
       : (tensor<256x128xbf16>, tensor<f32>) -> (!q, !linear, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN>)
   %t = fp4.swizzle_scales %s : !linear -> !tiled
+  %q_scaled = fp4.scaled %q, %t : !operand
   // Reads what kernels of the other conversion write, and is read by one.
-  %y = fp4.blockscaled_matmul %q scaled %t, %q scaled %t {format = #fp4.format<nvfp4>}
-      : (!q, !tiled, !q, !tiled) -> tensor<256x256xbf16>
+  %y = fp4.matmul %q_scaled, %q_scaled : (!operand, !operand) -> tensor<256x256xbf16>
   %d = fp4.dequantize %q scaled %s amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (!q, !linear, tensor<f32>) -> tensor<256x128xbf16>
   return %y, %qt, %st, %d : tensor<256x256xbf16>, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN>, tensor<256x128xbf16>

@@ -23,19 +23,20 @@
 // RUN: fp4-opt %s --compile-to=tiles | FileCheck %s --check-prefix=TILES
 
 !sa = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !sa>
 // CHECK-LABEL: func @products
 // TILES-DAG: gpu.func @kernel{{.*}}pipe.max_accumulators = 1 : i64, pipe.max_stages = 3 : i64
 // TILES-DAG: pipe.accumulator : !pipe.tmem<128x192xf32>
 // TILES-DAG: schedule #pipe.static_persistent<panels<4>>
 func.func @products(%a: tensor<256x256xf4E2M1FN>, %s: !sa) -> (tensor<256x256xbf16>, tensor<256x256xf32>) {
-  // OWN: fp4.blockscaled_matmul {{.*}}tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
-  // ASKED: fp4.blockscaled_matmul {{.*}}tile = [128, 256, 256], store = tma, schedule = #pipe.static_persistent<along_m>
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xbf16>
-  // CHECK: fp4.blockscaled_matmul {{.*}}tile = [128, 192, 256], store = tma, schedule = #pipe.static_persistent<panels<4>>
-  %z = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>, stages = 3, accumulators = 1>}
-      : (tensor<256x256xf4E2M1FN>, !sa, tensor<256x256xf4E2M1FN>, !sa) -> tensor<256x256xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  // OWN: fp4.matmul {{.*}}tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>
+  // ASKED: fp4.matmul {{.*}}tile = [128, 256, 256], store = tma, schedule = #pipe.static_persistent<along_m>
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<256x256xbf16>
+  // CHECK: fp4.matmul {{.*}}tile = [128, 192, 256], store = tma, schedule = #pipe.static_persistent<panels<4>>
+  %z = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256], schedule = #pipe.static_persistent<panels<4>>, stages = 3, accumulators = 1>}
+      : (!operand, !operand) -> tensor<256x256xf32>
   return %y, %z : tensor<256x256xbf16>, tensor<256x256xf32>
 }
 

@@ -6,84 +6,111 @@
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>
 
+!lhs = !fp4.scaled<fp8_block128, tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>>
+!rhs = !fp4.scaled<fp8_block128, !b, !sb>
 // CHECK-LABEL: func.func @rows
 // CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
 func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b, %sb: !sb) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>, !b, !sb) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
+!lhs2 = !fp4.scaled<fp8_block128, tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>>
+!rhs2 = !fp4.scaled<fp8_block128, tensor<4096x2048xf8E4M3FN>, tensor<32x16xf32>>
 // Tiles of few k tiles leave through shared memory, where a CTA has several of them.
 // CHECK-LABEL: func.func @short
 // CHECK: tile = [256, 128, 128], store = tma, schedule {{.*}} store warps 9 to 10 drives [bulk_store] {{.*}} stages = 3
 func.func @short(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, tensor<4096x2048xf8E4M3FN>, tensor<32x16xf32>) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
+!lhs3 = !fp4.scaled<fp8_block128, tensor<4096x4096xf8E4M3FN>, tensor<4096x32xf32>>
+!rhs3 = !fp4.scaled<fp8_block128, tensor<4096x4096xf8E4M3FN>, tensor<32x32xf32>>
 // With 32 k tiles and more, three stages lose more than such stores gain.
 // CHECK-LABEL: func.func @deeper
 // CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
 func.func @deeper(%a: tensor<4096x4096xf8E4M3FN>, %sa: tensor<4096x32xf32>, %b: tensor<4096x4096xf8E4M3FN>, %sb: tensor<32x32xf32>) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x4096xf8E4M3FN>, tensor<4096x32xf32>, tensor<4096x4096xf8E4M3FN>, tensor<32x32xf32>) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs3
+  %b_scaled = fp4.scaled %b, %sb : !rhs3
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs3, !rhs3) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
+!lhs4 = !fp4.scaled<fp8_block128, tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>>
+!rhs4 = !fp4.scaled<fp8_block128, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>>
 // The roles and the stages of the narrowest tile, which is there for who asks, are its own.
 // CHECK-LABEL: func.func @narrow
 // CHECK: tile = [64, 8, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
 // CHECK: tile = [64, 16, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
 func.func @narrow(%a: tensor<300x1152xf8E4M3FN>, %sa: tensor<300x9xf32>, %b: tensor<40x1152xf8E4M3FN>, %sb: tensor<1x9xf32>) -> (tensor<300x40xbf16>, tensor<300x40xbf16>) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 8, 128]>}
-      : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
-  %z = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 16, 128]>}
-      : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs4
+  %b_scaled = fp4.scaled %b, %sb : !rhs4
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 8, 128]>}
+      : (!lhs4, !rhs4) -> tensor<300x40xbf16>
+  %z = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 16, 128]>}
+      : (!lhs4, !rhs4) -> tensor<300x40xbf16>
   return %y, %z : tensor<300x40xbf16>, tensor<300x40xbf16>
 }
 
+!lhs5 = !fp4.scaled<fp8_block128, tensor<1024x2048xf8E4M3FN>, tensor<1024x16xf32>>
 // CHECK-LABEL: func.func @one_wave
 // CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
 func.func @one_wave(%a: tensor<1024x2048xf8E4M3FN>, %sa: tensor<1024x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<1024x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<1024x2048xf8E4M3FN>, tensor<1024x16xf32>, tensor<4096x2048xf8E4M3FN>, tensor<32x16xf32>) -> tensor<1024x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs5
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs5, !rhs2) -> tensor<1024x4096xbf16>
   return %y : tensor<1024x4096xbf16>
 }
 
+!lhs6 = !fp4.scaled<fp8_block128, tensor<128x7168xf8E4M3FN>, tensor<128x56xf32>>
 // CHECK-LABEL: func.func @beside
 // CHECK: tile = [64, 64, 256], schedule {{.*}} stages = 6
 func.func @beside(%a: tensor<128x7168xf8E4M3FN>, %sa: tensor<128x56xf32>, %b: !b, %sb: !sb) -> tensor<128x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<128x7168xf8E4M3FN>, tensor<128x56xf32>, !b, !sb) -> tensor<128x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs6
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs6, !rhs) -> tensor<128x4096xbf16>
   return %y : tensor<128x4096xbf16>
 }
 
+!lhs7 = !fp4.scaled<fp8_block128, tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>>
 // CHECK-LABEL: func.func @two
 // CHECK: tile = [64, 64, 256], cluster = [2, 1], schedule {{.*}} stages = 4
 func.func @two(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
-      : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs7
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>}
+      : (!lhs7, !rhs) -> tensor<64x4096xbf16>
   return %y : tensor<64x4096xbf16>
 }
 
 // CHECK-LABEL: func.func @four
 // CHECK: tile = [64, 128, 256], schedule {{.*}} stages = 4
 func.func @four(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 4 : i64}
-      : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs7
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 4>}
+      : (!lhs7, !rhs) -> tensor<64x4096xbf16>
   return %y : tensor<64x4096xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<256x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>>
 func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
   // expected-error @below {{must have a plan whose 'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but got [2, 1]}}
   // expected-note @below {{}}
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1]>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 2>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1]>}
+      : (!lhs, !rhs) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
 
@@ -96,38 +123,51 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
 !sa = tensor<32768x16xf32>
 !b = tensor<16384x2048xf8E4M3FN>
 !sb = tensor<128x16xf32>
+!lhs = !fp4.scaled<fp8_block128, !a, !sa>
+!rhs = !fp4.scaled<fp8_block128, !b, !sb>
 // CHECK-LABEL: func.func @contiguous
 // CHECK: tile = [128, 192, 128], store = tma, schedule = #pipe.static_persistent<panels<4>>, {{.*}} stages = 4
 func.func @contiguous(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %o: tensor<5xi64>) -> tensor<32768x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
-      : (!a, !sa, !b, !sb, tensor<5xi64>) -> tensor<32768x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      : (!lhs, !rhs, tensor<5xi64>) -> tensor<32768x4096xbf16>
   return %y : tensor<32768x4096xbf16>
 }
 
+!lhs2 = !fp4.scaled<fp8_block128, tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>>
 // CHECK-LABEL: func.func @few
 // CHECK: tile = [128, 160, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4
 func.func @few(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: !b, %sb: !sb, %o: tensor<4x2xi64>) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 256 : i64}
-      : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, !b, !sb, tensor<4x2xi64>) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<expected_rows = 256>}
+      : (!lhs2, !rhs, tensor<4x2xi64>) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<4096x1536xf8E4M3FN>, tensor<4096x12xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<24576x1536xf8E4M3FN>, tensor<192x12xf32>>
 // Results of short GEMMs leave through shared memory. Wide tiles then take less than tall ones where they fill
 // waves; tall ones are taken in panels, so that tiles that run at a time write longer pieces of rows.
 // CHECK-LABEL: func.func @short_wide
 // CHECK: tile = [128, 192, 128], store = tma, schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4
 func.func @short_wide(%a: tensor<4096x1536xf8E4M3FN>, %sa: tensor<4096x12xf32>, %b: tensor<24576x1536xf8E4M3FN>, %sb: tensor<192x12xf32>) -> tensor<4096x24576xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x1536xf8E4M3FN>, tensor<4096x12xf32>, tensor<24576x1536xf8E4M3FN>, tensor<192x12xf32>) -> tensor<4096x24576xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<4096x24576xbf16>
   return %y : tensor<4096x24576xbf16>
 }
 
+!lhs2 = !fp4.scaled<fp8_block128, tensor<4096x512xf8E4M3FN>, tensor<4096x4xf32>>
+!rhs2 = !fp4.scaled<fp8_block128, tensor<32768x512xf8E4M3FN>, tensor<256x4xf32>>
 // CHECK-LABEL: func.func @short_tall
 // CHECK: tile = [256, 128, 128], store = tma, schedule = #pipe.static_persistent<panels<8>>, {{.*}} stages = 3
 func.func @short_tall(%a: tensor<4096x512xf8E4M3FN>, %sa: tensor<4096x4xf32>, %b: tensor<32768x512xf8E4M3FN>, %sb: tensor<256x4xf32>) -> tensor<4096x32768xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<4096x512xf8E4M3FN>, tensor<4096x4xf32>, tensor<32768x512xf8E4M3FN>, tensor<256x4xf32>) -> tensor<4096x32768xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<4096x32768xbf16>
   return %y : tensor<4096x32768xbf16>
 }

@@ -4,7 +4,7 @@
 // RUN: fp4-opt %t/right.mlir --compile-to=planned "--plan=tile_gemm, tile = [128, 64, 256]" | FileCheck %s --check-prefix=RIGHT
 // RIGHT: tile = [128, 64, 256], {{.*}}schedule = #pipe.static_persistent<panels<4>>
 // RUN: not %fp4-opt-once %t/wrong.mlir 2>&1 | FileCheck %s --check-prefix=WRONG --implicit-check-not=error:
-// WRONG: wrong.mlir:4:{{[0-9]+}}: error: unknown raster 'panel'
+// WRONG: wrong.mlir:6:{{[0-9]+}}: error: unknown raster 'panel'
 // WRONG: note: known: along_m, along_n, panels<WIDTH>
 // RUN: fp4-opt %t/open.mlir --compile-to=planned "--plan=tile_gemm, schedule = #pipe.static_persistent<along_n>" | FileCheck %s --check-prefix=OPTION
 // RUN: fp4-runner %t/open.mlir --emit=mlir --compile-to=planned --plan "tile_gemm, schedule = #pipe.static_persistent<along_n>" | FileCheck %s --check-prefix=OPTION
@@ -18,26 +18,31 @@
 
 //--- right.mlir
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>,
-      fp4.plan = #fp4.plan<tile_gemm, schedule = #pipe.static_persistent<panels<4>>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, schedule = #pipe.static_persistent<panels<4>>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
 
 //--- wrong.mlir
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>,
-      fp4.plan = #fp4.plan<tile_gemm, schedule = #pipe.static_persistent<panel<4>>>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, schedule = #pipe.static_persistent<panel<4>>>}
+      : (!operand, !operand) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
 
 //--- open.mlir
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<256x256xf4E2M1FN>, !s>
 func.func @product(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }

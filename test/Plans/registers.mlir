@@ -7,13 +7,15 @@
 // CHECK: accumulators = 2
 // WITHOUT: #fp4.plan<tile_gemm
 // WITHOUT-NOT: accumulators
-// WARPS: error: 'fp4.blockscaled_matmul' op must have a plan without 'accumulators', which route <core = mma_sync, {{.*}}> does not read
+// WARPS: error: 'fp4.matmul' op must have a plan without 'accumulators', which route <core = mma_sync, {{.*}}> does not read
 // WARPS-NEXT: %y
 // WARPS: note: fields that the route reads: route, tile, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
-// GROUPS: error: 'fp4.blockscaled_matmul' op must have a plan without 'accumulators', which route <core = wgmma, {{.*}}> does not read
+// GROUPS: error: 'fp4.matmul' op must have a plan without 'accumulators', which route <core = wgmma, {{.*}}> does not read
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>
 func.func @f(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
-      : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled {fp4.plan = #fp4.plan<tile_gemm, accumulators = 2>}
+      : (!operand, !operand) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }

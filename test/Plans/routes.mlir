@@ -20,11 +20,11 @@
 // WARPS: route = <core = mma_sync, a = registers, b = as_is, accumulate = core, orientation = swapped>, tile
 
 // The program asks for one axis, and the planner fills the others and the tile.
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=PRE
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=PRE
 // PRE: route = <core = wgmma, a = registers, b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128],
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = shared>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = shared>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
 // SHARED: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>, tile = [128, 16, 128],{{.*}}drives [convert]
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NORMAL
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NORMAL
 // NORMAL: func @codes
 // NORMAL: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>, tile
 // NORMAL-NOT: swapped
@@ -37,16 +37,16 @@
 // OPTION: b = as_is, accumulate = core, orientation = swapped>, tile = [64, 128, 256]
 
 // Routes that the target, the pair or groups do not have; a field that the route does not read; the former spelling.
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <core = wgmma>>/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
-// TARGET: <stdin>:[[#]]:[[#]]: error: 'fp4.blockscaled_matmul' op route <core = wgmma> is none of target 'sm_120a' for GEMMs of elements of 4 bits with scales
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <core = wgmma>>/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: <stdin>:[[#]]:[[#]]: error: 'fp4.matmul' op route <core = wgmma> is none of target 'sm_120a' for GEMMs of elements of 4 bits with scales
 // TARGET: note: routes there: <core = mma_sync, a = as_is, b = as_is, accumulate = core, orientation = normal>; targets with the one that is asked for: sm_90a
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre, orientation = normal>>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre, orientation = normal>>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
 // PAIR: error: {{.*}}route <b = pre, orientation = normal> is none of target 'sm_90a'
 // PAIR: note: routes there: <core = wgmma, a = registers, b = shared, {{.*}}normal>, <{{.*}}b = shared{{.*}}swapped>, <{{.*}}b = pre{{.*}}swapped>; no target has the one that is asked for
-// RUN: sed 's/PLAN/, groups = array<i64: 128, 128>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>/; s/1024x512xf4/2048x512xf4/g; s/256x32xf8/2048x4xf8/g; s/1024x32xf8/16384x4xf8/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=GROUPS
+// RUN: sed 's/PLAN/work = #fp4.work<groups = [128, 128]>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>/; s/1024x512xf4/2048x512xf4/g; s/256x32xf8/2048x4xf8/g; s/1024x32xf8/16384x4xf8/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=GROUPS
 // GROUPS: error: {{.*}}route <orientation = swapped> is none of target 'sm_90a' for GEMMs of elements of 4 bits with scales, with groups
 // GROUPS: note: routes there: <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>; no target
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, mma_warps = 2>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, mma_warps = 2>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FIELD
 // FIELD: error: {{.*}}must have a plan without 'mma_warps', which route <core = wgmma, a = registers, b = pre, {{.*}}> does not read
 // FIELD: note: fields that the route reads: route, tile, cluster, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, ctas_per_sm = 1>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
@@ -66,25 +66,34 @@
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
 // FORMER: error: a plan of family tile_gemm has no field 'swap'
 // FORMER: note: 'swap' is called 'route = <orientation = swapped>' now
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [convert], math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [convert], math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
 // ROLES: error: {{.*}}'roles' drive no engine convert with route <{{.*}}b = pre{{.*}}>, but got one that does
 
+!lhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>,
+                   tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<1024x512xf4E2M1FN>,
+                   tensor<1024x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @codes(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                  %b: tensor<1024x512xf4E2M1FN>, %t: tensor<1024x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x1024xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>PLAN}
-      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<1024x512xf4E2M1FN>, tensor<1024x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x1024xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {PLAN} : (!lhs, !rhs) -> tensor<256x1024xf32>
   return %y : tensor<256x1024xf32>
 }
 func.func @weights(%x: tensor<64x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>}
+  %y = fp4.matmul %x, %w
       : (tensor<64x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }
+!lhs2 = !fp4.scaled<nvfp4, tensor<1x512xf4E2M1FN>,
+                    tensor<1x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<128x512xf4E2M1FN>,
+                    tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @rows(%a: tensor<1x512xf4E2M1FN>, %s: tensor<1x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                 %b: tensor<128x512xf4E2M1FN>, %t: tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
-      : (tensor<1x512xf4E2M1FN>, tensor<1x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x128xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs2
+  %b_scaled = fp4.scaled %b, %t : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled {arithmetic = #fp4.matmul_arithmetic<fma>}
+      : (!lhs2, !rhs2) -> tensor<1x128xf32>
   return %y : tensor<1x128xf32>
 }

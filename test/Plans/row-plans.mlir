@@ -13,7 +13,7 @@
 // ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
 // ASKED-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 32>]
 func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>} : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
+  %y = fp4.matmul %x, %w : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
 
@@ -30,7 +30,7 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // ASKED-LABEL: func.func @ranges
 // ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
 func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 100 : i64}
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 100>}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
@@ -45,8 +45,8 @@ func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // ASKED-LABEL: func.func @said
 // ASKED: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, ctas_per_sm = 2, pdl = waits, max_rows = 8>, {{.*}}max_rows = 32>]
 func.func @said(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>,
-      fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], ctas_per_sm = 2, pdl = waits, max_rows = 8>]}
+  %y = fp4.matmul %x, %w
+      {fp4.row_plans = [#fp4.plan<tile_gemm, tile = [8, 128, 256], ctas_per_sm = 2, pdl = waits, max_rows = 8>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
@@ -61,7 +61,7 @@ func.func @said(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // ASKED-LABEL: func.func @static
 // ASKED-NOT: row_plans
 func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>} : (tensor<20x8192xbf16>, !w) -> tensor<20x8192xbf16>
+  %y = fp4.matmul %x, %w : (tensor<20x8192xbf16>, !w) -> tensor<20x8192xbf16>
   return %y : tensor<20x8192xbf16>
 }
 
@@ -77,7 +77,7 @@ func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 // CHECK-NOT: row_plans
 // CHECK: return
 func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [8, 128, 256]>}
+  %y = fp4.matmul %x, %w {fp4.plan = #fp4.plan<tile_gemm, tile = [8, 128, 256]>}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
@@ -94,6 +94,7 @@ func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
 // ASKED-SAME: max_rows = 8>, {{.*}}max_rows = 32>]
 func.func @groups(%x: tensor<?x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<?x2944xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>} : (tensor<?x2880xbf16>, !w, tensor<33xi64>) -> tensor<?x2944xbf16>
+  %y = fp4.matmul %x, %w offsets %o
+      : (tensor<?x2880xbf16>, !w, tensor<33xi64>) -> tensor<?x2944xbf16>
   return %y : tensor<?x2944xbf16>
 }

@@ -24,11 +24,16 @@
 // ROWS: tile = [128, 128, 128]
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<mxfp4, !c, !e>
 func.func @codes(%a: !c, %sa: !e, %b: !c, %sb: !e) -> (!c, !e) {
-  %q, %s = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb epilogue() {
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %q, %s = fp4.matmul %a_scaled, %b_scaled epilogue() {
   ^bb0(%x: f32):
-    fp4.yield %x : f32
-  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>} : (!c, !e, !c, !e) -> (!c, !e)
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>}
+        : (f32) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } : (!operand, !operand) -> (!c, !e)
   return %q, %s : !c, !e
 }
 
@@ -46,6 +51,7 @@ func.func @codes(%a: !c, %sa: !e, %b: !c, %sb: !e) -> (!c, !e) {
 // ROWS: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 128]
 // ROWS-NOT: fp4.size_plans
 func.func @floats(%a: tensor<?x?xbf16>, %b: !c, %sb: !e) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>} : (tensor<?x?xbf16>, !c, !e) -> tensor<?x?xbf16>
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a, %b_scaled : (tensor<?x?xbf16>, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -6,6 +6,7 @@
 
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
+!operand = !fp4.scaled<fp8_block128, !a, !s>
 // CHECK-LABEL: func.func @fp8
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 128]
 // CHECK-NOT: depth_unit
@@ -16,7 +17,9 @@
 // CHECK-SAME: tile = [256, 128, 128], {{[^>]*>[^>]*>[^>]*}}depth_unit = 512
 // CHECK-SAME: tile = [128, 32, 128], {{[^#]*#[^#]*#[^#]*}}depth_unit = 512
 func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
@@ -26,8 +29,11 @@ func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
 // CHECK-NOT: depth_unit
 !k = tensor<?x1024xf8E4M3FN>
 !l = tensor<?x8xf32>
+!operand2 = !fp4.scaled<fp8_block128, !k, !l>
 func.func @columns(%a: !k, %sa: !l, %b: !k, %sb: !l) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!k, !l, !k, !l) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand2
+  %b_scaled = fp4.scaled %b, %sb : !operand2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand2, !operand2) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
@@ -38,8 +44,11 @@ func.func @columns(%a: !k, %sa: !l, %b: !k, %sb: !l) -> tensor<?x?xbf16> {
 // CHECK: return
 !o = tensor<?x512xf8E4M3FN>
 !p = tensor<?x4xf32>
+!operand3 = !fp4.scaled<fp8_block128, !o, !p>
 func.func @scales(%a: !o, %sa: !p, %b: !o, %sb: !p) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!o, !p, !o, !p) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand3
+  %b_scaled = fp4.scaled %b, %sb : !operand3
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand3, !operand3) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
@@ -49,7 +58,10 @@ func.func @scales(%a: !o, %sa: !p, %b: !o, %sb: !p) -> tensor<?x?xbf16> {
 // CHECK-SAME: tile = [128, 64, 128], {{.*}}max_rows = 64
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand4 = !fp4.scaled<nvfp4, !c, !e>
 func.func @nvfp4(%a: !c, %sa: !e, %b: !c, %sb: !e) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!c, !e, !c, !e) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand4
+  %b_scaled = fp4.scaled %b, %sb : !operand4
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand4, !operand4) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -8,11 +8,17 @@
 !sok = tensor<268435452x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sbad = tensor<2147484032x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sb = tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !ok, !sok>
+!rhs = !fp4.scaled<nvfp4, !b, !sb>
+!lhs2 = !fp4.scaled<nvfp4, !bad, !sbad>
 func.func @elements(%ok: !ok, %sok: !sok, %bad: !bad, %sbad: !sbad, %b: !b, %sb: !sb) {
-  %0 = fp4.blockscaled_matmul %ok scaled %sok, %b scaled %sb {format = #fp4.format<nvfp4>} : (!ok, !sok, !b, !sb) -> tensor<268435452x8xf32>
+  %ok_scaled = fp4.scaled %ok, %sok : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %0 = fp4.matmul %ok_scaled, %b_scaled : (!lhs, !rhs) -> tensor<268435452x8xf32>
+  %bad_scaled = fp4.scaled %bad, %sbad : !lhs2
   // expected-error @+2 {{has kernels for tensors of at most 17179869176 elements, but got 'tensor<2147484032x64xf4E2M1FN>'}}
   // expected-note @+1 {{split the tensor along its rows}}
-  %1 = fp4.blockscaled_matmul %bad scaled %sbad, %b scaled %sb {format = #fp4.format<nvfp4>} : (!bad, !sbad, !b, !sb) -> tensor<2147484032x8xf32>
+  %1 = fp4.matmul %bad_scaled, %b_scaled : (!lhs2, !rhs) -> tensor<2147484032x8xf32>
   return
 }
 
@@ -22,11 +28,15 @@ func.func @elements(%ok: !ok, %sok: !sok, %bad: !bad, %sbad: !sbad, %b: !b, %sb:
 !bad = tensor<2x2147418112xf4E2M1FN>
 !sok = tensor<2x134213630xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sbad = tensor<2x134213632xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !ok, !sok>
+!operand2 = !fp4.scaled<nvfp4, !bad, !sbad>
 func.func @columns(%ok: !ok, %sok: !sok, %bad: !bad, %sbad: !sbad) {
-  %0 = fp4.blockscaled_matmul %ok scaled %sok, %ok scaled %sok {format = #fp4.format<nvfp4>} : (!ok, !sok, !ok, !sok) -> tensor<2x2xf32>
+  %ok_scaled = fp4.scaled %ok, %sok : !operand
+  %0 = fp4.matmul %ok_scaled, %ok_scaled : (!operand, !operand) -> tensor<2x2xf32>
+  %bad_scaled = fp4.scaled %bad, %sbad : !operand2
   // expected-error @+2 {{has kernels for at most 2147418111 rows and columns, but got 'tensor<2x2147418112xf4E2M1FN>'}}
   // expected-note @+1 {{split the tensor along that dimension}}
-  %1 = fp4.blockscaled_matmul %bad scaled %sbad, %bad scaled %sbad {format = #fp4.format<nvfp4>} : (!bad, !sbad, !bad, !sbad) -> tensor<2x2xf32>
+  %1 = fp4.matmul %bad_scaled, %bad_scaled : (!operand2, !operand2) -> tensor<2x2xf32>
   return
 }
 

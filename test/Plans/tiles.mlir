@@ -4,16 +4,18 @@
 // GEMMs on the tensor core: the cost model follows the SMs.
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<1024x1024xf4E2M1FN>, !s>
 // CHECK-LABEL: func @product
-// CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
+// CHECK: fp4.matmul {{.*}}#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
 // CHECK-SAME: roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>, ctas_per_sm = 1>
 // FEW-LABEL: func @product
-// FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
+// FEW: fp4.matmul {{.*}}tile = [256, 256, 256]
 // THOR-LABEL: func @product
-// THOR: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
+// THOR: fp4.matmul {{.*}}tile = [256, 256, 256]
 func.func @product(%a: tensor<1024x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
-      : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
 

@@ -9,32 +9,35 @@
 // CHECK-LABEL: @rows16
 // CHECK: tile = [8, 128, 128], {{.*}} ctas_per_sm = 1{{[,>]}}
 func.func @rows16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
+  %y = fp4.matmul %x, %p : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
 // Split-K does so without loading weights twice, two CTAs beside each other.
 // CHECK-LABEL: @ranges16
 // CHECK: tile = [16, 128, 128], {{.*}} ctas_per_sm = 2{{[,>]}}
 func.func @ranges16(%x: tensor<16x8192xbf16>, %p: !p) -> tensor<16x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 5 : i64} : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 5>}
+      : (tensor<16x8192xbf16>, !p) -> tensor<16x8192xbf16>
   return %y : tensor<16x8192xbf16>
 }
 // CHECK-LABEL: @rows64
 // CHECK: tile = [32, 128, 128], {{.*}} ctas_per_sm = 1{{[,>]}}
 func.func @rows64(%x: tensor<64x8192xbf16>, %p: !p) -> tensor<64x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<64x8192xbf16>, !p) -> tensor<64x8192xbf16>
+  %y = fp4.matmul %x, %p : (tensor<64x8192xbf16>, !p) -> tensor<64x8192xbf16>
   return %y : tensor<64x8192xbf16>
 }
+!rhs = !fp4.scaled<nvfp4, !w, !s>
 // Plain weights beside 128 rows take the registers of warps that neither load nor multiply.
 // CHECK-LABEL: @many
 // CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240, spare
 func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %s: !s) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>} : (tensor<4096x8192xbf16>, !w, !s) -> tensor<4096x8192xbf16>
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  %y = fp4.matmul %x, %w_scaled : (tensor<4096x8192xbf16>, !rhs) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 // CHECK-LABEL: @packed
 // CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @packed(%x: tensor<4096x8192xbf16>, %p: !p) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<4096x8192xbf16>, !p) -> tensor<4096x8192xbf16>
+  %y = fp4.matmul %x, %p : (tensor<4096x8192xbf16>, !p) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }

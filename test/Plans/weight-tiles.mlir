@@ -4,8 +4,9 @@
 // CHECK-LABEL: @many
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
 func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
-      : (tensor<1024x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<1024x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1024x8192xbf16>
   return %y : tensor<1024x8192xbf16>
 }
 
@@ -15,8 +16,9 @@ func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_
 // CHECK-LABEL: @ahead_in_waves
 // CHECK: tile = [128, 152, 128], schedule = #pipe.static_persistent<along_m>
 func.func @ahead_in_waves(%x: tensor<1024x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
-      : (tensor<1024x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<1024x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1024x7168xbf16>
   return %y : tensor<1024x7168xbf16>
 }
 
@@ -26,8 +28,9 @@ func.func @ahead_in_waves(%x: tensor<1024x16384xf8E4M3FN>, %p: tensor<56x128x870
 // CHECK-LABEL: @few
 // CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
-      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
 
@@ -37,8 +40,9 @@ func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_la
 // CHECK-LABEL: @ranges
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
 func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64}
-      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
+      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
 
@@ -48,8 +52,9 @@ func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 // CHECK-LABEL: @joined
 // CHECK: tile = [128, 128, 128], cluster = [2, 1]
 func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64}
-      : (tensor<128x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
+      : (tensor<128x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<128x8192xbf16>
   return %y : tensor<128x8192xbf16>
 }
 
@@ -60,8 +65,9 @@ func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 // CHECK-LABEL: @shared
 // CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} ctas_per_sm = 2, pdl = both>
 func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 264, 16, 128>}
-      : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [264, 16, 128]>}
+      : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<16x7168xbf16>
   return %y : tensor<16x7168xbf16>
 }
 
@@ -71,8 +77,9 @@ func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weigh
 // CHECK-LABEL: @shared_many
 // CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, ctas_per_sm = 1, pdl = both>
 func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 132, 128, 128>}
-      : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [132, 128, 128]>}
+      : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x7168xbf16>
   return %y : tensor<256x7168xbf16>
 }
 
@@ -82,8 +89,9 @@ func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4
 // CHECK-LABEL: @odd
 // CHECK: tile = [128, 128, 128]
 func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
-      : (tensor<1024x512xbf16>, tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<1024x512xbf16>, tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1024x8064xbf16>
   return %y : tensor<1024x8064xbf16>
 }
 
@@ -93,8 +101,9 @@ func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_l
 // CHECK-LABEL: @held
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
-      : (tensor<1024x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<1024x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1024x8192xbf16>
   return %y : tensor<1024x8192xbf16>
 }
 
@@ -104,8 +113,9 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 // CHECK-LABEL: @ahead
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
 func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
-      : (tensor<4096x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<4096x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 
@@ -115,8 +125,9 @@ func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.
 // CHECK-LABEL: @promoted
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
 func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
-      : (tensor<256x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  %y = fp4.matmul %x, %p
+      : (tensor<256x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
 
@@ -126,8 +137,9 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
 // CHECK-LABEL: @fast
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
-      : (tensor<1024x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16>
+  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<1024x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>)
+      -> tensor<1024x8192xbf16>
   return %y : tensor<1024x8192xbf16>
 }
 
@@ -137,8 +149,9 @@ func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.w
 // CHECK-LABEL: @fast_few
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
 func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
-      : (tensor<256x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16>
+  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<256x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>)
+      -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
 
@@ -148,8 +161,10 @@ func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp
 // CHECK-LABEL: @fast_split
 // CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
-      : (tensor<256x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16>
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 2>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<256x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>)
+      -> tensor<256x7168xbf16>
   return %y : tensor<256x7168xbf16>
 }
 
@@ -159,8 +174,9 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
-      : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 4>}
+      : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
 
@@ -172,8 +188,9 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 // CHECK-NOT: ranges
 // CHECK: ctas_per_sm = 2, pdl = both>
 func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
-      : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 4>}
+      : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
 
@@ -184,7 +201,7 @@ func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weigh
 // CHECK-LABEL: @waves
 // CHECK: tile = [152, 128, 128], schedule = #pipe.static_persistent<along_m>
 func.func @waves(%x: tensor<1024x16384xbf16>, %p: !w) -> tensor<1024x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<1024x16384xbf16>, !w) -> tensor<1024x7168xbf16>
+  %y = fp4.matmul %x, %p : (tensor<1024x16384xbf16>, !w) -> tensor<1024x7168xbf16>
   return %y : tensor<1024x7168xbf16>
 }
 
@@ -192,7 +209,7 @@ func.func @waves(%x: tensor<1024x16384xbf16>, %p: !w) -> tensor<1024x7168xbf16> 
 // CHECK-LABEL: @shortest_wave
 // CHECK: tile = [152, 128, 128]
 func.func @shortest_wave(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<300x16384xbf16>, !w) -> tensor<300x7168xbf16>
+  %y = fp4.matmul %x, %p : (tensor<300x16384xbf16>, !w) -> tensor<300x7168xbf16>
   return %y : tensor<300x7168xbf16>
 }
 
@@ -200,7 +217,7 @@ func.func @shortest_wave(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x7168x
 // CHECK-LABEL: @whole_waves
 // CHECK: tile = [128, 128, 128]
 func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<2048x16384xbf16>, !w) -> tensor<2048x7168xbf16>
+  %y = fp4.matmul %x, %p : (tensor<2048x16384xbf16>, !w) -> tensor<2048x7168xbf16>
   return %y : tensor<2048x7168xbf16>
 }
 
@@ -208,7 +225,7 @@ func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168x
 // CHECK-LABEL: @nearly_as_long
 // CHECK: tile = [128, 256, 128]
 func.func @nearly_as_long(%x: tensor<8192x16384xbf16>, %p: !w) -> tensor<8192x7168xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8192x16384xbf16>, !w) -> tensor<8192x7168xbf16>
+  %y = fp4.matmul %x, %p : (tensor<8192x16384xbf16>, !w) -> tensor<8192x7168xbf16>
   return %y : tensor<8192x7168xbf16>
 }
 
@@ -219,7 +236,7 @@ func.func @nearly_as_long(%x: tensor<8192x16384xbf16>, %p: !w) -> tensor<8192x71
 // CHECK-LABEL: @all_rows
 // CHECK: tile = [192, 128, 128]
 func.func @all_rows(%x: tensor<190x512xbf16>, %p: !w) -> tensor<190x16384xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<190x512xbf16>, !w) -> tensor<190x16384xbf16>
+  %y = fp4.matmul %x, %p : (tensor<190x512xbf16>, !w) -> tensor<190x16384xbf16>
   return %y : tensor<190x16384xbf16>
 }
 
@@ -230,6 +247,7 @@ func.func @all_rows(%x: tensor<190x512xbf16>, %p: !w) -> tensor<190x16384xbf16> 
 // CHECK-LABEL: @ranges_of_waves
 // CHECK: tile = [128, 256, 128]
 func.func @ranges_of_waves(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64} : (tensor<300x16384xbf16>, !w) -> tensor<300x4096xbf16>
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
+      : (tensor<300x16384xbf16>, !w) -> tensor<300x4096xbf16>
   return %y : tensor<300x4096xbf16>
 }

@@ -9,14 +9,14 @@
 // RUN: sed s/PLAN/tile=[148,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[152,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=POWERS
 // RUN: sed s/PLAN/tile=[152,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=UNEVEN
-// RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/tile=[256,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/tile=[128,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
-// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
-// RUN: sed 's/PLAN/tile=[128,128,128]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STREAM
-// RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
-// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{format/{split_k = 2 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
-// RUN: sed 's/PLAN/cluster=[1,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/PLAN/cluster=[2,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/tile=[256,128,64], cluster=[4,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/tile=[128,128,64], cluster=[4,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
+// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{fp4.plan/{work = #fp4.work<stream_k = [5, 64, 128]>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
+// RUN: sed 's/PLAN/tile=[128,128,128]/; s/{fp4.plan/{work = #fp4.work<stream_k = [5, 64, 128]>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STREAM
+// RUN: sed 's/PLAN/cluster=[2,1]/; s/{fp4.plan/{work = #fp4.work<stream_k = [5, 64, 128]>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
+// RUN: sed 's/PLAN/ctas_per_sm=1/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/cluster=[1,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[64,128,256], ctas_per_sm = 2/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
 // RUN: sed 's/PLAN/tile=[32,128,256], ctas_per_sm = 2/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWO
@@ -29,16 +29,16 @@
 
 // RUN: sed s/PLAN/tile=[128,256,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWICE
 // RUN: sed s/PLAN/tile=[64,256,64]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NARROWER
-// RUN: sed 's/PLAN/tile=[64,256,128], cluster=[2,1]/; s/{format/{split_k = 2 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=JOIN
-// RUN: sed 's/PLAN/tile=[64,128,128], k_slices = 3/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/tile=[64,256,128], k_slices = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 2 : i64, format/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/k_slices=8/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/k_slices=4/; s/{format/{split_k = 8 : i64, format/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
-// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
-// RUN: sed 's/PLAN/k_slices=2, cluster = [4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/k_slices=4/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
-// RUN: sed 's/PLAN/k_slices=2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: sed 's/PLAN/tile=[64,256,128], cluster=[2,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=JOIN
+// RUN: sed 's/PLAN/tile=[64,128,128], k_slices = 3/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/tile=[64,256,128], k_slices = 2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=8/; s/{fp4.plan/{work = #fp4.work<split_k = 8>, fp4.plan/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 8>, fp4.plan/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/k_slices=2, cluster = [4,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
 // LANES: error: {{.*}}must have a plan without 'k_slices', which route <core = tcgen05, a = tmem, {{.*}}> does not read
 // RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
@@ -64,7 +64,8 @@
 // JOIN: error: {{.*}}'tile' is {{.*}} without a cluster, 256 for m up to 128 {{.*}}, but got [64, 256, 128]
 // WIDE: math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @f(%x: tensor<64x1024xbf16>, %p: tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
-      : (tensor<64x1024xbf16>, tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+      : (tensor<64x1024xbf16>, tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }

@@ -23,52 +23,55 @@
 !w = tensor<32x16x8704xi8, #fp4.weight_layout<wgmma>>
 
 func.func @t8x128(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [8, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [8, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @t32x128(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @t64x128(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @t96x128(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [96, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [96, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @t128x128(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @held(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+  %y = fp4.matmul %x, %w alpha %s
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @ahead(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @ahead_ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
+  %y = fp4.matmul %x, %w alpha %s
+      {work = #fp4.work<split_k = 3>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @t64x256(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 256]>}
+  %y = fp4.matmul %x, %w alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
@@ -76,17 +79,23 @@ func.func @t64x256(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> 
 !r = tensor<32x16x8704xi8, #fp4.weight_layout<wgmma_rows>>
 
 func.func @fast_deep(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+  %y = fp4.matmul %x, %w alpha %s
+      {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @fast_tall(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+  %y = fp4.matmul %x, %w alpha %s
+      {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }
 func.func @fast_joined(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1]>}
+  %y = fp4.matmul %x, %w alpha %s
+      {work = #fp4.work<split_k = 2>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1]>}
       : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }

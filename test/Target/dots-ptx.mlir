@@ -17,8 +17,12 @@
 // CHECK:           ret;
 !s = tensor<1x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<1x2048xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<128x2048xf4E2M1FN>, !t>
 func.func @dots(%a: tensor<1x2048xf4E2M1FN>, %sa: !s, %b: tensor<128x2048xf4E2M1FN>, %sb: !t) -> tensor<1x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
-      : (tensor<1x2048xf4E2M1FN>, !s, tensor<128x2048xf4E2M1FN>, !t) -> tensor<1x128xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {arithmetic = #fp4.matmul_arithmetic<fma>}
+      : (!lhs, !rhs) -> tensor<1x128xbf16>
   return %y : tensor<1x128xbf16>
 }

@@ -15,8 +15,11 @@
 
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<mxfp4, !c, !e>
 func.func @any(%a: !c, %s: !e, %b: !c, %t: !e) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp4>} : (!c, !e, !c, !e) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
@@ -24,8 +27,11 @@ func.func @any(%a: !c, %s: !e, %b: !c, %t: !e) -> tensor<?x?xbf16> {
 // kernel to the last tile, these were up to 14 registers too many of the threads that apply GELU and add a residual.
 !d = tensor<?x512xf4E2M1FN>
 !f = tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!operand2 = !fp4.scaled<mxfp4, !d, !f>
 func.func @layer(%a: !d, %s: !f, %b: !d, %t: !f, %bias: tensor<1x?xbf16>, %residual: tensor<?x?xbf16>) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue(%bias, %residual) {
+  %a_scaled = fp4.scaled %a, %s : !operand2
+  %b_scaled = fp4.scaled %b, %t : !operand2
+  %y = fp4.matmul %a_scaled, %b_scaled epilogue(%bias, %residual) {
   ^bb0(%sum: f32, %c: bf16, %d: bf16):
     %v = arith.extf %c : bf16 to f32
     %w = arith.extf %d : bf16 to f32
@@ -45,7 +51,7 @@ func.func @layer(%a: !d, %s: !f, %b: !d, %t: !f, %bias: tensor<1x?xbf16>, %resid
     %e = arith.addf %act, %w : f32
     %z = arith.truncf %e : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>} : (!d, !f, !d, !f, tensor<1x?xbf16>, tensor<?x?xbf16>) -> tensor<?x?xbf16>
+  } : (!operand2, !operand2, tensor<1x?xbf16>, tensor<?x?xbf16>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
@@ -54,8 +60,12 @@ func.func @layer(%a: !d, %s: !f, %b: !d, %t: !f, %bias: tensor<1x?xbf16>, %resid
 !h = tensor<23552x2880xf4E2M1FN>
 !q = tensor<1059840x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !r = tensor<4096x2944xbf16>
+!lhs = !fp4.scaled<nvfp4, !g, !p>
+!rhs = !fp4.scaled<nvfp4, !h, !q>
 func.func @groups(%a: !g, %s: !p, %b: !h, %t: !q, %bias: tensor<8x1x2944xbf16>, %residual: !r, %o: tensor<9xi64>) -> !r {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t offsets %o epilogue(%bias, %residual) {
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o epilogue(%bias, %residual) {
   ^bb0(%sum: f32, %c: bf16, %d: bf16):
     %v = arith.extf %c : bf16 to f32
     %w = arith.extf %d : bf16 to f32
@@ -75,8 +85,8 @@ func.func @groups(%a: !g, %s: !p, %b: !h, %t: !q, %bias: tensor<8x1x2944xbf16>, 
     %e = arith.addf %act, %w : f32
     %z = arith.truncf %e : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<nvfp4>, expected_rows = 512 : i64, unspecified_rows}
-      : (!g, !p, !h, !q, tensor<8x1x2944xbf16>, !r, tensor<9xi64>) -> !r
+  } {work = #fp4.work<expected_rows = 512, unspecified_rows>}
+      : (!lhs, !rhs, tensor<9xi64>, tensor<8x1x2944xbf16>, !r) -> !r
   return %y : !r
 }
 
@@ -84,7 +94,11 @@ func.func @groups(%a: !g, %s: !p, %b: !h, %t: !q, %bias: tensor<8x1x2944xbf16>, 
 !l = tensor<2048x1024xf4E2M1FN>
 !u = tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !v = tensor<2048x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs2 = !fp4.scaled<mxfp4, !k, !u>
+!rhs2 = !fp4.scaled<mxfp4, !l, !v>
 func.func @known(%a: !k, %s: !u, %b: !l, %t: !v) -> tensor<1024x2048xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp4>} : (!k, !u, !l, !v) -> tensor<1024x2048xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs2
+  %b_scaled = fp4.scaled %b, %t : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<1024x2048xbf16>
   return %y : tensor<1024x2048xbf16>
 }

@@ -12,40 +12,51 @@
 
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
+!operand = !fp4.scaled<fp8_block128, !a, !s>
 func.func @any(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 // The last sums of a tile are not promoted where its parts are stored, which took 64 registers more.
 func.func @biased(%a: !a, %s: !s, %b: !a, %t: !s, %bias: tensor<1x?xbf16>) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue(%bias) {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled epilogue(%bias) {
   ^bb0(%sum: f32, %c: bf16):
     %wide = arith.extf %c : bf16 to f32
     %biased = arith.addf %sum, %wide : f32
     %z = arith.truncf %biased : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s, tensor<1x?xbf16>) -> tensor<?x?xbf16>
+  } : (!operand, !operand, tensor<1x?xbf16>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 // Each store of a tile has its place computed in front of it, which took a register for each otherwise.
 func.func @rows(%a: !a, %s: !s, %b: !a, %t: !s, %factor: tensor<?x1xf32>) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue(%factor) {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled epilogue(%factor) {
   ^bb0(%sum: f32, %f: f32):
     %scaled = arith.mulf %sum, %f : f32
     %z = arith.truncf %scaled : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s, tensor<?x1xf32>) -> tensor<?x?xbf16>
+  } : (!operand, !operand, tensor<?x1xf32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 // With one K the largest tiles may leave through shared memory, with a warp that stores.
 !d = tensor<?x1024xf8E4M3FN>
 !e = tensor<?x8xf32>
+!operand2 = !fp4.scaled<fp8_block128, !d, !e>
 func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>,
-      fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]} : (!d, !e, !d, !e) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand2
+  %b_scaled = fp4.scaled %b, %t : !operand2
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>,
+       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]}
+      : (!operand2, !operand2) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -8,8 +8,11 @@
 
 !a = tensor<?x512xf8E4M3FN>
 !s = tensor<?x4xf32>
+!operand = !fp4.scaled<fp8_block128, !a, !s>
 func.func @gelu(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled epilogue() {
   ^bb0(%x: f32):
     %half = arith.constant 0.5 : f32
     %one = arith.constant 1.0 : f32
@@ -25,6 +28,6 @@ func.func @gelu(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xbf16> {
     %act = arith.mulf %above, %halved : f32
     %z = arith.truncf %act : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  } : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -19,27 +19,37 @@
 !v = tensor<40x1024xf4E2M1FN>
 !sv = tensor<40x64xf8E4M3FN, #tiled>
 
+!operand = !fp4.scaled<nvfp4, !a, !sa>
 func.func @wide(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
-      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
+      : (!operand, !operand, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
 func.func @pair(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], store = tma>}
-      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], store = tma>}
+      : (!operand, !operand, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
 func.func @narrow(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 256], store = tma>}
-      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 96, 256], store = tma>}
+      : (!operand, !operand, tensor<f32>) -> tensor<512x512xf8E4M3FN>
   return %y : tensor<512x512xf8E4M3FN>
 }
+!lhs = !fp4.scaled<nvfp4, !v, !sv>
 func.func @few(%a: !v, %sa: !sv, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<40x512xf8E4M3FN> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256]>}
-      : (!v, !sv, !a, !sa, tensor<f32>) -> tensor<40x512xf8E4M3FN>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 64, 256]>}
+      : (!lhs, !operand, tensor<f32>) -> tensor<40x512xf8E4M3FN>
   return %y : tensor<40x512xf8E4M3FN>
 }

@@ -22,11 +22,15 @@
 !t = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 #all = affine_map<(i, j) -> (i, j)>
 #columns = affine_map<(i, j) -> (j)>
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !t>
 func.func @biased(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2M1FN>, %sb: !t, %bias: tensor<512xf32>,
     %residual: tensor<?x512xbf16>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
-      : (tensor<?x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !t) -> tensor<?x512xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
+      : (!lhs, !rhs) -> tensor<?x512xf32>
   %c0 = arith.constant 0 : index
   %m = tensor.dim %residual, %c0 : tensor<?x512xbf16>
   %e = tensor.empty(%m) : tensor<?x512xbf16>

@@ -17,15 +17,22 @@
 // READS: setmaxnreg.dec
 // READS-NOT: {{ld.global.v4.b32|griddepcontrol}}
 
+!lhs = !fp4.scaled<fp8_block128, tensor<96x512xf8E4M3FN>, tensor<96x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<36864x512xf8E4M3FN>, tensor<288x4xf32>>
 func.func @several(%a: tensor<96x512xf8E4M3FN>, %sa: tensor<96x4xf32>, %b: tensor<36864x512xf8E4M3FN>, %sb: tensor<288x4xf32>,
                    %o: tensor<3x2xi64>) -> tensor<96x12288xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}
-      : (tensor<96x512xf8E4M3FN>, tensor<96x4xf32>, tensor<36864x512xf8E4M3FN>, tensor<288x4xf32>, tensor<3x2xi64>) -> tensor<96x12288xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<unspecified_rows>}
+      : (!lhs, !rhs, tensor<3x2xi64>) -> tensor<96x12288xbf16>
   return %y : tensor<96x12288xbf16>
 }
+!rhs2 = !fp4.scaled<fp8_block128, tensor<384x512xf8E4M3FN>, tensor<3x4xf32>>
 func.func @one(%a: tensor<96x512xf8E4M3FN>, %sa: tensor<96x4xf32>, %b: tensor<384x512xf8E4M3FN>, %sb: tensor<3x4xf32>,
                %o: tensor<3x2xi64>) -> tensor<96x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}
-      : (tensor<96x512xf8E4M3FN>, tensor<96x4xf32>, tensor<384x512xf8E4M3FN>, tensor<3x4xf32>, tensor<3x2xi64>) -> tensor<96x128xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<unspecified_rows>}
+      : (!lhs, !rhs2, tensor<3x2xi64>) -> tensor<96x128xbf16>
   return %y : tensor<96x128xbf16>
 }

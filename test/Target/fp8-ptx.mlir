@@ -16,6 +16,8 @@
 // TWO: wgmma.wait_group.sync.aligned 0;
 // TWO: mbarrier.arrive.shared.b64
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x768xf8E4M3FN>, tensor<512x6xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x768xf8E4M3FN>, tensor<2x6xf32>>
 // PARTS: wgmma.wait_group.sync.aligned 0;
 // PARTS-COUNT-64: fma.rn.f32
 // PARTS: mov.u32 n, %nctaid.x;
@@ -25,7 +27,8 @@
 // PARTS: wgmma.wait_group.sync.aligned 0;
 func.func @product(%a: tensor<512x768xf8E4M3FN>, %sa: tensor<512x6xf32>, %b: tensor<256x768xf8E4M3FN>, %sb: tensor<2x6xf32>)
     -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<512x768xf8E4M3FN>, tensor<512x6xf32>, tensor<256x768xf8E4M3FN>, tensor<2x6xf32>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }

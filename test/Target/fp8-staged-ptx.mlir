@@ -10,6 +10,8 @@
 // TWO: fence.proxy.async.shared::cta;
 // TWO: wgmma.wait_group.sync.aligned 0;
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x512xf8E4M3FN>, tensor<512x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 // CHECK: .reqntid
 // CHECK-COUNT-4: cp.async.bulk.tensor.2d
 // CHECK-NOT: ld.global
@@ -28,7 +30,8 @@
 // CHECK-COUNT-64: fma.rn.f32
 func.func @product(%a: tensor<512x512xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>)
     -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }

@@ -11,8 +11,13 @@
 !w = tensor<5888x2880xf4E2M1FN>
 !sw = tensor<135424x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !y = tensor<64x2944xbf16>
+!lhs = !fp4.scaled<mxfp4, !x, !sx>
+!rhs = !fp4.scaled<mxfp4, !w, !sw>
 func.func @gates(%x: !x, %sx: !sx, %w: !w, %sw: !sw, %v: !w, %sv: !sw) -> !y {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw with %v scaled %sv epilogue() {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %v_scaled = fp4.scaled %v, %sv : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled with %v_scaled epilogue() {
   ^bb0(%s: f32, %t: f32):
     %one = arith.constant 1.0 : f32
     %minus = arith.negf %s : f32
@@ -22,20 +27,23 @@ func.func @gates(%x: !x, %sx: !sx, %w: !w, %sw: !sw, %v: !w, %sv: !sw) -> !y {
     %gated = arith.mulf %silu, %t : f32
     %z = arith.truncf %gated : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, groups = array<i64: 30, 34>} : (!x, !sx, !w, !sw, !w, !sw) -> !y
+  } {work = #fp4.work<groups = [30, 34]>} : (!lhs, !rhs, !rhs) -> !y
   return %y : !y
 }
 
 func.func @biased(%x: !x, %sx: !sx, %w: !w, %sw: !sw, %v: !w, %sv: !sw, %a: tensor<2xf32>, %b: tensor<2xf32>,
                   %bias: tensor<2x1x2944xbf16>) -> !y {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw alpha %a with %v scaled %sv alpha2 %b epilogue(%bias) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %v_scaled = fp4.scaled %v, %sv : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled with %v_scaled alpha %a alpha2 %b epilogue(%bias) {
   ^bb0(%s: f32, %t: f32, %c: bf16):
     %wide = arith.extf %c : bf16 to f32
     %up = arith.addf %t, %wide : f32
     %gated = arith.mulf %s, %up : f32
     %z = arith.truncf %gated : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, groups = array<i64: 30, 34>}
-      : (!x, !sx, !w, !sw, tensor<2xf32>, tensor<2x1x2944xbf16>, !w, !sw, tensor<2xf32>) -> !y
+  } {work = #fp4.work<groups = [30, 34]>}
+      : (!lhs, !rhs, !rhs, tensor<2xf32>, tensor<2xf32>, tensor<2x1x2944xbf16>) -> !y
   return %y : !y
 }

@@ -15,48 +15,55 @@
 !sf1024 = tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sw1024 = tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>, !sf1024>
+!rhs = !fp4.scaled<nvfp4, tensor<384x1024xf4E2M1FN>, !sw1024>
 func.func @n64_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024) -> tensor<?x384xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024)
-      -> tensor<?x384xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }
 func.func @n128_f32(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024) -> tensor<?x384xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024)
-      -> tensor<?x384xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<?x384xf32>
   return %y : tensor<?x384xf32>
 }
 func.func @n192_f16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                     %sb: !sw1024, %alpha: tensor<f32>) -> tensor<?x384xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024, tensor<f32>)
-      -> tensor<?x384xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xf16>
   return %y : tensor<?x384xf16>
 }
 func.func @n256_bf16(%a: tensor<?x1024xf4E2M1FN>, %sa: !sf1024, %b: tensor<384x1024xf4E2M1FN>,
                      %sb: !sw1024, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, !sf1024, tensor<384x1024xf4E2M1FN>, !sw1024, tensor<f32>)
-      -> tensor<?x384xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }
+!lhs2 = !fp4.scaled<nvfp4, tensor<?x272xf4E2M1FN>,
+                    tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<201x272xf4E2M1FN>,
+                    tensor<201x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // N and K that divide nothing: single-element stores, and residues of MMAs and scale copies.
 func.func @ragged(%a: tensor<?x272xf4E2M1FN>,
                   %sa: tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                   %b: tensor<201x272xf4E2M1FN>,
                   %sb: tensor<201x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x201xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
-      : (tensor<?x272xf4E2M1FN>, tensor<?x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<201x272xf4E2M1FN>, tensor<201x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x201xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<?x201xbf16>
   return %y : tensor<?x201xbf16>
 }
 

@@ -48,28 +48,34 @@
 // MX-NOT: tcgen05.cp
 
 //--- nvfp4.mlir
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @nvfp4(%a: tensor<?x1024xf4E2M1FN>,
                 %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
                 %b: tensor<512x1024xf4E2M1FN>,
                 %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 //--- mxfp4.mlir
+!lhs = !fp4.scaled<mxfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @mxfp4(%a: tensor<?x1024xf4E2M1FN>,
                 %sa: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                 %b: tensor<512x1024xf4E2M1FN>,
                 %sb: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }

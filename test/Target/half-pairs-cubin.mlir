@@ -22,18 +22,35 @@
 // PTX-COUNT-1: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
 // PTX-NOT: tcgen05.mma
 
+!lhs = !fp4.scaled<nvfp4, tensor<512x2048xf4E2M1FN>,
+                   tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<1536x2048xf4E2M1FN>,
+                   tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @wide(%a: tensor<512x2048xf4E2M1FN>, %sa: tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1536x2048xf4E2M1FN>, %sb: tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256], pair, store = tma>}
-      : (tensor<512x2048xf4E2M1FN>, tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<1536x2048xf4E2M1FN>, tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256], pair, store = tma>}
+      : (!lhs, !rhs) -> tensor<512x1536xbf16>
   return %y : tensor<512x1536xbf16>
 }
 func.func @deep(%a: tensor<512x2048xf4E2M1FN>, %sa: tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1536x2048xf4E2M1FN>, %sb: tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 512], pair, store = direct>}
-      : (tensor<512x2048xf4E2M1FN>, tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<1536x2048xf4E2M1FN>, tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 512], pair, store = direct>}
+      : (!lhs, !rhs) -> tensor<512x1536xf32>
   return %y : tensor<512x1536xf32>
 }
+!lhs2 = !fp4.scaled<mxfp8_e4m3, tensor<512x2048xf8E4M3FN>,
+                    tensor<512x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp8_e4m3, tensor<1536x2048xf8E4M3FN>,
+                    tensor<1536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @powers(%a: tensor<512x2048xf8E4M3FN>, %sa: tensor<512x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1536x2048xf8E4M3FN>, %sb: tensor<1536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], pair, cluster = [2, 2]>}
-      : (tensor<512x2048xf8E4M3FN>, tensor<512x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1536x2048xf8E4M3FN>, tensor<1536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], pair, cluster = [2, 2]>}
+      : (!lhs2, !rhs2) -> tensor<512x1536xf16>
   return %y : tensor<512x1536xf16>
 }

@@ -22,9 +22,12 @@
 
 !s = tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !t>
 func.func @product(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2M1FN>, %sb: !t) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
-      : (tensor<?x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !t) -> tensor<?x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, store = tma>}
+      : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }

@@ -20,43 +20,56 @@
 // PTX-NOT: ldmatrix
 // PTX: mbarrier.arrive
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<384x1024xf4E2M1FN>,
+                   tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @chosen(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
-         tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }
 func.func @wide(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
-         tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xf32>
   return %y : tensor<?x384xf32>
 }
 func.func @deep(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
-         tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xf16>
   return %y : tensor<?x384xf16>
 }
 func.func @few(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [16, 64, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
-         tensor<384x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [16, 64, 128]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }
+!lhs2 = !fp4.scaled<mxfp4, tensor<?x1024xf4E2M1FN>,
+                    tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<384x1024xf4E2M1FN>,
+                    tensor<384x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @mxfp4(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x1024xf4E2M1FN>, %sb: tensor<384x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<?x384xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<384x1024xf4E2M1FN>,
-         tensor<384x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x384xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<?x384xbf16>
   return %y : tensor<?x384xbf16>
 }

@@ -16,33 +16,41 @@
 !w = tensor<8192x8192xf4E2M1FN>
 !t = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !m = tensor<8192x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<nvfp4, !w, !t>
 func.func @few(%x: tensor<?x8192xf16>, %w: !w, %t: !t) -> tensor<?x8192xf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [16, 128, 128]>}
-      : (tensor<?x8192xf16>, !w, !t) -> tensor<?x8192xf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [16, 128, 128]>}
+      : (tensor<?x8192xf16>, !rhs) -> tensor<?x8192xf16>
   return %y : tensor<?x8192xf16>
 }
+!rhs2 = !fp4.scaled<mxfp4, !w, !m>
 func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %t: !m, %a: tensor<4096x1xf32>) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %a {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<4096x8192xbf16>, !w, !m, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs2
+  %y = fp4.matmul %x, %w_scaled alpha %a {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (tensor<4096x8192xbf16>, !rhs2, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 func.func @ones(%x: tensor<4096x8192xf8E4M3FN>, %w: !w, %t: !m, %a: tensor<4096x1xf32>) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %a {format = #fp4.format<mxfp4>}
-      : (tensor<4096x8192xf8E4M3FN>, !w, !m, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs2
+  %y = fp4.matmul %x, %w_scaled alpha %a
+      : (tensor<4096x8192xf8E4M3FN>, !rhs2, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 func.func @packed(%x: tensor<?x2880xbf16>, %p: tensor<45x45x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x2880xbf16>, tensor<45x45x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (tensor<?x2880xbf16>, tensor<45x45x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<?x5760xbf16>
   return %y : tensor<?x5760xbf16>
 }
 func.func @packed_powers(%x: tensor<?x2880xbf16>, %p: tensor<45x45x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>}
-      : (tensor<?x2880xbf16>, tensor<45x45x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>}
+      : (tensor<?x2880xbf16>, tensor<45x45x4352xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<?x5760xbf16>
   return %y : tensor<?x5760xbf16>
 }
 func.func @body(%x: tensor<?x8192xbf16>, %w: !w, %t: !t, %bias: tensor<1x8192xf32>, %more: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t epilogue(%bias, %more) {
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled epilogue(%bias, %more) {
   ^bb0(%s: f32, %b: f32, %r: bf16):
     %half = arith.constant 0.5 : f32
     %one = arith.constant 1.0 : f32
@@ -61,12 +69,13 @@ func.func @body(%x: tensor<?x8192xbf16>, %w: !w, %t: !t, %bias: tensor<1x8192xf3
     %e = arith.addf %act, %wide : f32
     %narrow = arith.truncf %e : f32 to bf16
     fp4.yield %narrow : bf16
-  } {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x8192xbf16>, !w, !t, tensor<1x8192xf32>, tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (tensor<?x8192xbf16>, !rhs, tensor<1x8192xf32>, tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
 func.func @tall_body(%x: tensor<?x8192xbf16>, %w: !w, %t: !m, %bias: tensor<1x8192xf32>, %more: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t epilogue(%bias, %more) {
+  %w_scaled = fp4.scaled %w, %t : !rhs2
+  %y = fp4.matmul %x, %w_scaled epilogue(%bias, %more) {
   ^bb0(%s: f32, %b: f32, %r: bf16):
     %half = arith.constant 0.5 : f32
     %one = arith.constant 1.0 : f32
@@ -85,7 +94,7 @@ func.func @tall_body(%x: tensor<?x8192xbf16>, %w: !w, %t: !m, %bias: tensor<1x81
     %e = arith.addf %act, %wide : f32
     %narrow = arith.truncf %e : f32 to bf16
     fp4.yield %narrow : bf16
-  } {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<?x8192xbf16>, !w, !m, tensor<1x8192xf32>, tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (tensor<?x8192xbf16>, !rhs2, tensor<1x8192xf32>, tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }

@@ -107,6 +107,7 @@ def product(rows: int, columns: int, result: str, alpha: str, names: tuple[str, 
     blocks = columns // block
     a, b = f"tensor<?x{columns}xf4E2M1FN>", f"tensor<{rows}x{columns}xf4E2M1FN>"
     sa, sb = (f"tensor<{size}x{blocks}x{scales}{_TILED}>" for size in ("?", rows))
+    lhs, rhs = f"!fp4.scaled<{kind}, {a}, {sa}>", f"!fp4.scaled<{kind}, {b}, {sb}>"
     given = {"": "", "scalar": ", tensor<f32>", "rows": ", tensor<?x1xf32>"}[alpha]
     dims = ', fp4.dims = ["M", ""]' if alpha == "rows" else ""
     last = (f',\n    %alpha: {given[2:]} {{fp4.name = "{names[4]}"{dims}}}' if alpha else "")
@@ -117,8 +118,10 @@ func.func @product(
     %b: {b} {{fp4.name = "{names[2]}", fp4.dims = ["N", "K"]}},
     %sb: {sb} {{fp4.name = "{names[3]}", fp4.dims = ["N", ""]}}{last})
     -> tensor<?x{rows}x{result}> {{
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb{" alpha %alpha" if alpha else ""}
-      {{format = #fp4.format<{kind}>}} : ({a}, {sa}, {b}, {sb}{given}) -> tensor<?x{rows}x{result}>
+  %lhs = fp4.scaled %a, %sa : {lhs}
+  %rhs = fp4.scaled %b, %sb : {rhs}
+  %y = fp4.matmul %lhs, %rhs{" alpha %alpha" if alpha else ""}
+      : ({lhs}, {rhs}{given}) -> tensor<?x{rows}x{result}>
   return %y : tensor<?x{rows}x{result}>
 }}
 """, target=machine)

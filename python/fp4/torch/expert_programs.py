@@ -107,15 +107,14 @@ def product(what: Product, target: str) -> Compiled:
     def clause(word: str, name: str) -> str:
         return f" {word} %{name}" if name in given else ""
 
-    order = [name for name in ("x", "packed", "alpha", "bias", "gate_bias", "offsets",
-                               "gate_packed", "gate_alpha") if name in given]
-    operands = ("%x, %packed" + clause("alpha", "alpha") + " offsets %offsets" +
-                clause("with", "gate_packed") + clause("alpha2", "gate_alpha"))
+    order = [name for name in ("x", "packed", "gate_packed", "alpha", "gate_alpha", "offsets",
+                               "bias", "gate_bias") if name in given]
+    operands = ("%x, %packed" + clause("with", "gate_packed") + clause("alpha", "alpha") +
+                clause("alpha2", "gate_alpha") + " offsets %offsets")
     return weight_programs.compile_program(f"""func.func @experts(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %result = fp4.blockscaled_matmul {operands} {_body(what)}{{
-      format = #fp4.format<{what.format}>}}
+  %result = fp4.matmul {operands} {_body(what)}
       : ({", ".join(given[name] for name in order)}) -> {y}
   return %result : {y}
 }}

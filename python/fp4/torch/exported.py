@@ -243,7 +243,7 @@ def _add_gemm(function: FunctionBuilder, values: dict[_Node, Value], lhs: _Opera
 
     left, right = scaled(lhs), scaled(rhs)
     alpha = function.matmul_alpha(left, right) if left.amax else None
-    return function.blockscaled_matmul(left, right, alpha=alpha, element=element)
+    return function.matmul(left, right, alpha=alpha, element=element)
 
 
 def _constants(exported: torch.export.ExportedProgram) -> list[torch.Tensor]:

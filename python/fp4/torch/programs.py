@@ -183,5 +183,5 @@ def product(what: Product, target: str) -> Compiled:
             for operand, recipe, name, size, rank in zip(operands, what.recipes, ("_a", "_b"),
                                                          sizes, what.amax_ranks)]
         alpha = f.matmul_alpha(*operands)
-    f.returns(f.blockscaled_matmul(*operands, alpha=alpha, element=what.result))
+    f.returns(f.matmul(*operands, alpha=alpha, element=what.result))
     return _compile(builder, target)

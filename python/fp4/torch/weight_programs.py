@@ -130,19 +130,18 @@ def product(what: Product, target: str) -> Compiled:
     return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %sums = fp4.blockscaled_matmul %x, %packed{alpha} {{
-      format = #fp4.format<{what.format}>{_ranges(what)}}}
+  %sums = fp4.matmul %x, %packed{alpha}{_work(what)}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}
 """, target)
 
 
-def _ranges(what: Product) -> str:
+def _work(what: Product) -> str:
     splits = choose_splits(what.rows, what.columns, what.processors)
     if splits == 1:
         return ""
-    return f", split_k = {splits} : i64, split_rows = {SPLIT_ROWS} : i64"
+    return f" {{work = #fp4.work<split_k = {splits}, split_rows = {SPLIT_ROWS}>}}"
 
 
 def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:

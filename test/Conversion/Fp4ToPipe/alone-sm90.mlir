@@ -7,7 +7,7 @@
 // ALONE: gpu.func @kernel{{.*}}pipe.alone
 // TOGETHER-NOT: pipe.alone
 func.func @product(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, PLAN>}
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, PLAN>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }

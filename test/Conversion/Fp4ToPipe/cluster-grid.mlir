@@ -9,9 +9,11 @@
 // PAIR: %c74 = arith.constant 74 : index
 // EITHER: %c37 = arith.constant 37 : index
 !s = tensor<4096x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<4096x2048xf4E2M1FN>, !s>
 func.func @f(%a: tensor<4096x2048xf4E2M1FN>, %s: !s) -> tensor<4096x4096xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], cluster = CLUSTER>}
-      : (tensor<4096x2048xf4E2M1FN>, !s, tensor<4096x2048xf4E2M1FN>, !s) -> tensor<4096x4096xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256], cluster = CLUSTER>}
+      : (!operand, !operand) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
 }

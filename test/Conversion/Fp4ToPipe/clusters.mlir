@@ -3,6 +3,7 @@
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!operand = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>
 // Two CTAs as one tensor core: half of the rows of B for each, the scales of B together, and a grid of pairs.
 // CHECK-LABEL: func.func @pair
 // CHECK-DAG: %[[C8:.*]] = arith.constant 8 : index
@@ -27,8 +28,10 @@
 // CHECK: pipe.load %arg3[%[[N_PAIR]], %{{.*}}] multicast m :
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<256x16xf8E4M3FN, tiled_128x4, pair>
 func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
-      : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 256, 256]>}
+      : (!operand, !operand) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
 
@@ -36,6 +39,9 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!lhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<256x1024xf4E2M1FN>,
+                   tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // Four CTAs with a tile each: those along n share A and its scales, those along m share B and its scales. Each CTA loads
 // a half of one row of scale tiles.
 // CHECK-LABEL: func.func @shared
@@ -51,8 +57,11 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 // CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E2M1FN>, %sb: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], tile = [128, 128, 256]>}
-      : (tensor<512x1024xf4E2M1FN>, !s, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2], tile = [128, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
 
@@ -60,6 +69,7 @@ func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!operand = !fp4.scaled<nvfp4, tensor<1024x1024xf4E2M1FN>, !s>
 // Two pairs along m: the CTAs with the same place in their pairs share half of the rows of B, and all four its scales,
 // of which each loads half of a row of tiles.
 // CHECK-LABEL: gpu.module @pairs_matmul_0
@@ -75,7 +85,10 @@ func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E
 // CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
 func.func @pairs(%a: tensor<1024x1024xf4E2M1FN>, %s: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [4, 2], tile = [256, 256, 256]>}
-      : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, cluster = [4, 2], tile = [256, 256, 256]>}
+      : (!operand, !operand) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }

@@ -1,5 +1,9 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // A target with wgmma multiplies what fp4 is converted to: B through shared memory, A on its way to
 // the tensor core. The conversion of NVFP4 multiplies each operand by 2^-7, which is undone.
 // CHECK-LABEL: func.func @linear
@@ -24,15 +28,20 @@
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
-      -> tensor<?x512xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<mxfp4, tensor<100x288xf4E2M1FN>,
+                   tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<40x288xf4E2M1FN>,
+                   tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // Up to 64 columns have a tile of 64. The conversion of MXFP4 to bf16 multiplies each operand by 2^-4. A k
 // tile has one block of 4 scale columns, so that no k tile has a part of its blocks.
 // CHECK-LABEL: func.func @narrow
@@ -45,14 +54,18 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK: pipe.store_fragment %[[RESTORED]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
 func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<40x288xf4E2M1FN>, %sw: tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
-      : (tensor<100x288xf4E2M1FN>, tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<40x288xf4E2M1FN>, tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled : (!lhs, !rhs) -> tensor<100x40xf32>
   return %y : tensor<100x40xf32>
 }
 
 // -----
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // Tall tiles have two accumulators and two tiles of A for each tile of B. The rows of the second may
 // not exist; then their scales do not either, and those of the last block of rows are loaded.
 // CHECK-LABEL: func.func @tall
@@ -74,9 +87,10 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:   pipe.read_fragment %[[ACC1]][0]
 func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 
@@ -90,10 +104,14 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 !sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
 !sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !sa>
+!rhs = !fp4.scaled<nvfp4, !b, !sb>
 func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
-      : (!a, !sa, !b, !sb) -> tensor<300x512xbf16>
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
+      : (!lhs, !rhs) -> tensor<300x512xbf16>
   return %y : tensor<300x512xbf16>
 }
 
@@ -107,15 +125,21 @@ func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
 !sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
 !sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !sa>
+!rhs = !fp4.scaled<nvfp4, !b, !sb>
 func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
     -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>) {
-  %y, %q, %s = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw quantize_amax %amax epilogue() {
-  ^bb0(%v: f32):
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y, %q, %s = fp4.matmul %x_scaled, %w_scaled epilogue(%amax) {
+  ^bb0(%v: f32, %amax_in: f32):
     %z = arith.truncf %v : f32 to bf16
-    fp4.yield %z : bf16
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>,
-       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
-      : (!a, !sa, !b, !sb, tensor<f32>) -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
+    %code, %scale = fp4.epilogue_quantize %z amax %amax_in {recipe = #fp4.recipe<transformer_engine>}
+        : (bf16, f32) -> (f4E2M1FN, f8E4M3FN)
+    fp4.yield %z, %code, %scale : bf16, f4E2M1FN, f8E4M3FN
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>>}
+      : (!lhs, !rhs, tensor<f32>)
+      -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
   return %y, %q, %s : tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>
 }
 
@@ -130,13 +154,18 @@ func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
 !sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, tensor<f32>) {
-  %y, %amax = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw epilogue() {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y, %amax = fp4.matmul %x_scaled, %w_scaled epilogue() {
   ^bb0(%v: f32):
     %z = arith.truncf %v : f32 to bf16
-    fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
-      : (!a, !sa, !b, !sb) -> (tensor<300x512xbf16>, tensor<f32>)
+    %amax_out = fp4.epilogue_amax %z : bf16 -> f32
+    fp4.yield %z, %amax_out : bf16, f32
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
+      : (!lhs, !rhs) -> (tensor<300x512xbf16>, tensor<f32>)
   return %y, %amax : tensor<300x512xbf16>, tensor<f32>
 }
 
@@ -148,10 +177,14 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
 !sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
-      : (!a, !sa, !b, !sb) -> tensor<300x512xf32>
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
+      : (!lhs, !rhs) -> tensor<300x512xf32>
   return %y : tensor<300x512xf32>
 }
 
@@ -163,10 +196,14 @@ func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<516x512xf4E2M1FN>
 !sb = tensor<516x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
-      : (!a, !sa, !b, !sb) -> tensor<300x516xbf16>
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>>}
+      : (!lhs, !rhs) -> tensor<300x516xbf16>
   return %y : tensor<300x516xbf16>
 }
 
@@ -180,9 +217,13 @@ func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<256x8192xf4E2M1FN>
 !sb = tensor<256x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw {format = #fp4.format<mxfp4>, split_k = 2 : i64}
-      : (!a, !sa, !b, !sb) -> tensor<64x256xbf16>
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled {work = #fp4.work<split_k = 2>}
+      : (!lhs, !rhs) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }
 
@@ -195,9 +236,13 @@ func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<256x8192xf4E2M1FN>
 !sb = tensor<256x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @workspace(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
-      {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
-      : (!a, !sa, !b, !sb) -> tensor<64x256xbf16>
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
+      : (!lhs, !rhs) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }

@@ -9,6 +9,10 @@
 // stage; beside two accumulators of 192 columns there is room for two sets. If results leave through
 // shared memory, two tiles of 16 KB of them take the place of a stage.
 
+!lhs = !fp4.scaled<nvfp4, tensor<300x1024xf4E2M1FN>,
+                   tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<64x1024xf4E2M1FN>,
+                   tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @n64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
@@ -21,11 +25,17 @@
 // CHECK: pipe.role epilogue
 func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<64x1024xf4E2M1FN>, %sb: tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<300x1024xf4E2M1FN>, tensor<300x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<64x1024xf4E2M1FN>, tensor<64x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x64xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<300x64xbf16>
   return %y : tensor<300x64xbf16>
 }
 
+!lhs2 = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                    tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                    tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @n128_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
@@ -35,11 +45,17 @@ func.func @n64(%a: tensor<300x1024xf4E2M1FN>, %sa: tensor<300x64xf8E4M3FN, #fp4.
 // CHECK: pipe.role epilogue
 func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs2, !rhs2) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 
+!lhs3 = !fp4.scaled<nvfp4, tensor<129x272xf4E2M1FN>,
+                    tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs3 = !fp4.scaled<nvfp4, tensor<384x272xf4E2M1FN>,
+                    tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @n192_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
@@ -52,11 +68,15 @@ func.func @n128(%a: tensor<?x1024xf4E2M1FN>, %sa: tensor<?x64xf8E4M3FN, #fp4.sca
 // CHECK: pipe.role epilogue
 func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<384x272xf4E2M1FN>, %sb: tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
-      : (tensor<129x272xf4E2M1FN>, tensor<129x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<384x272xf4E2M1FN>, tensor<384x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x384xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs3
+  %b_scaled = fp4.scaled %b, %sb : !rhs3
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
+      : (!lhs3, !rhs3) -> tensor<129x384xf32>
   return %y : tensor<129x384xf32>
 }
 
+!lhs4 = !fp4.scaled<nvfp4, tensor<128x1024xf4E2M1FN>,
+                    tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @n256_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 1 payload [0]
@@ -75,11 +95,17 @@ func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.
 // CHECK-COUNT-4: pipe.store_tile
 func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
-      : (tensor<128x1024xf4E2M1FN>, tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs4
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 256]>}
+      : (!lhs4, !rhs2) -> tensor<128x512xf16>
   return %y : tensor<128x512xf16>
 }
 
+!lhs5 = !fp4.scaled<nvfp4, tensor<1x64xf4E2M1FN>,
+                    tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs4 = !fp4.scaled<nvfp4, tensor<8x64xf4E2M1FN>,
+                    tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @m1n8k64_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 4 payload [0]
@@ -89,11 +115,17 @@ func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4
 // CHECK: pipe.role epilogue
 func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<1x64xf4E2M1FN>, tensor<1x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1x8xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs5
+  %b_scaled = fp4.scaled %b, %sb : !rhs4
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs5, !rhs4) -> tensor<1x8xf32>
   return %y : tensor<1x8xf32>
 }
 
+!lhs6 = !fp4.scaled<mxfp4, tensor<?x352xf4E2M1FN>,
+                    tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs5 = !fp4.scaled<mxfp4, tensor<200x352xf4E2M1FN>,
+                    tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @mx200_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 2 payload [0]
@@ -103,11 +135,17 @@ func.func @m1n8k64(%a: tensor<1x64xf4E2M1FN>, %sa: tensor<1x4xf8E4M3FN, #fp4.sca
 // CHECK: pipe.role epilogue
 func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<200x352xf4E2M1FN>, %sb: tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
-      : (tensor<?x352xf4E2M1FN>, tensor<?x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x352xf4E2M1FN>, tensor<200x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs6
+  %b_scaled = fp4.scaled %b, %sb : !rhs5
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
+      : (!lhs6, !rhs5) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
 
+!lhs7 = !fp4.scaled<mxfp4, tensor<128x32xf4E2M1FN>,
+                    tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs6 = !fp4.scaled<mxfp4, tensor<1x32xf4E2M1FN>,
+                    tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: gpu.module @mxodd_matmul_0
 // CHECK: pipe.tmem_columns = 512 : i64
 // CHECK: pipe.channel from tensor to threads(128) depth 3 payload [0]
@@ -117,11 +155,17 @@ func.func @mx200(%a: tensor<?x352xf4E2M1FN>, %sa: tensor<?x11xf8E8M0FNU, #fp4.sc
 // CHECK: pipe.role epilogue
 func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1x32xf4E2M1FN>, %sb: tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<128x32xf4E2M1FN>, tensor<128x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x32xf4E2M1FN>, tensor<1x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x1xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs7
+  %b_scaled = fp4.scaled %b, %sb : !rhs6
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs7, !rhs6) -> tensor<128x1xf32>
   return %y : tensor<128x1xf32>
 }
 
+!lhs8 = !fp4.scaled<mxfp4, tensor<129x160xf4E2M1FN>,
+                    tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs7 = !fp4.scaled<mxfp4, tensor<1x160xf4E2M1FN>,
+                    tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // K = 160 has 5 scale columns: the second block of 4 is mostly padding, but exists, so the tile's two
 // blocks are copied whole; of its 4 matrix steps, 3 run.
 // CHECK-LABEL: gpu.module @mxk160_matmul_0
@@ -130,7 +174,9 @@ func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.
 // CHECK: pipe.mma {{.*}} steps %c3_i32
 func.func @mxk160(%a: tensor<129x160xf4E2M1FN>, %sa: tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1x160xf4E2M1FN>, %sb: tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<129x160xf4E2M1FN>, tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x160xf4E2M1FN>, tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs8
+  %b_scaled = fp4.scaled %b, %sb : !rhs7
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs8, !rhs7) -> tensor<129x1xbf16>
   return %y : tensor<129x1xbf16>
 }

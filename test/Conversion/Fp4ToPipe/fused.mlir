@@ -3,6 +3,7 @@
 
 !e = tensor<256x1024xf4E2M1FN>
 !s = tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
 // CHECK-LABEL: func.func @gate
 // CHECK: gpu.func @kernel
 // CHECK: %[[TENSOR:.*]] = pipe.load_scalar %{{.*}} : !pipe.global<f32>
@@ -32,13 +33,19 @@
 // CHECK-NOT: vector<32xbf16>, !pipe.global
 func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
     -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %q, %t = fp4.blockscaled_matmul %a scaled %s, %b scaled %s with %c scaled %s quantize_amax %amax epilogue() {
-  ^bb0(%x: f32, %y: f32):
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %s : !operand
+  %c_scaled = fp4.scaled %c, %s : !operand
+  %q, %t = fp4.matmul %a_scaled, %b_scaled with %c_scaled epilogue(%amax) {
+  ^bb0(%x: f32, %y: f32, %amax_in: f32):
     %product = arith.mulf %x, %y : f32
     %rounded = arith.truncf %product : f32 to bf16
-    fp4.yield %rounded : bf16
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
-      : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    %code, %scale = fp4.epilogue_quantize %rounded amax %amax_in {recipe = #fp4.recipe<transformer_engine>}
+        : (bf16, f32) -> (f4E2M1FN, f8E4M3FN)
+    fp4.yield %code, %scale : f4E2M1FN, f8E4M3FN
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], epilogue_warps = 4>}
+      : (!operand, !operand, !operand, tensor<f32>)
+      -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q, %t : tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
@@ -46,6 +53,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
 
 !e = tensor<160x256xf4E2M1FN>
 !s = tensor<160x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
 // The host sets the amax to zero, and scales of columns whose rows are padded; the maxima of a tile go into one.
 // CHECK-LABEL: func.func @columns
 // CHECK-COUNT-2: gpu.memset
@@ -57,10 +65,16 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
 // CHECK: pipe.store_column %{{.*}} : vector<32xf4E2M1FN>, !pipe.global<160x160xf4E2M1FN>
 // CHECK: pipe.fold_amax %{{.*}}, %{{.*}} : !pipe.global<f32>
 func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {
-  %q, %t, %m = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %q, %t, %m = fp4.matmul %a_scaled, %a_scaled epilogue() {
   ^bb0(%x: f32):
-    fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax, fp4.plan = #fp4.plan<tile_gemm, epilogue_warps = 4>}
-      : (!e, !s, !e, !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+        : (f32) -> (f4E2M1FN, f8E8M0FNU)
+    %amax_out = fp4.epilogue_amax %x : f32 -> f32
+    fp4.yield %code, %scale, %amax_out : f4E2M1FN, f8E8M0FNU, f32
+  } {fp4.plan = #fp4.plan<tile_gemm, epilogue_warps = 4>}
+      : (!operand, !operand)
+      -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+          tensor<f32>)
   return %q, %t, %m : tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>
 }

@@ -34,14 +34,22 @@
 // CHECK: pipe.for_each_work %{{.*}} in (%[[TILES]], %c1
 // CHECK-LABEL: gpu.module @offsets_groups_0
 
+!lhs = !fp4.scaled<nvfp4, tensor<300x256xf4E2M1FN>, !lx>
+!rhs = !fp4.scaled<nvfp4, tensor<192x256xf4E2M1FN>,
+                   tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @known(%a: tensor<300x256xf4E2M1FN>, %sa: !lx, %b: tensor<192x256xf4E2M1FN>, %sb: tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<3xf32>) -> tensor<300x64xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, groups = array<i64: 170, 0, 130>}
-      : (tensor<300x256xf4E2M1FN>, !lx, tensor<192x256xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<3xf32>) -> tensor<300x64xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha {work = #fp4.work<groups = [170, 0, 130]>}
+      : (!lhs, !rhs, tensor<3xf32>) -> tensor<300x64xf32>
   return %y : tensor<300x64xf32>
 }
 
+!rhs2 = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, !lw>
 func.func @offsets(%a: tensor<300x256xf4E2M1FN>, %sa: !lx, %b: tensor<128x256xf4E2M1FN>, %sb: !lw, %o: tensor<3xi64>) -> tensor<300x64xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<300x256xf4E2M1FN>, !lx, tensor<128x256xf4E2M1FN>, !lw, tensor<3xi64>) -> tensor<300x64xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      : (!lhs, !rhs2, tensor<3xi64>) -> tensor<300x64xf32>
   return %y : tensor<300x64xf32>
 }

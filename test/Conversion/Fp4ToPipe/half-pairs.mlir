@@ -4,6 +4,7 @@
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!operand = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>
 // CHECK-LABEL: func.func @pair
 // CHECK: gpu.launch_func @pair_halve_
 // CHECK-DAG: pipe.make_tensor_map {{.*}} columns 1024 : {{.*}} -> !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
@@ -40,8 +41,10 @@
 // CHECK: %[[AT:.*]] = arith.addi %[[IN_TILE]], %[[COLUMNS]]
 // CHECK: pipe.store {{.*}}[%[[ROW0]], %[[AT]]]
 func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256]>}
-      : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256]>}
+      : (!operand, !operand) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
 
@@ -49,13 +52,16 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!operand = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>
 // With two pairs along m, no CTA can send half of the scales of B to all.
 // CHECK-LABEL: gpu.module @pairs_matmul_0
 // CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] : {{.*}} -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 // CHECK-NOT: from
 // CHECK: pipe.mma {{.*}} !pipe.tmem<128x256xf32, pair>
 func.func @pairs(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256], cluster = [4, 1]>}
-      : (tensor<512x1024xf4E2M1FN>, !s, tensor<512x1024xf4E2M1FN>, !s) -> tensor<512x512xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [128, 256, 256], cluster = [4, 1]>}
+      : (!operand, !operand) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }

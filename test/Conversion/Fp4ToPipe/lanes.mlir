@@ -1,5 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x400xf8E4M3FN>, tensor<512x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>>
 // Each k tile has an accumulator of its own, whose sums threads add to theirs. Rows of scales are those of the
 // tile, and scales are asked for before the sums.
 // CHECK-LABEL: gpu.func @kernel
@@ -16,14 +18,17 @@
 // CHECK: pipe.read_lanes %[[ACC]][32]
 // CHECK: pipe.store
 func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
-      : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128]>}
+      : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<512x1024xf8E4M3FN>, tensor<4x8xf32>>
 // Scales of four blocks of K are a tile. Two warpgroups have 128 columns each, and store them.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK-SAME: !pipe.tensor_map<128x4xf32>, {{.*}}!pipe.tensor_map<2x4xf32>
@@ -39,14 +44,17 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[OWN]]
 // CHECK: pipe.store {{.*}}, %[[COLUMN]]]
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<512x1024xf8E4M3FN>, %sb: tensor<4x8xf32>) -> tensor<512x512xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
-      : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<512x1024xf8E4M3FN>, tensor<4x8xf32>) -> tensor<512x512xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
+      : (!lhs, !rhs) -> tensor<512x512xbf16>
   return %y : tensor<512x512xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<200x400xf8E4M3FN>, tensor<200x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<400x400xf8E4M3FN>, tensor<4x4xf32>>
 // Groups have scales of their own: those of rhs begin at a block of 128 columns of each.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[GROUP:.*]] = vector.extract %{{.*}}[2]
@@ -54,9 +62,12 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: arith.addi %{{.*}}, %[[BAND]]
 // CHECK: pipe.lane_scale
 func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<400x400xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<200x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, groups = array<i64: 150, 50>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<200x400xf8E4M3FN>, tensor<200x4xf32>, tensor<400x400xf8E4M3FN>, tensor<4x4xf32>) -> tensor<200x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<groups = [150, 50]>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs) -> tensor<200x200xbf16>
   return %y : tensor<200x200xbf16>
 }
 
@@ -71,7 +82,7 @@ func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK:   %[[A:.*]] = pipe.unpack_lanes %[[W]] tiles %[[TILES]] : !pipe.shared<2x4352xi8> -> !pipe.tmem<128x128xbf16>
 // CHECK:   pipe.mma_lanes %{{.*}}, %[[A]], %{{.*}} accumulate %{{.*}} tiles %[[TILES]]
 func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %p
       : (tensor<20x192xbf16>, tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
@@ -84,7 +95,7 @@ func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weigh
 // CHECK: pipe.unpack_lanes %{{[0-9a-z_]+}} :
 // CHECK: pipe.mma_lanes {{.*}} accumulate %{{[0-9a-z_]+}} :
 func.func @whole(%x: tensor<20x256xbf16>, %p: tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+  %y = fp4.matmul %x, %p
       : (tensor<20x256xbf16>, tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }

@@ -1,6 +1,10 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=sms=3 -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s --check-prefix=FEWER
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // The host makes the arguments, launches one CTA per tile and at most one per SM; the
 // kernel is the textbook algorithm. K and N are whole tiles, so no count is dynamic.
 // CHECK-LABEL: func.func @linear
@@ -37,15 +41,20 @@
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
-      -> tensor<?x512xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<nvfp4, tensor<1x272xf4E2M1FN>,
+                   tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<200x272xf4E2M1FN>,
+                   tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // M = 1, N = 200 and K = 272 leave ragged edges everywhere: two 256-wide k tiles of which the second
 // has 1 of 4 scale blocks and 1 of 4 matrix steps, two 192-wide column tiles of which the second
 // begins 64 rows into a block of scale rows and has 8 columns. Rows are static, the grid is too.
@@ -71,15 +80,19 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<200x272xf4E2M1FN>, %sw: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<1x200xf32> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
-      : (tensor<1x272xf4E2M1FN>, tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<200x272xf4E2M1FN>, tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<1x200xf32>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 192, 256]>}
+      : (!lhs, !rhs) -> tensor<1x200xf32>
   return %y : tensor<1x200xf32>
 }
 
 // -----
 
+!lhs = !fp4.scaled<mxfp4, tensor<300x352xf4E2M1FN>,
+                   tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<8x352xf4E2M1FN>,
+                   tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // MXFP4: one 512-byte block of scales covers two matrix steps, so the last k tile of K = 352 has 1 of 2
 // blocks and 2 of 4 steps. Two multiplications in one function have kernels of their own.
 // CHECK-LABEL: func.func @mx
@@ -99,17 +112,19 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<8x352xf4E2M1FN>, %sw: tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<300x8xf16>, tensor<300x8xf16>) {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
-  %z = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<300x352xf4E2M1FN>, tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x352xf4E2M1FN>, tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<300x8xf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<300x8xf16>
+  %z = fp4.matmul %q_scaled, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<300x8xf16>
   return %y, %z : tensor<300x8xf16>, tensor<300x8xf16>
 }
 
 // -----
 
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                       tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // The named steps of an epilogue follow alpha, in fp32.
 // CHECK-LABEL: gpu.module @activated_matmul_0
 // CHECK: %[[V:.*]] = pipe.read
@@ -119,10 +134,9 @@ func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.sc
 func.func @activated(%q: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<128x256xf4E2M1FN>, %sw: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<128x128xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %alpha
-      {format = #fp4.format<nvfp4>, epilogue = #fp4.epilogue<relu>}
-      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
-      -> tensor<128x128xbf16>
+  %q_scaled = fp4.scaled %q, %s : !operand
+  %w_scaled = fp4.scaled %w, %sw : !operand
+  %y = fp4.matmul %q_scaled, %w_scaled alpha %alpha {epilogue = #fp4.epilogue<relu>}
+      : (!operand, !operand, tensor<f32>) -> tensor<128x128xbf16>
   return %y : tensor<128x128xbf16>
 }

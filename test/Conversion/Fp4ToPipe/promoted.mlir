@@ -1,5 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x400xf8E4M3FN>, tensor<512x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>>
 // The parts of a tile have an accumulator each, and their sums in one fragment. Rows of parts are numbers of
 // the tile and not of the k tile, and so are the pointers to their scales, where K is no multiple of 512.
 // CHECK-LABEL: gpu.func @kernel
@@ -14,14 +16,17 @@
 // CHECK:   pipe.mma_fragment %[[SUMS]], %[[A]][128], %[[B]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
 func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x1024xf8E4M3FN>, tensor<2x8xf32>>
 // Scales of four blocks of K are a tile. If each CTA has one tile, the kernel waits for the one before it.
 // CHECK-LABEL: func.func @staged
 // CHECK: gpu.launch_func @staged_matmul_0::@kernel blocks in (%c4, %c1, %c1)
@@ -38,14 +43,17 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 // CHECK:     pipe.tile_scales %[[SA]][128], %[[SB]] column %[[PLACE]]
 // CHECK:     pipe.mma_fragment
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<256x1024xf8E4M3FN>, tensor<2x8xf32>) -> tensor<512x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<100x512xf8E4M3FN>, tensor<100x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>>
 // Split-K by two within a cluster. The CTAs of the cluster add 7 pieces of 16 columns by turns.
 // CHECK-LABEL: func.func @joined
 // CHECK-NOT: gpu.memset
@@ -59,14 +67,18 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: arith.cmpi eq, %[[PART]], %c1
 // CHECK: pipe.store_fragment
 func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 112, 128]>}
-      : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 112, 128]>}
+      : (!lhs, !rhs) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<100x768xf8E4M3FN>, tensor<100x6xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>>
 // A stage has the tiles of two blocks of scales, each with sums of its own.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c2
@@ -83,14 +95,17 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK:   pipe.block_scales {{.*}} block %[[SECOND]]
 // CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled
 func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
-      : (tensor<100x768xf8E4M3FN>, tensor<100x6xf32>, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>) -> tensor<100x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<200x512xf8E4M3FN>, tensor<200x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>>
 // The device has the rows of more than eight groups. The kernel itself writes zeros to the rows between them, of which the table
 // has a row before each group and one behind all, unless no role has threads for it.
 // CHECK-LABEL: func.func @cleared
@@ -106,24 +121,31 @@ func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<
 // CHECK: gpu.memset
 // CHECK: gpu.alloc () : memref<11x4xi32>
 func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs, tensor<9x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<200x512xf8E4M3FN>, tensor<200x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>>
 func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], roles =
-       #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>}
-      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>}
+      : (!lhs, !rhs, tensor<9x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<200x512xf8E4M3FN>, tensor<200x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
 // With few groups each tile finds its own: the kernel reads the offsets, as words of 32 bits. Rows before a
 // group begin where the group before ends.
 // CHECK-LABEL: func.func @searched
@@ -142,8 +164,10 @@ func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK: pipe.for_each_work
 // CHECK: arith.cmpi uge
 func.func @searched(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs, tensor<2x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }

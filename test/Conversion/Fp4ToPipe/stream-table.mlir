@@ -9,8 +9,12 @@
 // CHECK-SAME: 0200000000000000000000000300000000000000000000000100000000000000">
 !s = tensor<300x12xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<64x12xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp8_e4m3, tensor<300x384xf8E4M3FN>, !s>
+!rhs = !fp4.scaled<mxfp8_e4m3, tensor<64x384xf8E4M3FN>, !t>
 func.func @bytes(%a: tensor<300x384xf8E4M3FN>, %sa: !s, %b: tensor<64x384xf8E4M3FN>, %sb: !t) -> tensor<300x64xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, stream_k = array<i64: 2, 128, 64>}
-      : (tensor<300x384xf8E4M3FN>, !s, tensor<64x384xf8E4M3FN>, !t) -> tensor<300x64xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<stream_k = [2, 128, 64]>}
+      : (!lhs, !rhs) -> tensor<300x64xf32>
   return %y : tensor<300x64xf32>
 }

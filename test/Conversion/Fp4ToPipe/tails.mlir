@@ -3,6 +3,8 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 
+!lhs = !fp4.scaled<fp8_block128, tensor<?x512xf8E4M3FN>, tensor<?x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>>
 // Dynamic rows. The rows are counted once for each tile.
 // CHECK-LABEL: func.func @dynamic
 // CHECK: %[[ROWS:.*]] = memref.dim
@@ -22,9 +24,10 @@
 // CHECK:     pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK-NOT: pipe.existing_rows
 func.func @dynamic(%a: tensor<?x512xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<?x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
-      : (tensor<?x512xf8E4M3FN>, tensor<?x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<?x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>}
+      : (!lhs, !rhs) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
 
@@ -35,8 +38,9 @@ func.func @dynamic(%a: tensor<?x512xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<
 // CHECK-NOT: residue
 // CHECK-NOT: pipe.existing_rows
 func.func @whole(%x: tensor<256x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
-      : (tensor<256x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x256xbf16>
+  %y = fp4.matmul %x, %w {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+      : (tensor<256x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
 
@@ -48,8 +52,9 @@ func.func @whole(%x: tensor<256x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_l
 // CHECK: pipe.existing_rows %[[C300]] from %{{.*}} of 64
 // CHECK: pipe.load {{.*}} : !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>
 func.func @ragged(%x: tensor<300x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
-      : (tensor<300x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  %y = fp4.matmul %x, %w {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+      : (tensor<300x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 
@@ -61,20 +66,23 @@ func.func @ragged(%x: tensor<300x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK: pipe.existing_rows %[[C20]] from %[[ZERO]] of 32
 func.func @few(%x: tensor<20x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>}
+  %y = fp4.matmul %x, %w {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>}
       : (tensor<20x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
 
 // -----
 
+!lhs = !fp4.scaled<fp8_block128, tensor<300x512xf8E4M3FN>, tensor<300x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<400x512xf8E4M3FN>, tensor<4x4xf32>>
 // Tiles of groups end where other rows begin.
 // CHECK-LABEL: func.func @groups
 // CHECK-NOT: residue
 // CHECK-NOT: pipe.existing_rows
 func.func @groups(%a: tensor<300x512xf8E4M3FN>, %sa: tensor<300x4xf32>, %b: tensor<400x512xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<300x200xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, groups = array<i64: 100, 200>}
-      : (tensor<300x512xf8E4M3FN>, tensor<300x4xf32>, tensor<400x512xf8E4M3FN>, tensor<4x4xf32>) -> tensor<300x200xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<groups = [100, 200]>}
+      : (!lhs, !rhs) -> tensor<300x200xbf16>
   return %y : tensor<300x200xbf16>
 }

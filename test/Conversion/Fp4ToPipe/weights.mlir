@@ -18,7 +18,7 @@
 // CHECK: arith.mulf %[[V]], %[[POWER]]
 // CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>, !pipe.global<20x256xbf16>
 func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+  %y = fp4.matmul %x, %p
       : (tensor<20x320xbf16>, tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
@@ -40,7 +40,7 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 // CHECK:   pipe.read_fragment %[[ACC]][0]
 // CHECK:   pipe.store_fragment {{.*}} transposed
 func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64}
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -62,7 +62,8 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK:   arith.addf %[[OWN]], %[[OTHER]]
 // CHECK:   pipe.store_fragment {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -89,7 +90,8 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
 // CHECK:   arith.addf %[[AB]], %[[C]]
 func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 3>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -105,7 +107,8 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.store_fragment
 func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 3>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
       : (tensor<70x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32>
   return %y : tensor<70x256xf32>
 }
@@ -124,8 +127,11 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK:   arith.addf %[[SUM]], %[[NEXT]]
 // CHECK: pipe.store_fragment
 func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 5 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256], cluster = [1, 1]>}
-      : (tensor<64x1280xbf16>, tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 5>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256], cluster = [1, 1]>}
+      : (tensor<64x1280xbf16>, tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }
 
@@ -140,7 +146,9 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 // CHECK-NOT: pipe.read_fragment
 // CHECK: pipe.store_fragment
 func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128], cluster = [1, 1]>}
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 3>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128], cluster = [1, 1]>}
       : (tensor<64x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }
@@ -168,7 +176,7 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK:     scf.for
 // CHECK:     pipe.store_fragment
 func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
+  %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
@@ -191,13 +199,15 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // CHECK: pipe.read_fragment %[[A1]][0]
 // CHECK: pipe.store_fragment {{.*}} transposed
 func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
       : (tensor<60x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16>
   return %y : tensor<60x256xbf16>
 }
 
 // -----
 
+!rhs = !fp4.scaled<nvfp4, tensor<200x256xf4E2M1FN>,
+                   tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // Plain weights are decoded as the operand A of any converted GEMM.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
@@ -206,9 +216,8 @@ func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_lay
 // CHECK: pipe.mma_converted %{{.*}}, %[[W]] scaled %[[S]], %[[X]]
 func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
                  %s: tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<5x200xf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<5x256xf16>, tensor<200x256xf4E2M1FN>, tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<5x200xf16>
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  %y = fp4.matmul %x, %w_scaled : (tensor<5x256xf16>, !rhs) -> tensor<5x200xf16>
   return %y : tensor<5x200xf16>
 }
 
@@ -225,8 +234,9 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] tiles %[[COUNT]]
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
 func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<20x1xf32>) -> tensor<20x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>}
-      : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>) -> tensor<20x256xbf16>
+  %y = fp4.matmul %x, %p alpha %s
+      : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>)
+      -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
 
@@ -245,8 +255,11 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: arith.mulf %[[SCALED]], %{{.*}} : vector<16xf32>
 // CHECK: pipe.store_fragment {{.*}} transposed staged
 func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
+  %y = fp4.matmul %x, %p alpha %s
+      {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>,
+         tensor<300x1xf32>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 
@@ -273,8 +286,9 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK: pipe.store_fragment {{.*}} transposed staged
 // CHECK: pipe.read_fragment %[[ACC1]][0]
 func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
-      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 
@@ -288,8 +302,9 @@ func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weig
 // CHECK-COUNT-4: pipe.store_fragment
 // CHECK-COUNT-4: pipe.fragment_factors
 func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
-      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
+  %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>,
+         tensor<300x1xf32>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 
@@ -307,8 +322,9 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
 // CHECK: pipe.mma_resident %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
 func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
-      : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+      : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 

@@ -22,8 +22,12 @@
 !s = tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<20x64xf4E2M1FN>
 !t = tensor<20x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !s>
+!rhs = !fp4.scaled<nvfp4, !b, !t>
 func.func @product(%a: !a, %s: !s, %b: !b, %t: !t) -> (tensor<?x20xf32> {fp4.strided}) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t) -> tensor<?x20xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x20xf32>
   return %y : tensor<?x20xf32>
 }
 

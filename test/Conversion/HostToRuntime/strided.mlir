@@ -55,6 +55,8 @@ func.func @batch(%x: tensor<?x8x64xbf16> {fp4.strided}) -> tensor<f32> {
 
 !s = tensor<?x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<40x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<?x208xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<40x208xf4E2M1FN>, !t>
 // CHECK-LABEL: func.func @product
 // CHECK-SAME:    (%[[A:.*]]: memref<?x104xi8, strided<[?, 1]>>{{.*}}, %{{.*}}, %[[B:.*]]: memref<40x104xi8, strided<[?, 1]>>
 // CHECK-NOT:     gpu.memcpy
@@ -71,8 +73,9 @@ func.func @batch(%x: tensor<?x8x64xbf16> {fp4.strided}) -> tensor<f32> {
 // ENTRY:         llvm.call @fp4rt_expect_size(%{{.*}}, %[[BYTES]], %[[UP]], %[[UP]], %{{.*}})
 func.func @product(%a: tensor<?x208xf4E2M1FN> {fp4.strided}, %s: !s, %b: tensor<40x208xf4E2M1FN> {fp4.strided}, %t: !t)
     -> tensor<?x40xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>}
-      : (tensor<?x208xf4E2M1FN>, !s, tensor<40x208xf4E2M1FN>, !t) -> tensor<?x40xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x40xbf16>
   return %y : tensor<?x40xbf16>
 }
 
@@ -82,6 +85,7 @@ func.func @product(%a: tensor<?x208xf4E2M1FN> {fp4.strided}, %s: !s, %b: tensor<
 
 !e = tensor<64x128xf4E2M1FN>
 !u = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !u>
 // CHECK-LABEL: func.func @dual
 // CHECK-SAME:    %[[B:[^ ]*]]: memref<64x64xi8, strided<[?, 1]>>{{.*}}, %[[C:[^ ]*]]: memref<64x64xi8, strided<[?, 1]>>
 // CHECK-NOT:     gpu.memcpy
@@ -89,12 +93,15 @@ func.func @product(%a: tensor<?x208xf4E2M1FN> {fp4.strided}, %s: !s, %b: tensor<
 // CHECK-DAG:     pipe.make_tensor_map %[[C]]
 // CHECK:         return
 func.func @dual(%a: !e, %s: !u, %b: !e {fp4.strided}, %c: !e {fp4.strided}) -> tensor<64x64xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %s with %c scaled %s epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %s : !operand
+  %c_scaled = fp4.scaled %c, %s : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled with %c_scaled epilogue() {
   ^bb0(%x: f32, %z: f32):
     %p = arith.mulf %x, %z : f32
     %r = arith.truncf %p : f32 to bf16
     fp4.yield %r : bf16
-  } {format = #fp4.format<nvfp4>} : (!e, !u, !e, !u, !e, !u) -> tensor<64x64xbf16>
+  } : (!operand, !operand, !operand) -> tensor<64x64xbf16>
   return %y : tensor<64x64xbf16>
 }
 

@@ -6,7 +6,7 @@
 // Rows of two dimensions.
 // CHECK-LABEL: func.func @rows(
 // CHECK:         tensor.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]] : tensor<3x16x64xf4E2M1FN> into tensor<48x64xf4E2M1FN>
-// CHECK:         %[[Y:.*]] = fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<48x32xf32>
+// CHECK:         %[[Y:.*]] = fp4.matmul {{.*}} : (!mxfp4{{.*}} -> tensor<48x32xf32>
 // CHECK:         tensor.expand_shape %[[Y]] {{\[\[}}0, 1], [2]] output_shape [3, 16, 32]
 func.func @rows(%a: tensor<3x16x64xf4E2M1FN>, %b: tensor<32x64xf4E2M1FN>, %sa: tensor<3x16x2xf8E8M0FNU>,
                 %sb: tensor<32x2xf8E8M0FNU>) -> (tensor<3x16x32xf32> {fp4.name = "y"}) {
@@ -31,7 +31,7 @@ func.func @rows(%a: tensor<3x16x64xf4E2M1FN>, %b: tensor<32x64xf4E2M1FN>, %sa: t
 // Two batches, in blocks, by alpha; the sides are exact in bf16.
 // CHECK-LABEL: func.func @batches(
 // CHECK-SAME:    %[[ALPHA:[a-z0-9]*]]: tensor<f32>
-// CHECK-COUNT-2: fp4.blockscaled_matmul {{.*}} alpha %[[ALPHA]] {format = #fp4.format<mxfp4>}
+// CHECK-COUNT-2: fp4.matmul {{.*}} alpha %[[ALPHA]] : (!mxfp4
 // CHECK-NOT:     linalg.
 func.func @batches(%a: tensor<2x48x2x32xf4E2M1FN>, %b: tensor<2x32x2x32xf4E2M1FN>, %sa: tensor<2x48x2xf8E8M0FNU>,
                    %sb: tensor<2x32x2xf8E8M0FNU>, %alpha: tensor<f32> {fp4.name = "alpha"})
@@ -67,7 +67,7 @@ func.func @batches(%a: tensor<2x48x2x32xf4E2M1FN>, %b: tensor<2x32x2x32xf4E2M1FN
 
 // A flat K of NVFP4 with dynamic rows; factors in f32.
 // CHECK-LABEL: func.func @flat(
-// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<nvfp4>} : (tensor<?x64xf4E2M1FN>,
+// CHECK:         fp4.matmul {{.*}} : (!nvfp4
 func.func @flat(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN>, %b: tensor<32x64xf4E2M1FN>, %sb: tensor<32x4xf8E4M3FN>)
     -> (tensor<?x32xf32> {fp4.name = "y"}) {
   %c0 = arith.constant 0 : index
@@ -97,7 +97,7 @@ func.func @flat(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN>, %b: tensor
 
 // bf16 beside weights of MXFP4, with a batch of rows.
 // CHECK-LABEL: func.func @floats(
-// CHECK:         fp4.blockscaled_matmul %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>} : (tensor<10x64xbf16>, tensor<32x64xf4E2M1FN>,
+// CHECK:         fp4.matmul %{{.*}}, %{{.*}} : (tensor<10x64xbf16>, !mxfp4
 func.func @floats(%a: tensor<2x5x64xbf16>, %b: tensor<32x64xf4E2M1FN>, %sb: tensor<32x2xf8E8M0FNU>)
     -> (tensor<2x5x32xf32> {fp4.name = "y"}) {
   %init = arith.constant dense<0.0> : tensor<2x5x32xf32>

@@ -9,7 +9,7 @@
 #y = affine_map<(m, n, o, i) -> (m, n)>
 
 // CHECK-LABEL: func.func @mxfp4(
-// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<48x32xf32>
+// CHECK:         fp4.matmul {{.*}} : (!mxfp4{{.*}} -> tensor<48x32xf32>
 // CHECK-NOT:     linalg.
 func.func @mxfp4(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>,
                  %sb: tensor<32x2xf8E8M0FNU>) -> (tensor<48x32xf32> {fp4.name = "y"}) {
@@ -42,7 +42,9 @@ func.func @mxfp4(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, %sa
 // CHECK-LABEL: func.func @nvfp4(
 // CHECK-SAME:    %[[A:.*]]: tensor<48x64xf4E2M1FN>{{.*}}, %{{.*}}: tensor<48x4xf8E4M3FN>{{.*}}, %[[B:.*]]: tensor<32x64xf4E2M1FN>{{.*}}, %[[ALPHA:.*]]: tensor<f32>
 // CHECK-NOT:     tensor.
-// CHECK:         fp4.blockscaled_matmul %[[A]] scaled %{{.*}}, %[[B]] scaled %{{.*}} alpha %[[ALPHA]] {format = #fp4.format<nvfp4>} : {{.*}} -> tensor<48x32xbf16>
+// CHECK:         %[[LHS:.*]] = fp4.scaled %[[A]],
+// CHECK:         %[[RHS:.*]] = fp4.scaled %[[B]],
+// CHECK:         fp4.matmul %[[LHS]], %[[RHS]] alpha %[[ALPHA]] : (!nvfp4{{.*}} -> tensor<48x32xbf16>
 // CHECK-NOT:     linalg.
 func.func @nvfp4(%a: tensor<48x64xf4E2M1FN>, %sa: tensor<48x4xf8E4M3FN>, %b: tensor<32x64xf4E2M1FN>,
                  %sb: tensor<32x4xf8E4M3FN>, %alpha: tensor<f32> {fp4.name = "alpha"})

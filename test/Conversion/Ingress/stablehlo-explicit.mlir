@@ -6,7 +6,7 @@
 // The two sides, with alpha. The scales are repeated in a function of their own.
 // CHECK-LABEL: func.func @both(
 // CHECK-SAME:    %[[G:[a-z0-9]*]]: tensor<f32>
-// CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %[[G]] {format = #fp4.format<nvfp4>} : {{.*}} -> tensor<48x32xf32>
+// CHECK:         fp4.matmul %{{.*}}, %{{.*}} alpha %[[G]] : (!nvfp4{{.*}} -> tensor<48x32xf32>
 // CHECK-NOT:     stablehlo
 // CHECK-NOT:     @_repeat
 func.func @both(%a: tensor<48x64xf4E2M1FN>, %sa: tensor<48x4xf8E4M3FN>, %b: tensor<32x64xf4E2M1FN>, %sb: tensor<32x4xf8E4M3FN>,
@@ -37,7 +37,7 @@ func.func private @_repeat(%s: tensor<48x4xf8E4M3FN>) -> tensor<48x64xf8E4M3FN> 
 // x @ w.T with activations of bf16 in a batch, and weights that are transposed behind their dequantization.
 // CHECK-LABEL: func.func @weights(
 // CHECK:         %[[X:.*]] = tensor.collapse_shape %{{.*}} : tensor<2x5x64xbf16> into tensor<10x64xbf16>
-// CHECK:         %[[Y:.*]] = fp4.blockscaled_matmul %[[X]], %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<10x32xbf16>
+// CHECK:         %[[Y:.*]] = fp4.matmul %[[X]], %{{.*}} : (!mxfp4{{.*}} -> tensor<10x32xbf16>
 // CHECK:         tensor.expand_shape %[[Y]] {{.*}} output_shape [2, 5, 32]
 // CHECK-NOT:     stablehlo
 func.func @weights(%x: tensor<2x5x64xbf16>, %w: tensor<32x64xf4E2M1FN>, %s: tensor<32x2xf8E8M0FNU>) -> (tensor<2x5x32xbf16> {fp4.name = "y"}) {
@@ -54,7 +54,7 @@ func.func @weights(%x: tensor<2x5x64xbf16>, %w: tensor<32x64xf4E2M1FN>, %s: tens
 
 // Batches of both sides, one GEMM for each.
 // CHECK-LABEL: func.func @batches(
-// CHECK-COUNT-2: fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<16x32xf32>
+// CHECK-COUNT-2: fp4.matmul {{.*}} : (!mxfp4{{.*}} -> tensor<16x32xf32>
 // CHECK:         tensor.concat dim(0)
 // CHECK-NOT:     stablehlo
 func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>, %w: tensor<2x32x64xf4E2M1FN>, %s: tensor<2x32x2xf8E8M0FNU>)

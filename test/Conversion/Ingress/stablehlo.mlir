@@ -9,20 +9,22 @@
 
 // CALL-LABEL: module @jit_call {
 // CALL-NEXT:    func.func public @main(%{{.*}}: tensor<2x48x64xf4E2M1FN>, %{{.*}} %[[G:.*]]: tensor<f32>) -> tensor<2x48x32xf32> {
-// CALL:           %[[Y0:.*]] = fp4.blockscaled_matmul {{.*}} alpha %[[G]] {format = #fp4.format<nvfp4>}
-// CALL:           %[[Y1:.*]] = fp4.blockscaled_matmul {{.*}} alpha %[[G]] {format = #fp4.format<nvfp4>}
+// CALL:           %[[Y0:.*]] = fp4.matmul {{.*}} alpha %[[G]] : (!nvfp4
+// CALL:           %[[Y1:.*]] = fp4.matmul {{.*}} alpha %[[G]] : (!nvfp4
 // CALL:           tensor.concat dim(0) %[[Y0]], %[[Y1]]
 // CALL-NOT:       stablehlo
 
 // DOT-LABEL:  module @jit_dot {
 // DOT-NEXT:     func.func public @main(%[[A:.*]]: tensor<48x64xf4E2M1FN>, %[[B:.*]]: tensor<32x64xf4E2M1FN>
-// DOT:            fp4.blockscaled_matmul %[[A]] scaled %{{.*}}, %[[B]] scaled %{{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<48x32xbf16>
+// DOT:            %[[LHS:.*]] = fp4.scaled %[[A]],
+// DOT:            %[[RHS:.*]] = fp4.scaled %[[B]],
+// DOT:            fp4.matmul %[[LHS]], %[[RHS]] : (!mxfp4{{.*}} -> tensor<48x32xbf16>
 // DOT-NOT:        stablehlo
 // DOT-NOT:        @xla.scaled_dot
 
 // Sides of two formats.
 // CHECK-LABEL: func.func @mixed(
-// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+// CHECK:         fp4.matmul {{.*}} : (!mxfp8_e4m3{{.*}}, !mxfp4
 func.func @mixed(%a: tensor<1x48x128xf8E4M3FN>, %b: tensor<1x32x128xf4E2M1FN>, %sa: tensor<1x48x4xf8E8M0FNU>,
                  %sb: tensor<1x32x4xf8E8M0FNU>) -> tensor<1x48x32xf32> {
   %y = "stablehlo.custom_call"(%a, %b, %sa, %sb) <{call_target_name = "__op$block_scaled_dot"}>
@@ -33,7 +35,7 @@ func.func @mixed(%a: tensor<1x48x128xf8E4M3FN>, %b: tensor<1x32x128xf4E2M1FN>, %
 
 // The two sides contract their last dimension. Operations that are not block-scaled stay.
 // CHECK-LABEL: func.func @last(
-// CHECK:         fp4.blockscaled_matmul
+// CHECK:         fp4.matmul
 // CHECK:         "stablehlo.tanh"
 func.func @last(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %sa: tensor<1x48x2xf8E8M0FNU>,
                 %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x48x32xf32> {

@@ -7,7 +7,7 @@
 // CHECK:         %[[X:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]]
 // CHECK:         fp4.quantize %[[X]] {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_ceil>}
 // CHECK-COUNT-2: fp4.swizzle_scales
-// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>}
+// CHECK:         fp4.matmul {{.*}} : (!mxfp4
 // CHECK:         tensor.expand_shape {{.*}} output_shape [2, 48, 32]
 // CHECK-NOT:     tosa.
 func.func @linear(%x: tensor<2x48x64xf32> {fp4.name = "x"}, %w: tensor<1x32x64xf32> {fp4.name = "w"})
@@ -24,9 +24,9 @@ func.func @linear(%x: tensor<2x48x64xf32> {fp4.name = "x"}, %w: tensor<1x32x64xf
 
 // CHECK-LABEL: func.func @batches(
 // CHECK:         tensor.extract_slice %{{.*}}[0, 0, 0] [1, 16, 64] [1, 1, 1]
-// CHECK:         %[[Y0:.*]] = fp4.blockscaled_matmul
+// CHECK:         %[[Y0:.*]] = fp4.matmul
 // CHECK:         tensor.extract_slice %{{.*}}[1, 0, 0] [1, 16, 64] [1, 1, 1]
-// CHECK:         %[[Y1:.*]] = fp4.blockscaled_matmul
+// CHECK:         %[[Y1:.*]] = fp4.matmul
 // CHECK:         tensor.concat dim(0) %[[Y0]], %[[Y1]]
 func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>,
                    %b: tensor<2x32x64xf4E2M1FN>, %sb: tensor<2x32x2xf8E8M0FNU>)
@@ -39,7 +39,7 @@ func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>,
 
 // Elements of 8 bits.
 // CHECK-LABEL: func.func @eight_bits(
-// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e5m2>}
+// CHECK:         fp4.matmul {{.*}} : (!mxfp8_e5m2
 func.func @eight_bits(%a: tensor<1x16x64xf8E5M2>, %sa: tensor<1x16x2xf8E8M0FNU>,
                       %b: tensor<1x32x64xf8E5M2>, %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x16x32xf32> {
   %y = tosa.matmul_t_block_scaled %a, %sa, %b, %sb {block_size = #tosa.block_size<BLOCK_SIZE_32>}
@@ -67,7 +67,7 @@ func.func @casts(%v: tensor<64xf32>, %d: tensor<?x64xf4E2M1FN>, %s: tensor<?x2xf
 // CHECK-LABEL: func.func @epilogue(
 // CHECK:         linalg.generic
 // CHECK:         fp4.quantize
-// CHECK:         fp4.blockscaled_matmul
+// CHECK:         fp4.matmul
 // CHECK-COUNT-3: linalg.generic
 // CHECK-NOT:     tosa.
 // CHECK:         return

@@ -23,11 +23,17 @@ func.func @swizzle_of_unswizzle(%s: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tile
 
 // -----
 
+!lhs = !fp4.scaled<mxfp4, tensor<?x64xf4E2M1FN>,
+                   tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<64x64xf4E2M1FN>,
+                   tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // A static function called with forgetful types becomes static again, and so do its kernels.
 // CHECK-LABEL: func @absorb_casts
 // CHECK-NEXT:    %[[Q:.*]], %[[S:.*]] = fp4.quantize %{{.*}} : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
 // CHECK-NEXT:    %[[SW:.*]] = fp4.swizzle_scales %[[S]] : tensor<64x2xf8E8M0FNU>
-// CHECK-NEXT:    %[[Y:.*]] = fp4.blockscaled_matmul %[[Q]] scaled %[[SW]], {{.*}} -> tensor<64x64xbf16>
+// CHECK-NEXT:    fp4.scaled %[[Q]], %[[SW]]
+// CHECK-NEXT:    fp4.scaled %[[Q]], %[[SW]]
+// CHECK-NEXT:    %[[Y:.*]] = fp4.matmul {{.*}} -> tensor<64x64xbf16>
 // CHECK-NEXT:    %[[D:.*]] = fp4.dequantize {{.*}} -> tensor<64x64xf32>
 // CHECK-NEXT:    return %[[Y]], %[[D]]
 func.func @absorb_casts(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf32>) {
@@ -37,9 +43,9 @@ func.func @absorb_casts(%x: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<6
   %sw = fp4.swizzle_scales %s : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %qs = tensor.cast %q : tensor<?x64xf4E2M1FN> to tensor<64x64xf4E2M1FN>
   %ss = tensor.cast %sw : tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> to tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %q scaled %sw, %qs scaled %ss {format = #fp4.format<mxfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x64xbf16>
+  %q_scaled = fp4.scaled %q, %sw : !lhs
+  %qs_scaled = fp4.scaled %qs, %ss : !rhs
+  %y = fp4.matmul %q_scaled, %qs_scaled : (!lhs, !rhs) -> tensor<?x64xbf16>
   %z = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xf32>
   %0 = tensor.cast %y : tensor<?x64xbf16> to tensor<64x64xbf16>
@@ -97,44 +103,51 @@ func.func @rows_cast(%x: tensor<4x32xbf16>, %a: tensor<?xf32>)
 
 // -----
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x32xf4E2M1FN>,
+                   tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<8x32xf4E2M1FN>,
+                   tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // An alpha for each row becomes static with the rows; an alpha for each column has nothing to do with them.
 // CHECK-LABEL: func @alphas_cast
-// CHECK:         fp4.blockscaled_matmul {{.*}} -> tensor<?x8xf32>
+// CHECK:         fp4.matmul {{.*}} -> tensor<?x8xf32>
 // CHECK:         %[[A:.*]] = fp4.matmul_alpha {{.*}} : tensor<4xf32>, tensor<f32> -> tensor<4x1xf32>
-// CHECK:         fp4.blockscaled_matmul {{.*}} alpha %[[A]] {{.*}} -> tensor<4x8xf32>
-// CHECK:         fp4.blockscaled_matmul {{.*}} -> tensor<4x8xf32>
+// CHECK:         fp4.matmul {{.*}} alpha %[[A]] {{.*}} -> tensor<4x8xf32>
+// CHECK:         fp4.matmul {{.*}} -> tensor<4x8xf32>
 func.func @alphas_cast(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<8x32xf4E2M1FN>, %t: tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %rows: tensor<?x1xf32>, %columns: tensor<1x8xf32>, %a: tensor<4xf32>, %b: tensor<f32>)
     -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
   %qd = tensor.cast %q : tensor<4x32xf4E2M1FN> to tensor<?x32xf4E2M1FN>
   %sd = tensor.cast %s : tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> to tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %0 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %rows {format = #fp4.format<nvfp4>}
-      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<?x1xf32>) -> tensor<?x8xf32>
+  %qd_scaled = fp4.scaled %qd, %sd : !lhs
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %0 = fp4.matmul %qd_scaled, %w_scaled alpha %rows
+      : (!lhs, !rhs, tensor<?x1xf32>) -> tensor<?x8xf32>
   %ad = tensor.cast %a : tensor<4xf32> to tensor<?xf32>
   %alpha = fp4.matmul_alpha %ad, %b : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
-  %1 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %alpha {format = #fp4.format<nvfp4>}
-      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<?x1xf32>) -> tensor<?x8xf32>
-  %2 = fp4.blockscaled_matmul %qd scaled %sd, %w scaled %t alpha %columns {format = #fp4.format<nvfp4>}
-      : (tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x32xf4E2M1FN>, tensor<8x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<1x8xf32>) -> tensor<?x8xf32>
+  %1 = fp4.matmul %qd_scaled, %w_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<?x1xf32>) -> tensor<?x8xf32>
+  %2 = fp4.matmul %qd_scaled, %w_scaled alpha %columns
+      : (!lhs, !rhs, tensor<1x8xf32>) -> tensor<?x8xf32>
   return %0, %1, %2 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
 }
 
 // -----
 
+!operand = !fp4.scaled<mxfp4, tensor<8x32xf4E2M1FN>,
+                       tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @alpha
-// CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>}
-// CHECK:         fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format
+// CHECK:         fp4.matmul %{{.*}}, %{{.*}} : (!mxfp4
+// CHECK:         fp4.matmul %{{.*}}, %{{.*}} alpha %{{.*}} : (
 func.func @alpha(%q: tensor<8x32xf4E2M1FN>, %s: tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %one = arith.constant dense<1.0> : tensor<f32>
   %two = arith.constant dense<2.0> : tensor<f32>
-  %0 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %one {format = #fp4.format<mxfp4>}
-      : (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<8x8xf32>
-  %1 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %two {format = #fp4.format<mxfp4>}
-      : (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<8x8xf32>
+  %q_scaled = fp4.scaled %q, %s : !operand
+  %0 = fp4.matmul %q_scaled, %q_scaled alpha %one
+      : (!operand, !operand, tensor<f32>) -> tensor<8x8xf32>
+  %1 = fp4.matmul %q_scaled, %q_scaled alpha %two
+      : (!operand, !operand, tensor<f32>) -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
 
@@ -208,25 +221,30 @@ func.func @random(%x: tensor<64x48xbf16>, %a: tensor<f32>, %rng: tensor<2xi64>) 
 
 // -----
 
+!lhs = !fp4.scaled<mxfp4, tensor<64x32xf4E2M1FN>,
+                   tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<8x32xf4E2M1FN>,
+                   tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // A transposed GEMM is that of the operands the other way round, with its plan; one that is used as it is too
 // stays.
 // CHECK-LABEL: func @transposed_gemm
 // CHECK-SAME:    (%[[A:.*]]: tensor<64x32xf4E2M1FN>, %[[SA:.*]]: tensor<64x1xf8E8M0FNU, {{.*}}>, %[[B:.*]]: tensor<8x32xf4E2M1FN>, %[[SB:.*]]: tensor<8x1xf8E8M0FNU
-// CHECK:         %[[Y:.*]] = fp4.blockscaled_matmul %[[B]] scaled %[[SB]], %[[A]] scaled %[[SA]] {{.*}}fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>} {{.*}} -> tensor<8x64xf32>
-// CHECK:         %[[Z:.*]] = fp4.blockscaled_matmul %[[B]] scaled %[[SB]], %[[B]] scaled %[[SB]]
+// CHECK:         %[[RHS:.*]] = fp4.scaled %[[A]], %[[SA]]
+// CHECK:         %[[LHS:.*]] = fp4.scaled %[[B]], %[[SB]]
+// CHECK:         %[[Y:.*]] = fp4.matmul %[[LHS]], %[[RHS]] {{.*}}fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>} {{.*}} -> tensor<8x64xf32>
+// CHECK:         %[[Z:.*]] = fp4.matmul %[[LHS]], %[[LHS]]
 // CHECK:         %[[ZT:.*]] = linalg.transpose ins(%[[Z]]
 // CHECK:         return %[[Y]], %[[Z]], %[[ZT]]
 func.func @transposed_gemm(%a: tensor<64x32xf4E2M1FN>, %sa: tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                               %b: tensor<8x32xf4E2M1FN>, %sb: tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<8x64xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
-      : (tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x8xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256]>}
+      : (!lhs, !rhs) -> tensor<64x8xf32>
   %yi = tensor.empty() : tensor<8x64xf32>
   %yt = linalg.transpose ins(%y : tensor<64x8xf32>) outs(%yi : tensor<8x64xf32>) permutation = [1, 0]
-  %z = fp4.blockscaled_matmul %b scaled %sb, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<8x32xf4E2M1FN>, tensor<8x1xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xf32>
+  %z = fp4.matmul %b_scaled, %b_scaled : (!rhs, !rhs) -> tensor<8x8xf32>
   %zi = tensor.empty() : tensor<8x8xf32>
   %zt = linalg.transpose ins(%z : tensor<8x8xf32>) outs(%zi : tensor<8x8xf32>) permutation = [1, 0]
   return %yt, %z, %zt : tensor<8x64xf32>, tensor<8x8xf32>, tensor<8x8xf32>
@@ -257,21 +275,23 @@ func.func @transposed_rows(%x: tensor<64x32xbf16>)
 
 !e = tensor<64x128xf4E2M1FN>
 !s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
 // A dual GEMM keeps an alpha of 1 beside another one; a single GEMM does not.
 // CHECK-LABEL: func @dual_alphas
-// CHECK:         fp4.blockscaled_matmul {{.*}} alpha %{{.*}} with {{.*}} alpha2 %
-// CHECK:         fp4.blockscaled_matmul
+// CHECK:         fp4.matmul {{.*}} with {{.*}} alpha %{{.*}} alpha2 %
+// CHECK:         fp4.matmul
 // CHECK-NOT:     alpha
 // CHECK:         return
 func.func @dual_alphas(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %one = arith.constant dense<1.0> : tensor<f32>
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %one with %a scaled %s alpha2 %f epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled with %a_scaled alpha %one alpha2 %f epilogue() {
   ^bb0(%x: f32, %z: f32):
     %y = arith.mulf %x, %z : f32
     fp4.yield %y : f32
-  } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s, tensor<f32>) -> tensor<64x64xf32>
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %one {format = #fp4.format<nvfp4>}
-      : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  } : (!operand, !operand, !operand, tensor<f32>, tensor<f32>) -> tensor<64x64xf32>
+  %1 = fp4.matmul %a_scaled, %a_scaled alpha %one
+      : (!operand, !operand, tensor<f32>) -> tensor<64x64xf32>
   return %0, %1 : tensor<64x64xf32>, tensor<64x64xf32>
 }
 

@@ -5,9 +5,10 @@
 // Elementwise operations on a GEMM become its epilogue region; with what it reads as columns and rows.
 
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, !s>
 // CHECK-LABEL: func.func @bias
 // CHECK: %[[ROW:.*]] = tensor.expand_shape %{{.*}} {{\[\[}}0, 1]] output_shape [1, 128]
-// CHECK: %[[Y:.*]] = fp4.blockscaled_matmul {{.*}} epilogue(%[[ROW]], %{{.*}}) {
+// CHECK: %[[Y:.*]] = fp4.matmul {{.*}} epilogue(%[[ROW]], %{{.*}}) {
 // CHECK-NEXT: ^bb0(%[[ELEMENT:.*]]: f32, %[[B:.*]]: f32, %[[R:.*]]: bf16):
 // CHECK-NEXT:   %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
 // CHECK-NEXT:   %[[ROUNDED:.*]] = arith.truncf %[[ELEMENT]] : f32 to bf16
@@ -20,9 +21,9 @@
 // CHECK-NEXT: }
 // CHECK-NOT: linalg.generic
 func.func @bias(%a: tensor<128x256xf4E2M1FN>, %s: !s, %bias: tensor<128xf32>, %residual: tensor<128x128xbf16>) -> tensor<128x128xbf16> {
+  %a_scaled = fp4.scaled %a, %s : !operand
   // REMARKS: remark: [Passed] matmul+elementwise | Category:fp4-fuse | {{.*}}the matmul's epilogue computes what follows it
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xbf16>
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<128x128xbf16>
   %wide = arith.extf %y : tensor<128x128xbf16> to tensor<128x128xf32>
   %e = tensor.empty() : tensor<128x128xf32>
   %b = linalg.broadcast ins(%bias : tensor<128xf32>) outs(%e : tensor<128x128xf32>) dimensions = [0]
@@ -37,13 +38,14 @@ func.func @bias(%a: tensor<128x256xf4E2M1FN>, %s: !s, %bias: tensor<128xf32>, %r
 // -----
 
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, !s>
 // CHECK-LABEL: func.func @needed
-// CHECK: fp4.blockscaled_matmul
+// CHECK: fp4.matmul
 // CHECK-NOT: epilogue
 // CHECK: linalg.generic
 func.func @needed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<128x128xf32>
   // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="'func.return' reads the matmul too"
   %z = arith.negf %y : tensor<128x128xf32>
   return %y, %z : tensor<128x128xf32>, tensor<128x128xf32>
@@ -54,13 +56,14 @@ func.func @needed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> (tensor<128x128xf32>,
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 #in = affine_map<(i, j) -> (j, i)>
 #out = affine_map<(i, j) -> (i, j)>
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, !s>
 // CHECK-LABEL: func.func @transposed
-// CHECK: fp4.blockscaled_matmul
+// CHECK: fp4.matmul
 // CHECK-NOT: epilogue
 // CHECK: linalg.generic
 func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, !s, tensor<128x256xf4E2M1FN>, !s) -> tensor<128x128xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<128x128xf32>
   %e = tensor.empty() : tensor<128x128xf32>
   // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="the operation reads the matmul in another order"
   %z = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "parallel"]}
@@ -74,19 +77,25 @@ func.func @transposed(%a: tensor<128x256xf4E2M1FN>, %s: !s) -> tensor<128x128xf3
 
 // -----
 
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                       tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!lhs = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                   tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func.func @groups
-// CHECK: fp4.blockscaled_matmul {{.*}} epilogue
-// CHECK: groups = array<i64: 100, 28>
-// CHECK: fp4.blockscaled_matmul {{.*}} offsets
+// CHECK: fp4.matmul {{.*}} epilogue
+// CHECK: groups = [100, 28]
+// CHECK: fp4.matmul {{.*}} offsets
 // CHECK-NOT: epilogue
 // CHECK: return
 func.func @groups(%a: tensor<128x256xf4E2M1FN>, %s: tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %room: tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 100, 28>}
-      : (tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x64xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<groups = [100, 28]>}
+      : (!operand, !operand) -> tensor<128x64xf32>
   // REMARKS: remark: [Passed] matmul+elementwise
   %n = arith.negf %y : tensor<128x64xf32>
-  %z = fp4.blockscaled_matmul %a scaled %room, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, tensor<1536x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<1024x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<3xi64>) -> tensor<128x64xf32>
+  %a_scaled2 = fp4.scaled %a, %room : !lhs
+  %z = fp4.matmul %a_scaled2, %a_scaled offsets %o
+      : (!lhs, !operand, tensor<3xi64>) -> tensor<128x64xf32>
   // REMARKS: remark: [Missed] matmul+elementwise | Category:fp4-fuse | Reason="rows of the matmul that are of no group are zero, and those of its result may be not"
   %m = arith.negf %z : tensor<128x64xf32>
   return %n, %m : tensor<128x64xf32>, tensor<128x64xf32>

@@ -345,15 +345,18 @@ func.func @planned_layout(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x
 // Format fp8_block128 has one GEMM, which gives its elements, and quantizers without a transform.
 #m = affine_map<(i, j) -> (i, j)>
 !e = tensor<128x128xf8E4M3FN>
+!lhs = !fp4.scaled<fp8_block128, !e, tensor<128x1xf32>>
+!rhs = !fp4.scaled<fp8_block128, !e, tensor<1x1xf32>>
 func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, %u: tensor<1x1xf32>) -> tensor<128x128xf32> {
   %t = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64} : tensor<128x256xbf16> -> tensor<128x256xbf16>
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="quantizers of format fp8_block128 do not transform their input"
   %q:2 = fp4.quantize %t {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
       : (tensor<128x256xbf16>) -> (tensor<128x256xf8E4M3FN>, tensor<128x2xf32>)
-  %p = fp4.blockscaled_matmul %a scaled %s, %b scaled %u {format = #fp4.format<fp8_block128>}
-      : (!e, tensor<128x1xf32>, !e, tensor<1x1xf32>) -> tensor<128x128xf32>
-  %r = fp4.blockscaled_matmul %a scaled %s, %a scaled %u {format = #fp4.format<fp8_block128>}
-      : (!e, tensor<128x1xf32>, !e, tensor<1x1xf32>) -> tensor<128x128xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %u : !rhs
+  %p = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<128x128xf32>
+  %a_scaled2 = fp4.scaled %a, %u : !rhs
+  %r = fp4.matmul %a_scaled, %a_scaled2 : (!lhs, !rhs) -> tensor<128x128xf32>
   %i = tensor.empty() : tensor<128x128xf32>
   // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="no route has 'rhs2' for FP8 with f32 scales"
   // CHECK: remark: [Passed] matmul+elementwise
@@ -373,8 +376,10 @@ func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, 
 #m = affine_map<(i, j) -> (i, j)>
 !p = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @gates(%x: tensor<8x128xbf16>, %p: !p, %q: !p) -> tensor<8x128xf32> {
-  %a = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, groups = array<i64: 3, 5>} : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
-  %b = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, groups = array<i64: 4, 4>} : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
+  %a = fp4.matmul %x, %p {work = #fp4.work<groups = [3, 5]>}
+      : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
+  %b = fp4.matmul %x, %q {work = #fp4.work<groups = [4, 4]>}
+      : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
   %i = tensor.empty() : tensor<8x128xf32>
   // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="the matmuls have different groups"
   // CHECK: remark: [Passed] matmul+elementwise

@@ -129,14 +129,14 @@ func.func private @encoding(tensor<2x2x4096xi8, #fp4.weight_layout<wgmma>>)
 
 !weights = tensor<256x128xf4E2M1FN>
 !scales = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<nvfp4, !weights, !scales>
 func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights, %s: !scales) {
-  %0 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C17)
-  // expected-error @+2 {{operand 'lhs' must have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales', but got 'tensor<?x128xf32>'}}
-  // expected-note @+1 {{convert lhs to bf16, or quantize it and add 'scaled' and its scales}}
-  %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<?x128xf32>, !weights, !scales) -> tensor<?x256xbf16>
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  %0 = fp4.matmul %x, %w_scaled : (tensor<?x128xbf16>, !rhs) -> tensor<?x256xbf16>
+  // matmul (C17)
+  // expected-error @+2 {{operand 'lhs' must have elements of type bf16, f16 or f8E4M3FN where it has no scales, but got 'tensor<?x128xf32>'}}
+  // expected-note @+1 {{convert lhs to bf16, or quantize it and pass fp4.scaled of its data and scales}}
+  %1 = fp4.matmul %bad, %w_scaled : (tensor<?x128xf32>, !rhs) -> tensor<?x256xbf16>
   return
 }
 
@@ -144,14 +144,14 @@ func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights,
 
 !weights = tensor<256x128xf4E2M1FN>
 !scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !weights, !scales>
 func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weights, %s: !scales) {
-  %0 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C17)
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  %0 = fp4.matmul %x, %w_scaled : (tensor<?x128xbf16>, !rhs) -> tensor<?x256xbf16>
+  // matmul (C17)
   // expected-error @+2 {{operand 'lhs' must have elements of type bf16 beside a rhs of mxfp4, but got 'tensor<?x128xf16>'}}
   // expected-note @+1 {{f16 does not have the exponents of f8E8M0FNU scales}}
-  %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xf16>, !weights, !scales) -> tensor<?x256xbf16>
+  %1 = fp4.matmul %bad, %w_scaled : (tensor<?x128xf16>, !rhs) -> tensor<?x256xbf16>
   return
 }
 
@@ -159,14 +159,15 @@ func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weigh
 
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 !tiled = tensor<128x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<128x128xf4E2M1FN>, !tiled>
 func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
-  %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
-      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
-  // blockscaled_matmul (C190)
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %0 = fp4.matmul %q_scaled, %p : (!lhs, !packed) -> tensor<128x256xbf16>
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route has groups for elements of 4 bits with scales and prepacked weights}}
   // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); }}
-  %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>, groups = array<i64: 128>}
-      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
+  %1 = fp4.matmul %q_scaled, %p {work = #fp4.work<groups = [128]>}
+      : (!lhs, !packed) -> tensor<128x256xbf16>
   return
 }
 
@@ -175,14 +176,14 @@ func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
 !bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 !tiled = tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, tensor<128x128xf4E2M1FN>, !tiled>
 func.func @scaled_lhs_of_bytes(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed, %bad: !bytes) {
-  %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<mxfp4>}
-      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
-  // blockscaled_matmul (C321)
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %0 = fp4.matmul %q_scaled, %p : (!lhs, !packed) -> tensor<128x256xbf16>
+  // matmul (C321)
   // expected-error @+2 {{operand 'lhs' must have elements of type f8E4M3FN beside weights in tiles of 8704 bytes, but got 'tensor<128x128xf4E2M1FN>'}}
   // expected-note @+1 {{fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16}}
-  %1 = fp4.blockscaled_matmul %q scaled %s, %bad {format = #fp4.format<mxfp4>}
-      : (tensor<128x128xf4E2M1FN>, !tiled, !bytes) -> tensor<128x256xbf16>
+  %1 = fp4.matmul %q_scaled, %bad : (!lhs, !bytes) -> tensor<128x256xbf16>
   return
 }
 
@@ -191,20 +192,22 @@ func.func @scaled_lhs_of_bytes(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !pa
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 !weights = tensor<256x128xf4E2M1FN>
 !scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !weights, !scales>
 func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales) {
-  %0 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
+  %0 = fp4.matmul %x, %p with %p epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
     fp4.yield %y : f32
-  } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
-  // blockscaled_matmul (C190)
+  } : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for bf16 and f16 without scales and weights with scales}}
   // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
-  %1 = fp4.blockscaled_matmul %x, %w scaled %s with %w scaled %s epilogue() {
+  %1 = fp4.matmul %x, %w_scaled with %w_scaled epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
     fp4.yield %y : f32
-  } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !weights, !scales, !weights, !scales) -> tensor<8x256xf32>
+  } : (tensor<8x128xbf16>, !rhs, !rhs) -> tensor<8x256xf32>
   return
 }
 
@@ -212,18 +215,18 @@ func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales)
 
 !bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
-  %0 = fp4.blockscaled_matmul %x, %p epilogue() {
+  %0 = fp4.matmul %x, %p epilogue() {
   ^bb0(%a: f32):
     fp4.yield %a : f32
-  } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
-  // blockscaled_matmul (C190)
+  } : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for f8E4M3FN without scales and prepacked weights}}
   // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
-  %1 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
+  %1 = fp4.matmul %x, %p with %p epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
     fp4.yield %y : f32
-  } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes, !bytes) -> tensor<8x256xf32>
+  } : (tensor<8x128xf8E4M3FN>, !bytes, !bytes) -> tensor<8x256xf32>
   return
 }
 
@@ -231,14 +234,15 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
 
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
-  // blockscaled_matmul (C190)
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route has results but the elements for bf16 and f16 without scales and prepacked weights}}
   // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4); }}
-  %0, %1 = fp4.blockscaled_matmul %x, %p epilogue() {
+  %0, %1 = fp4.matmul %x, %p epilogue() {
   ^bb0(%a: f32):
-    fp4.yield %a : f32
-  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<8x128xbf16>, !packed) -> (tensor<8x256xf4E2M1FN>, tensor<8x8xf8E8M0FNU>)
+    %code, %scale = fp4.epilogue_quantize %a {recipe = #fp4.recipe<ocp_floor>}
+        : (f32) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } : (tensor<8x128xbf16>, !packed) -> (tensor<8x256xf4E2M1FN>, tensor<8x8xf8E8M0FNU>)
   return
 }
 
@@ -246,13 +250,11 @@ func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
 
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E2M1FN>) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
-      : (tensor<?x128xbf16>, !packed) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C18)
+  %0 = fp4.matmul %x, %p : (tensor<?x128xbf16>, !packed) -> tensor<?x256xbf16>
+  // matmul (C18)
   // expected-error @+2 {{operand 'rhs' must be prepacked weights of nvfp4, or have scales, but got 'tensor<256x128xf4E2M1FN>'}}
   // expected-note @+1 {{fp4.prepack makes a tensor of #fp4.weight_layout<wgmma>}}
-  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>}
-      : (tensor<?x128xbf16>, tensor<256x128xf4E2M1FN>) -> tensor<?x256xbf16>
+  %1 = fp4.matmul %x, %w : (tensor<?x128xbf16>, tensor<256x128xf4E2M1FN>) -> tensor<?x256xbf16>
   return
 }
 
@@ -275,14 +277,14 @@ func.func @no_powers(%p: tensor<2x2x4352xi8, #fp4.weight_layout<wgmma_rows>>) {
 !rows = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma_rows>>
 !tiles = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+  %0 = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
   // Without it the sums are promoted, whatever powers rows have.
-  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
-  // blockscaled_matmul (C606)
+  %1 = fp4.matmul %x, %p : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
+  // matmul (C606)
   // expected-error @+2 {{operand 'rhs' must have the layout #fp4.weight_layout<wgmma_rows> for arithmetic fast_accumulation}}
   // expected-note @+1 {{give the result of fp4.prepack this layout, so that rows of weights have one power of two}}
-  %2 = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+  %2 = fp4.matmul %x, %q {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xf8E4M3FN>, !tiles) -> tensor<8x256xf32>
   return
 }
@@ -291,11 +293,11 @@ func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
 
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
-  // blockscaled_matmul (C190)
+  %0 = fp4.matmul %x, %p : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of 16-bit floats and a prepacked rhs of nvfp4 with arithmetic fast_accumulation}}
   // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: bf16 and f16 without scales and prepacked weights (nvfp4, mxfp4)}}
-  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+  %1 = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   return
 }
@@ -318,13 +320,11 @@ func.func @extents(%ok: !ok, %bad: !large) {
 !packed = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 !halves = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %bad: !halves) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xf8E4M3FN>, !packed) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C321)
+  %0 = fp4.matmul %x, %p : (tensor<?x128xf8E4M3FN>, !packed) -> tensor<?x256xbf16>
+  // matmul (C321)
   // expected-error @+2 {{operand 'rhs' must be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of f8E4M3FN without scales, but got 'tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>'}}
-  // expected-note @+1 {{fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, #fp4.weight_layout<wgmma>>, or pass 'lhs_scales' of mxfp8_e4m3}}
-  %1 = fp4.blockscaled_matmul %x, %bad {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xf8E4M3FN>, !halves) -> tensor<?x256xbf16>
+  // expected-note @+1 {{fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, #fp4.weight_layout<wgmma>>, or make lhs fp4.scaled of mxfp8_e4m3}}
+  %1 = fp4.matmul %x, %bad : (tensor<?x128xf8E4M3FN>, !halves) -> tensor<?x256xbf16>
   return
 }
 
@@ -333,14 +333,16 @@ func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %bad: !halves) {
 !weights = tensor<256x128xf4E2M1FN>
 !powers = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !scales = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !weights, !powers>
+!rhs2 = !fp4.scaled<nvfp4, !weights, !scales>
 func.func @byte_formats(%x: tensor<?x128xf8E4M3FN>, %w: !weights, %p: !powers, %s: !scales) {
-  %0 = fp4.blockscaled_matmul %x, %w scaled %p {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xf8E4M3FN>, !weights, !powers) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C190)
+  %w_scaled = fp4.scaled %w, %p : !rhs
+  %0 = fp4.matmul %x, %w_scaled : (tensor<?x128xf8E4M3FN>, !rhs) -> tensor<?x256xbf16>
+  %w_scaled2 = fp4.scaled %w, %s : !rhs2
+  // matmul (C190)
   // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of f8E4M3FN without scales and a rhs of nvfp4}}
   // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 4 bits with scales (nvfp4, mxfp4); bf16 and f16 without scales and weights with scales (nvfp4, mxfp4); f8E4M3FN without scales and weights with scales (mxfp4)}}
-  %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<?x128xf8E4M3FN>, !weights, !scales) -> tensor<?x256xbf16>
+  %1 = fp4.matmul %x, %w_scaled2 : (tensor<?x128xf8E4M3FN>, !rhs2) -> tensor<?x256xbf16>
   return
 }
 
@@ -349,13 +351,11 @@ func.func @byte_formats(%x: tensor<?x128xf8E4M3FN>, %w: !weights, %p: !powers, %
 !halves = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 !bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
 func.func @halves(%x: tensor<?x128xbf16>, %ok: !halves, %bad: !bytes) {
-  %0 = fp4.blockscaled_matmul %x, %ok {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xbf16>, !halves) -> tensor<?x256xbf16>
-  // blockscaled_matmul (C321)
+  %0 = fp4.matmul %x, %ok : (tensor<?x128xbf16>, !halves) -> tensor<?x256xbf16>
+  // matmul (C321)
   // expected-error @+2 {{operand 'lhs' must have elements of type f8E4M3FN beside weights in tiles of 8704 bytes, but got 'tensor<?x128xbf16>'}}
   // expected-note @+1 {{fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16}}
-  %1 = fp4.blockscaled_matmul %x, %bad {format = #fp4.format<mxfp4>}
-      : (tensor<?x128xbf16>, !bytes) -> tensor<?x256xbf16>
+  %1 = fp4.matmul %x, %bad : (tensor<?x128xbf16>, !bytes) -> tensor<?x256xbf16>
   return
 }
 

@@ -1,6 +1,10 @@
 // RUN: fp4-opt %s | FileCheck %s
 // Every operation prints what it parsed; default attributes are not printed.
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                   tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                   tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @nvfp4_linear
 func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>, %bias: tensor<1x512xf32>) -> tensor<?x512xbf16> {
   // CHECK: fp4.amax %{{.*}} : tensor<?x1024xbf16> -> tensor<f32>
@@ -22,41 +26,38 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>, %bia
       : tensor<512x64xf8E4M3FN> -> tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} alpha %{{.*}} {format = #fp4.format<nvfp4>}
-  %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw alpha %alpha
-      {format = #fp4.format<nvfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<f32>) -> tensor<?x512xbf16>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} epilogue(%{{.*}}) {
+  %q_scaled = fp4.scaled %q, %sw : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  // CHECK: fp4.matmul %{{.*}}, %{{.*}} alpha %{{.*}} : (!nvfp4
+  %y = fp4.matmul %q_scaled, %qw_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x512xbf16>
+  // CHECK: fp4.matmul %{{.*}}, %{{.*}} epilogue(%{{.*}}) {
   // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[B:.*]]: f32):
   // CHECK-NEXT: arith.addf %[[SUM]], %[[B]] : f32
-  %z = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue(%bias) {
+  %z = fp4.matmul %q_scaled, %qw_scaled epilogue(%bias) {
   ^bb0(%sum: f32, %b: f32):
     %biased = arith.addf %sum, %b : f32
     fp4.yield %biased : f32
-  } {format = #fp4.format<nvfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<1x512xf32>) -> tensor<?x512xf32>
+  } : (!lhs, !rhs, tensor<1x512xf32>) -> tensor<?x512xf32>
   return %y : tensor<?x512xbf16>
 }
 
 // CHECK-LABEL: func @rounded
 func.func @rounded(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} epilogue() {
-  %rounded = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw epilogue() {
+  %q_scaled = fp4.scaled %q, %sw : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  // CHECK: fp4.matmul %{{.*}}, %{{.*}} epilogue() {
+  %rounded = fp4.matmul %q_scaled, %qw_scaled epilogue() {
   ^bb0(%sum: f32):
     %x = arith.truncf %sum : f32 to bf16
     fp4.yield %x : bf16
-  } {format = #fp4.format<nvfp4>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  } : (!lhs, !rhs) -> tensor<?x512xbf16>
   return %rounded : tensor<?x512xbf16>
 }
 
+!operand = !fp4.scaled<mxfp4, tensor<96x64xf4E2M1FN>,
+                       tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @mxfp4
 func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
   // Equal decisions are one attribute, whatever name the text starts with.
@@ -65,59 +66,66 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
       : (tensor<96x64xf32>) -> (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU>)
   %st = fp4.swizzle_scales %s
       : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  // CHECK: fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>} :
-  %y = fp4.blockscaled_matmul %q scaled %st, %q scaled %st
-      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<96x64xf4E2M1FN>, tensor<96x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<96x96xf32>
+  %q_scaled = fp4.scaled %q, %st : !operand
+  // CHECK: fp4.matmul %{{.*}}, %{{.*}} {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>} :
+  %y = fp4.matmul %q_scaled, %q_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!operand, !operand) -> tensor<96x96xf32>
   return %y : tensor<96x96xf32>
 }
 
+!lhs2 = !fp4.scaled<mxfp8_e4m3, tensor<?x1024xf8E4M3FN>,
+                    tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<512x1024xf4E2M1FN>,
+                    tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func.func @matmul_of_two_formats
 func.func @matmul_of_two_formats(%q: tensor<?x1024xf8E4M3FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                                  %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<?x512xbf16> {
-  // CHECK: fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
-  %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw
-      {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
-      : (tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x512xbf16>
+  %q_scaled = fp4.scaled %q, %sw : !lhs2
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs2
+  // CHECK: fp4.matmul {{.*}} : (!mxfp8_e4m3{{.*}}, !mxfp4
+  %y = fp4.matmul %q_scaled, %qw_scaled : (!lhs2, !rhs2) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
 
+!lhs3 = !fp4.scaled<mxfp4, tensor<?x1024xf4E2M1FN>,
+                    tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @dual
 func.func @dual(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  // CHECK: %{{.*}}:2 = fp4.blockscaled_matmul %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} with %{{.*}} scaled %{{.*}} epilogue() {
+  %q_scaled = fp4.scaled %q, %sw : !lhs3
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs2
+  // CHECK: %{{.*}}:2 = fp4.matmul %{{.*}}, %{{.*}} with %{{.*}} epilogue() {
   // CHECK-NEXT: ^bb0(%[[UP:.*]]: f32, %[[GATE:.*]]: f32):
-  // CHECK: } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>} :
-  %p, %t = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw with %qw scaled %tw
-      epilogue() {
+  // CHECK: %[[Q:.*]]:2 = fp4.epilogue_quantize %{{.*}} {recipe = #fp4.recipe<ocp_floor>} : (bf16) -> (f4E2M1FN, f8E8M0FNU)
+  // CHECK-NEXT: fp4.yield %[[Q]]#0, %[[Q]]#1 : f4E2M1FN, f8E8M0FNU
+  %p, %t = fp4.matmul %q_scaled, %qw_scaled with %qw_scaled epilogue() {
   ^bb0(%up: f32, %gate: f32):
     %product = arith.mulf %up, %gate : f32
     %rounded = arith.truncf %product : f32 to bf16
-    fp4.yield %rounded : bf16
-  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<?x1024xf4E2M1FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    %code, %scale = fp4.epilogue_quantize %rounded {recipe = #fp4.recipe<ocp_floor>}
+        : (bf16) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } : (!lhs3, !rhs2, !rhs2)
       -> (tensor<?x512xf4E2M1FN>, tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     return
 }
 
+!operand2 = !fp4.scaled<nvfp4, tensor<64x128xf4E2M1FN>,
+                        tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @fused
 func.func @fused(%q: tensor<64x128xf4E2M1FN>, %s: tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %a: tensor<f32>) {
-  // CHECK: alpha %{{.*}} with %{{.*}} scaled %{{.*}} alpha2 %{{.*}} quantize_amax %{{.*}} epilogue() {
-  // CHECK: quantize_outputs = #fp4.outputs<both>, quantize_recipe = #fp4.recipe<transformer_engine>, with_amax} :
-  %r:6 = fp4.blockscaled_matmul %q scaled %s, %q scaled %s alpha %a with %q scaled %s alpha2 %a quantize_amax %a epilogue() {
-  ^bb0(%x: f32, %y: f32):
-    fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, quantize_outputs = #fp4.outputs<both>, with_amax}
-      : (tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>,
-         tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>, tensor<f32>)
+  %q_scaled = fp4.scaled %q, %s : !operand2
+  // CHECK: with %{{.*}} alpha %{{.*}} alpha2 %{{.*}} epilogue(%{{.*}}) {
+  // CHECK: fp4.epilogue_quantize %{{.*}} amax %{{.*}} {outputs = #fp4.outputs<both>, recipe = #fp4.recipe<transformer_engine>}
+  // CHECK: fp4.epilogue_amax
+  %r:6 = fp4.matmul %q_scaled, %q_scaled with %q_scaled alpha %a alpha2 %a epilogue(%a) {
+  ^bb0(%x: f32, %y: f32, %amax_in: f32):
+    %code, %scale, %code_t, %scale_t = fp4.epilogue_quantize %x amax %amax_in {recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>}
+        : (f32, f32) -> (f4E2M1FN, f8E4M3FN, f4E2M1FN, f8E4M3FN)
+    %amax_out = fp4.epilogue_amax %x : f32 -> f32
+    fp4.yield %x, %code, %scale, %code_t, %scale_t, %amax_out : f32, f4E2M1FN, f8E4M3FN, f4E2M1FN, f8E4M3FN, f32
+  } : (!operand2, !operand2, !operand2, tensor<f32>, tensor<f32>, tensor<f32>)
       -> (tensor<64x64xf32>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>, tensor<64x64xf4E2M1FN>,
           tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
   return

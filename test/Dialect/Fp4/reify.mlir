@@ -46,6 +46,10 @@ func.func @columns(%x: tensor<?x64xbf16>, %a: tensor<f32>) -> (index, index, ind
   return %rows, %columns, %blocks : index, index, index
 }
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x64xf4E2M1FN>,
+                   tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<32x64xf4E2M1FN>,
+                   tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: @product
 // CHECK-SAME:  %[[L:[a-z0-9]*]]: tensor<?x64xf4E2M1FN>
 // CHECK:       %[[M:.*]] = tensor.dim %[[L]], %c0
@@ -57,10 +61,9 @@ func.func @product(%l: tensor<?x64xf4E2M1FN>,
     -> (index, index, index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %y = fp4.blockscaled_matmul %l scaled %sl, %r scaled %sr {format = #fp4.format<nvfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<?x32xbf16>
+  %l_scaled = fp4.scaled %l, %sl : !lhs
+  %r_scaled = fp4.scaled %r, %sr : !rhs
+  %y = fp4.matmul %l_scaled, %r_scaled : (!lhs, !rhs) -> tensor<?x32xbf16>
   %a = fp4.amax %y {per_row} : tensor<?x32xbf16> -> tensor<?xf32>
   %m = tensor.dim %y, %c0 : tensor<?x32xbf16>
   %n = tensor.dim %y, %c1 : tensor<?x32xbf16>

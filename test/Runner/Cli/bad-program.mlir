@@ -13,7 +13,7 @@
 // MALFORMED: error: '{{.*}}malformed.mlir' was not compiled
 
 // RUN: not fp4-runner %S/../Inputs/wrong-layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
-// LAYOUT: wrong-layout.mlir:5:8: error: 'fp4.blockscaled_matmul' op operand 'lhs_scales' must have layout
+// LAYOUT: wrong-layout.mlir:5:8: error: 'fp4.matmul' op operand 'lhs_scales' must have layout
 // LAYOUT-NOT: see current operation
 
 // RUN: not fp4-runner %fp4_src/examples/mxfp4_linear.mlir --shape 128,64,48 2>&1 \
@@ -28,7 +28,7 @@
 
 // RUN: not fp4-runner %S/../Gemm/wgmma/fp8.mlir --function=plain --target=sm_120a 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WGMMA
-// WGMMA: fp8.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
+// WGMMA: fp8.mlir:{{[0-9:]+}} error: 'fp4.matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
 // WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
@@ -53,4 +53,4 @@
 
 // RUN: fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir \
 // RUN:   | FileCheck %s --check-prefix=TWIN
-// TWIN: fp4.blockscaled_matmul
+// TWIN: fp4.matmul

@@ -23,40 +23,49 @@
 !c = tensor<?x?xf4E2M1FN>
 !s = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !n = tensor<1x?xf32>
+!operand = !fp4.scaled<nvfp4, !c, !s>
 func.func @gated(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/16"]},
                  %b: !c {fp4.dims = ["N", "K"]}, %sb: !s {fp4.dims = ["N", "K/16"]},
                  %d: !c {fp4.dims = ["N", "K"]}, %sd: !s {fp4.dims = ["N", "K/16"]},
                  %f: !n {fp4.dims = ["", "N"]}, %g: !n {fp4.dims = ["", "N"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %f with %d scaled %sd alpha2 %g epilogue() {
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %d_scaled = fp4.scaled %d, %sd : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled with %d_scaled alpha %f alpha2 %g epilogue() {
   ^bb0(%gate: f32, %up: f32):
     %p = arith.mulf %gate, %up : f32
     %r = arith.truncf %p : f32 to bf16
     fp4.yield %r : bf16
-  } {format = #fp4.format<nvfp4>} : (!c, !s, !c, !s, !n, !c, !s, !n) -> tensor<?x?xbf16>
+  } : (!operand, !operand, !operand, !n, !n) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 func.func @apart(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/16"]},
                  %b: !c {fp4.dims = ["N", "K"]}, %sb: !s {fp4.dims = ["N", "K/16"]},
                  %d: !c {fp4.dims = ["L", "H"]}, %sd: !s {fp4.dims = ["L", "H/16"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb with %d scaled %sd epilogue() {
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %d_scaled = fp4.scaled %d, %sd : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled with %d_scaled epilogue() {
   ^bb0(%gate: f32, %up: f32):
     %p = arith.mulf %gate, %up : f32
     %r = arith.truncf %p : f32 to bf16
     fp4.yield %r : bf16
-  } {format = #fp4.format<nvfp4>} : (!c, !s, !c, !s, !c, !s) -> tensor<?x?xbf16>
+  } : (!operand, !operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 func.func @biased(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/16"]},
                   %b: !c {fp4.dims = ["N", "K"]}, %sb: !s {fp4.dims = ["N", "K/16"]},
                   %alpha: !n {fp4.dims = ["", "N"]}, %bias: tensor<1x?xbf16> {fp4.dims = ["", "N"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha epilogue(%bias) {
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha epilogue(%bias) {
   ^bb0(%sum: f32, %one: bf16):
     %wide = arith.extf %one : bf16 to f32
     %s = arith.addf %sum, %wide : f32
     %r = arith.truncf %s : f32 to bf16
     fp4.yield %r : bf16
-  } {format = #fp4.format<nvfp4>} : (!c, !s, !c, !s, !n, tensor<1x?xbf16>) -> tensor<?x?xbf16>
+  } : (!operand, !operand, !n, tensor<1x?xbf16>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -20,16 +20,22 @@
 
 !c = tensor<?x?xf4E2M1FN>
 !cs = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !c, !cs>
 func.func @nvfp4(%a: !c {fp4.dims = ["M", "K"]}, %s: !cs {fp4.dims = ["M", "K/16"]},
                  %b: !c {fp4.dims = ["N", "K"]}, %t: !cs {fp4.dims = ["N", "K/16"]}, %alpha: tensor<f32>) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t alpha %alpha {format = #fp4.format<nvfp4>}
-      : (!c, !cs, !c, !cs, tensor<f32>) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      : (!operand, !operand, tensor<f32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 !es = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!operand2 = !fp4.scaled<mxfp4, !c, !es>
 func.func @mxfp4(%a: !c {fp4.dims = ["M", "K"]}, %s: !es {fp4.dims = ["M", "K/32"]},
                  %b: !c {fp4.dims = ["N", "K"]}, %t: !es {fp4.dims = ["N", "K/32"]}) -> (tensor<?x?xf32> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp4>} : (!c, !es, !c, !es) -> tensor<?x?xf32>
+  %a_scaled = fp4.scaled %a, %s : !operand2
+  %b_scaled = fp4.scaled %b, %t : !operand2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand2, !operand2) -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }

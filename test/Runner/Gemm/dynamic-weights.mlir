@@ -27,33 +27,39 @@
 !c = tensor<?x?xf4E2M1FN>
 !nt = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !et = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<nvfp4, !c, !nt>
 func.func @nvfp4(%x: tensor<?x?xf16> {fp4.dims = ["M", "K"]}, %w: !c {fp4.dims = ["N", "K"]}, %s: !nt {fp4.dims = ["N", "K/16"]},
                  %alpha: tensor<1x?xf32> {fp4.dims = ["", "N"]}, %bias: tensor<1x?xf16> {fp4.dims = ["", "N"]}) -> tensor<?x?xf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s alpha %alpha epilogue(%bias) {
+  %w_scaled = fp4.scaled %w, %s : !rhs
+  %y = fp4.matmul %x, %w_scaled alpha %alpha epilogue(%bias) {
   ^bb0(%sum: f32, %one: f16):
     %wide = arith.extf %one : f16 to f32
     %r = arith.addf %sum, %wide : f32
     %z = arith.truncf %r : f32 to f16
     fp4.yield %z : f16
-  } {format = #fp4.format<nvfp4>} : (tensor<?x?xf16>, !c, !nt, tensor<1x?xf32>, tensor<1x?xf16>) -> tensor<?x?xf16>
+  } : (tensor<?x?xf16>, !rhs, tensor<1x?xf32>, tensor<1x?xf16>) -> tensor<?x?xf16>
   return %y : tensor<?x?xf16>
 }
 
+!rhs2 = !fp4.scaled<mxfp4, !c, !et>
 func.func @mxfp4(%x: tensor<?x?xbf16> {fp4.dims = ["M", "K"]}, %w: !c {fp4.dims = ["N", "K"]}, %s: !et {fp4.dims = ["N", "K/32"]},
                  %alpha: tensor<?x1xf32> {fp4.dims = ["M", ""]}) -> tensor<?x?xf32> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s alpha %alpha {format = #fp4.format<mxfp4>}
-      : (tensor<?x?xbf16>, !c, !et, tensor<?x1xf32>) -> tensor<?x?xf32>
+  %w_scaled = fp4.scaled %w, %s : !rhs2
+  %y = fp4.matmul %x, %w_scaled alpha %alpha
+      : (tensor<?x?xbf16>, !rhs2, tensor<?x1xf32>) -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }
 
 func.func @few(%x: tensor<3x?xbf16> {fp4.dims = ["", "K"]}, %w: !c {fp4.dims = ["N", "K"]}, %s: !et {fp4.dims = ["N", "K/32"]},
                %residual: tensor<3x?xbf16> {fp4.dims = ["", "N"]}) -> tensor<3x?xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>} : (tensor<3x?xbf16>, !c, !et) -> tensor<3x?xbf16>
+  %w_scaled = fp4.scaled %w, %s : !rhs2
+  %y = fp4.matmul %x, %w_scaled : (tensor<3x?xbf16>, !rhs2) -> tensor<3x?xbf16>
   %z = arith.addf %y, %residual : tensor<3x?xbf16>
   return %z : tensor<3x?xbf16>
 }
 
 func.func @apart(%x: tensor<?x?xbf16> {fp4.dims = ["M", "K"]}, %w: !c {fp4.dims = ["N", "H"]}, %s: !et {fp4.dims = ["N", "H/32"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>} : (tensor<?x?xbf16>, !c, !et) -> tensor<?x?xbf16>
+  %w_scaled = fp4.scaled %w, %s : !rhs2
+  %y = fp4.matmul %x, %w_scaled : (tensor<?x?xbf16>, !rhs2) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -2,7 +2,7 @@
 // stores, by threads, and where accumulators are in registers. Sums beyond 448 saturate.
 // RUN: fp4-runner %s --device=sim --seed=3 --check=strict --policy=delay --output few=%t.npy | FileCheck %s
 // RUN: %python -c "import numpy, sys; y = numpy.load(sys.argv[1]); assert 0x7E in y and 0xFE in y" %t.npy
-// RUN: sed 's/, split_k = 2//; s/, fp4.plan = #fp4.plan<tile_gemm, store = tma>//' %s > %t.mlir
+// RUN: sed 's/work = #fp4.work<split_k = 2>//; s/fp4.plan = #fp4.plan<tile_gemm, store = tma>//' %s > %t.mlir
 // RUN: fp4-runner %t.mlir --device=sim --seed=3 --check=strict --target=sm_90a | FileCheck %s --check-prefix=HOPPER
 // RUN: fp4-runner %t.mlir --device=sim --seed=3 --check=strict --target=sm_120a | FileCheck %s --check-prefix=WARPS
 // Tiles of 96 columns leave in three parts, whose rows of 32 bytes have a swizzle of their own.
@@ -29,6 +29,9 @@
 !sw = tensor<80x32xf8E4M3FN>
 !tw = tensor<80x32xf8E4M3FN, #tiled>
 
+!lhs = !fp4.scaled<nvfp4, !x, !tx>
+!rhs = !fp4.scaled<nvfp4, !w, !tw>
+!lhs2 = !fp4.scaled<nvfp4, !v, !tv>
 func.func @products(%qx: !x {fp4.name = "qx"}, %sx: !sx {fp4.name = "sx"}, %qv: !v {fp4.name = "qv"}, %sv: !sv {fp4.name = "sv"},
     %qw: !w {fp4.name = "qw"}, %sw: !sw {fp4.name = "sw"}, %scale: tensor<f32> {fp4.name = "scale"})
     -> (tensor<130x80xf8E4M3FN> {fp4.name = "many"}, tensor<130x80xf8E4M3FN> {fp4.name = "staged"},
@@ -37,18 +40,19 @@ func.func @products(%qx: !x {fp4.name = "qx"}, %sx: !sx {fp4.name = "sx"}, %qv: 
   %tx = fp4.swizzle_scales %sx : !sx -> !tx
   %tv = fp4.swizzle_scales %sv : !sv -> !tv
   %tw = fp4.swizzle_scales %sw : !sw -> !tw
-  %many = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %scale {format = #fp4.format<nvfp4>}
-      : (!x, !tx, !w, !tw, tensor<f32>) -> tensor<130x80xf8E4M3FN>
-  %staged = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %scale
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, store = tma>}
-      : (!x, !tx, !w, !tw, tensor<f32>) -> tensor<130x80xf8E4M3FN>
-  %few = fp4.blockscaled_matmul %qv scaled %tv, %qw scaled %tw {format = #fp4.format<nvfp4>}
-      : (!v, !tv, !w, !tw) -> tensor<5x80xf8E4M3FN>
-  %split = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %scale
-      {format = #fp4.format<nvfp4>, split_k = 2} : (!x, !tx, !w, !tw, tensor<f32>) -> tensor<130x80xf8E4M3FN>
-  %dots = fp4.blockscaled_matmul %qv scaled %tv, %qw scaled %tw alpha %scale
-      {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<fma>}
-      : (!v, !tv, !w, !tw, tensor<f32>) -> tensor<5x80xf8E4M3FN>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %many = fp4.matmul %qx_scaled, %qw_scaled alpha %scale
+      : (!lhs, !rhs, tensor<f32>) -> tensor<130x80xf8E4M3FN>
+  %staged = fp4.matmul %qx_scaled, %qw_scaled alpha %scale
+      {fp4.plan = #fp4.plan<tile_gemm, store = tma>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<130x80xf8E4M3FN>
+  %qv_scaled = fp4.scaled %qv, %tv : !lhs2
+  %few = fp4.matmul %qv_scaled, %qw_scaled : (!lhs2, !rhs) -> tensor<5x80xf8E4M3FN>
+  %split = fp4.matmul %qx_scaled, %qw_scaled alpha %scale {work = #fp4.work<split_k = 2>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<130x80xf8E4M3FN>
+  %dots = fp4.matmul %qv_scaled, %qw_scaled alpha %scale {arithmetic = #fp4.matmul_arithmetic<fma>}
+      : (!lhs2, !rhs, tensor<f32>) -> tensor<5x80xf8E4M3FN>
   return %many, %staged, %few, %split, %dots : tensor<130x80xf8E4M3FN>, tensor<130x80xf8E4M3FN>,
       tensor<5x80xf8E4M3FN>, tensor<130x80xf8E4M3FN>, tensor<5x80xf8E4M3FN>
 }

@@ -13,16 +13,19 @@
 
 // Swapping the operands of a transposed GEMM keeps the epilogue.
 // RUN: fp4-runner %s --emit=mlir --compile-to=fused | FileCheck %s --check-prefix=FUSED
-// FUSED: fp4.blockscaled_matmul {{.*}}epilogue = #fp4.epilogue<relu>
+// FUSED: fp4.matmul {{.*}}epilogue = #fp4.epilogue<relu>
 
 #tiled = #fp4.scale_layout<tiled_128x4>
+!lhs = !fp4.scaled<nvfp4, tensor<130x272xf4E2M1FN>, tensor<130x17xf8E4M3FN, #tiled>>
+!rhs = !fp4.scaled<nvfp4, tensor<72x272xf4E2M1FN>, tensor<72x17xf8E4M3FN, #tiled>>
 func.func @activated(%qx: tensor<130x272xf4E2M1FN> {fp4.name = "qx"}, %sx: tensor<130x17xf8E4M3FN> {fp4.name = "sx"},
     %qw: tensor<72x272xf4E2M1FN> {fp4.name = "qw"}, %sw: tensor<72x17xf8E4M3FN> {fp4.name = "sw"})
     -> (tensor<130x72xf32> {fp4.name = "y"}) {
   %tx = fp4.swizzle_scales %sx : tensor<130x17xf8E4M3FN> -> tensor<130x17xf8E4M3FN, #tiled>
   %tw = fp4.swizzle_scales %sw : tensor<72x17xf8E4M3FN> -> tensor<72x17xf8E4M3FN, #tiled>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<nvfp4>, epilogue = #fp4.epilogue<relu>}
-      : (tensor<130x272xf4E2M1FN>, tensor<130x17xf8E4M3FN, #tiled>, tensor<72x272xf4E2M1FN>, tensor<72x17xf8E4M3FN, #tiled>)
-      -> tensor<130x72xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled {epilogue = #fp4.epilogue<relu>}
+      : (!lhs, !rhs) -> tensor<130x72xf32>
   return %y : tensor<130x72xf32>
 }

@@ -31,11 +31,16 @@
 // CHECK: hazards none (strict check)
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
+!lhs = !fp4.scaled<mxfp4, tensor<160x320xf4E2M1FN>,
+                   tensor<160x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<288x320xf4E2M1FN>,
+                   tensor<288x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @product(%qx: tensor<160x320xf4E2M1FN>, %sx: tensor<160x10xf8E8M0FNU>, %bias: tensor<288xf32>, %given: tensor<f32>, %qw: tensor<288x320xf4E2M1FN>, %sw: tensor<288x10xf8E8M0FNU>) -> (tensor<160x288xf4E2M1FN>, tensor<160x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<288x160xf4E2M1FN>, tensor<288x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {
   %tx = fp4.swizzle_scales %sx : tensor<160x10xf8E8M0FNU> -> tensor<160x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw : tensor<288x10xf8E8M0FNU> -> tensor<288x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %p0 = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp4>}
-      : (tensor<160x320xf4E2M1FN>, tensor<160x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<288x320xf4E2M1FN>, tensor<288x10xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<160x288xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %p0 = fp4.matmul %qx_scaled, %qw_scaled : (!lhs, !rhs) -> tensor<160x288xf32>
   %empty = tensor.empty() : tensor<160x288xbf16>
   %h = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]}
       ins(%p0, %bias : tensor<160x288xf32>, tensor<288xf32>) outs(%empty : tensor<160x288xbf16>) {

@@ -41,6 +41,8 @@
 // CHECK: many right: 0
 // CHECK-NEXT: many exceeding: 2 error: {{.*}}70 rows of the matrix, but group 8 begins at row 9 and ends at row 4294967300
 
+!lhs = !fp4.scaled<fp8_block128, tensor<70x128xf8E4M3FN>, tensor<70x1xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<24x128xf8E4M3FN>, tensor<3x1xf32>>
 // A range without rows may be anywhere.
 // CHECK: ranges right: 0
 // CHECK-NEXT: ranges overlapping: 2 error: {{.*}}no row in common, but group 1 begins at row 19 and ends at row 30, and the groups before it end at row 20
@@ -53,44 +55,54 @@
 // CHECK-NEXT: lane-ranges exceeding: 2 error: {{.*}}70 rows of the matrix, but group 1 begins at row 60 and ends at row 71
 func.func @fp8(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<24x128xf8E4M3FN>, %sb: tensor<3x1xf32>,
                %o: tensor<4xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
-      : (tensor<70x128xf8E4M3FN>, tensor<70x1xf32>, tensor<24x128xf8E4M3FN>, tensor<3x1xf32>, tensor<4xi64>) -> tensor<70x8xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o : (!lhs, !rhs, tensor<4xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
+!rhs2 = !fp4.scaled<fp8_block128, tensor<72x128xf8E4M3FN>, tensor<9x1xf32>>
 func.func @many(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<72x128xf8E4M3FN>, %sb: tensor<9x1xf32>,
                 %o: tensor<10xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
-      : (tensor<70x128xf8E4M3FN>, tensor<70x1xf32>, tensor<72x128xf8E4M3FN>, tensor<9x1xf32>, tensor<10xi64>) -> tensor<70x8xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      : (!lhs, !rhs2, tensor<10xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
 func.func @ranges(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<24x128xf8E4M3FN>, %sb: tensor<3x1xf32>,
                   %o: tensor<3x2xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
-      : (tensor<70x128xf8E4M3FN>, tensor<70x1xf32>, tensor<24x128xf8E4M3FN>, tensor<3x1xf32>, tensor<3x2xi64>) -> tensor<70x8xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      : (!lhs, !rhs, tensor<3x2xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
 // If no rows are cleared, the kernel checks nonetheless.
 func.func @unspecified(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<24x128xf8E4M3FN>, %sb: tensor<3x1xf32>,
                        %o: tensor<3x2xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}
-      : (tensor<70x128xf8E4M3FN>, tensor<70x1xf32>, tensor<24x128xf8E4M3FN>, tensor<3x1xf32>, tensor<3x2xi64>) -> tensor<70x8xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<unspecified_rows>}
+      : (!lhs, !rhs, tensor<3x2xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
 
 //--- fp4.mlir
 !s = tensor<384x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<70x64xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<24x64xf4E2M1FN>, !s>
 func.func @fp4(%q: tensor<70x64xf4E2M1FN>, %s: !s, %w: tensor<24x64xf4E2M1FN>, %sw: !s, %o: tensor<4xi64> {fp4.name = "o"})
     -> tensor<70x8xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<70x64xf4E2M1FN>, !s, tensor<24x64xf4E2M1FN>, !s, tensor<4xi64>) -> tensor<70x8xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled offsets %o : (!lhs, !rhs, tensor<4xi64>) -> tensor<70x8xbf16>
   return %y : tensor<70x8xbf16>
 }
 
 //--- weights.mlir
 !p = tensor<3x1x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @fp4(%x: tensor<70x64xbf16>, %p: !p, %o: tensor<4xi64> {fp4.name = "o"}) -> tensor<70x128xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<70x64xbf16>, !p, tensor<4xi64>) -> tensor<70x128xbf16>
+  %y = fp4.matmul %x, %p offsets %o : (tensor<70x64xbf16>, !p, tensor<4xi64>) -> tensor<70x128xbf16>
   return %y : tensor<70x128xbf16>
 }
 

@@ -8,6 +8,10 @@
 // With relu an element that became -infinity is zero.
 // RUN: fp4-runner %s --dist=adversarial --seed=6 --function=clamped | FileCheck %s
 
+!lhs = !fp4.scaled<mxfp4, tensor<64x192xf4E2M1FN>,
+                   tensor<64x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<mxfp4, tensor<192x192xf4E2M1FN>,
+                   tensor<192x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // CHECK: y {{.*}}equals the tcgen05 model, bit for bit, and the fp64 sum within its bound
 // SMALL: y {{.*}}equals the tcgen05 model, bit for bit, and the fp64 sum within its bound; largest error {{[0-9.]+}}
 func.func @overflows(%x: tensor<64x192xbf16>, %q: tensor<192x192xf4E2M1FN>,
@@ -18,10 +22,9 @@ func.func @overflows(%x: tensor<64x192xbf16>, %q: tensor<192x192xf4E2M1FN>,
       : tensor<64x6xf8E8M0FNU> -> tensor<64x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %ts = fp4.swizzle_scales %s
       : tensor<192x6xf8E8M0FNU> -> tensor<192x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %ta, %q scaled %ts {format = #fp4.format<mxfp4>}
-      : (tensor<64x192xf4E2M1FN>, tensor<64x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<192x192xf4E2M1FN>, tensor<192x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<64x192xf32>
+  %a_scaled = fp4.scaled %a, %ta : !lhs
+  %q_scaled = fp4.scaled %q, %ts : !rhs
+  %y = fp4.matmul %a_scaled, %q_scaled : (!lhs, !rhs) -> tensor<64x192xf32>
   return %y : tensor<64x192xf32>
 }
 func.func @clamped(%x: tensor<64x192xbf16>, %q: tensor<192x192xf4E2M1FN>,
@@ -32,9 +35,9 @@ func.func @clamped(%x: tensor<64x192xbf16>, %q: tensor<192x192xf4E2M1FN>,
       : tensor<64x6xf8E8M0FNU> -> tensor<64x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %ts = fp4.swizzle_scales %s
       : tensor<192x6xf8E8M0FNU> -> tensor<192x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %ta, %q scaled %ts {format = #fp4.format<mxfp4>, epilogue = #fp4.epilogue<relu>}
-      : (tensor<64x192xf4E2M1FN>, tensor<64x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<192x192xf4E2M1FN>, tensor<192x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<64x192xf32>
+  %a_scaled = fp4.scaled %a, %ta : !lhs
+  %q_scaled = fp4.scaled %q, %ts : !rhs
+  %y = fp4.matmul %a_scaled, %q_scaled {epilogue = #fp4.epilogue<relu>}
+      : (!lhs, !rhs) -> tensor<64x192xf32>
   return %y : tensor<64x192xf32>
 }

@@ -16,12 +16,14 @@
 
 !c = tensor<?x?xf4E2M1FN>
 !s = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !c, !s>
 func.func @product(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/16"]},
                    %b: !c {fp4.dims = ["N", "K"]}, %sb: !s {fp4.dims = ["N", "K/16"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>,
-      fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], wave_cost = [81, 1000, 100]>,
-      fp4.size_plans = [#fp4.plan<tile_gemm, tile = [128, 64, 256], wave_cost = [1, 1000, 120]>,
-                        #fp4.plan<tile_gemm, tile = [128, 96, 256], wave_cost = [1, 1000, 120]>]}
-      : (!c, !s, !c, !s) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], wave_cost = [81, 1000, 100]>,
+       fp4.size_plans = [#fp4.plan<tile_gemm, tile = [128, 64, 256], wave_cost = [1, 1000, 120]>, #fp4.plan<tile_gemm, tile = [128, 96, 256], wave_cost = [1, 1000, 120]>]}
+      : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -17,10 +17,13 @@
 !b = tensor<20x208xf4E2M1FN>
 !t = tensor<20x13xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!lhs = !fp4.scaled<nvfp4, !a, !s>
+!rhs = !fp4.scaled<nvfp4, !b, !t>
 // Rows of 80 bytes, which end within 16 bytes that a store could write.
 func.func @product(%a: !a, %s: !s, %b: !b, %t: !t) -> (tensor<?x20xf32> {fp4.strided}) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>}
-      : (!a, !s, !b, !t) -> tensor<?x20xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x20xf32>
   return %y : tensor<?x20xf32>
 }
 
@@ -29,11 +32,17 @@ func.func @product(%a: !a, %s: !s, %b: !b, %t: !t) -> (tensor<?x20xf32> {fp4.str
 !xs = tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !q = tensor<64x64xf4E2M1FN>
 !qs = tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs2 = !fp4.scaled<nvfp4, !x, !xs>
+!rhs2 = !fp4.scaled<nvfp4, !q, !qs>
 func.func @three(%a: !x, %s: !xs, %b: !q, %t: !qs, %c: !q, %u: !qs)
     -> (tensor<?x64xbf16> {fp4.strided}, tensor<?x64xf16>, tensor<?x64xbf16> {fp4.strided}) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>} : (!x, !xs, !q, !qs) -> tensor<?x64xbf16>
-  %z = fp4.blockscaled_matmul %a scaled %s, %c scaled %u {format = #fp4.format<nvfp4>} : (!x, !xs, !q, !qs) -> tensor<?x64xf16>
-  %v = fp4.blockscaled_matmul %a scaled %s, %c scaled %t {format = #fp4.format<nvfp4>} : (!x, !xs, !q, !qs) -> tensor<?x64xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs2
+  %b_scaled = fp4.scaled %b, %t : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<?x64xbf16>
+  %c_scaled = fp4.scaled %c, %u : !rhs2
+  %z = fp4.matmul %a_scaled, %c_scaled : (!lhs2, !rhs2) -> tensor<?x64xf16>
+  %c_scaled2 = fp4.scaled %c, %t : !rhs2
+  %v = fp4.matmul %a_scaled, %c_scaled2 : (!lhs2, !rhs2) -> tensor<?x64xbf16>
   return %y, %z, %v : tensor<?x64xbf16>, tensor<?x64xf16>, tensor<?x64xbf16>
 }
 
@@ -45,7 +54,9 @@ func.func @codes(%x: tensor<?x40xbf16>) -> (tensor<?x40xf4E2M1FN> {fp4.strided},
   return %q, %s : tensor<?x40xf4E2M1FN>, tensor<?x3xf8E4M3FN>
 }
 func.func @used(%a: !x, %s: !xs, %b: !q, %t: !qs) -> (tensor<?x64xbf16> {fp4.strided}, tensor<f32>) {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>} : (!x, !xs, !q, !qs) -> tensor<?x64xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs2
+  %b_scaled = fp4.scaled %b, %t : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<?x64xbf16>
   %m = fp4.amax %y : tensor<?x64xbf16> -> tensor<f32>
   return %y, %m : tensor<?x64xbf16>, tensor<f32>
 }

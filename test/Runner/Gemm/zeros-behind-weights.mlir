@@ -14,6 +14,6 @@ func.func @weights() -> (tensor<16x128xf32> {fp4.name = "y"}) {
   %w = arith.constant dense<1.0> : !w
   %s = arith.constant dense<0x43> : !sw
   %p = fp4.prepack %w scaled %s {format = #fp4.format<mxfp4>} : (!w, !sw) -> !p
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>} : (tensor<16x64xbf16>, !p) -> tensor<16x128xf32>
+  %y = fp4.matmul %x, %p : (tensor<16x64xbf16>, !p) -> tensor<16x128xf32>
   return %y : tensor<16x128xf32>
 }

@@ -32,17 +32,19 @@ W, S, B = f"tensor<{N}x{K}xf4E2M1FN>", f"tensor<{N}x{K // 32}xf8E8M0FNU>", f"ten
 TILED = S[:-1] + ", #fp4.scale_layout<tiled_128x4>>"
 X, XQ, XS = f"tensor<{M}x{K}xbf16>", f"tensor<{M}x{K}xf4E2M1FN>", f"tensor<{M}x{K // 32}xf8E8M0FNU>"
 XT = XS[:-1] + ", #fp4.scale_layout<tiled_128x4>>"
+LHS, RHS = f"!fp4.scaled<mxfp4, {XQ}, {XT}>", f"!fp4.scaled<mxfp4, {W}, {TILED}>"
 Y = f"tensor<{M}x{N}xf32>"
 BODY = f"""
   %wt = fp4.swizzle_scales %s : {S} -> {TILED}
   %q, %xs = fp4.quantize %x {{format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}} : ({X}) -> ({XQ}, {XS})
   %xt = fp4.swizzle_scales %xs : {XS} -> {XT}
-  %y = fp4.blockscaled_matmul %q scaled %xt, %w scaled %wt alpha %alpha {{format = #fp4.format<mxfp4>}}
-      : ({XQ}, {XT}, {W}, {TILED}, tensor<f32>) -> {Y}
+  %lhs = fp4.scaled %q, %xt : {LHS}
+  %rhs = fp4.scaled %w, %wt : {RHS}
+  %y = fp4.matmul %lhs, %rhs alpha %alpha : ({LHS}, {RHS}, tensor<f32>) -> {Y}
   %bq, %bs = fp4.quantize %b {{format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}} : ({B}) -> ({W}, {S})
   %bt = fp4.swizzle_scales %bs : {S} -> {TILED}
-  %z = fp4.blockscaled_matmul %q scaled %xt, %bq scaled %bt {{format = #fp4.format<mxfp4>}}
-      : ({XQ}, {XT}, {W}, {TILED}) -> {Y}
+  %other = fp4.scaled %bq, %bt : {RHS}
+  %z = fp4.matmul %lhs, %other : ({LHS}, {RHS}) -> {Y}
   return %y, %z, %wt : {Y}, {Y}, {TILED}
 }}
 """

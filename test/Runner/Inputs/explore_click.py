@@ -15,7 +15,7 @@ window.onerror = message => report.push("error: " + message);
 const rowsOf = column => [...document.querySelectorAll(".column")[column].querySelectorAll(".code div")];
 const marked = column => rowsOf(column).filter(row => row.classList.contains("near") || row.classList.contains("mark"));
 see("columns", [...document.querySelectorAll(".column select")].map(select => select.value).join(", "));
-rowsOf(0).find(row => row.textContent.includes("fp4.blockscaled_matmul")).click();
+rowsOf(0).find(row => row.textContent.includes("fp4.matmul")).click();
 see("source marks pipe.mma", marked(1).some(row => row.textContent.includes("pipe.mma")));
 see("source marks tcgen05.mma", marked(2).some(row => row.textContent.includes("tcgen05.mma")));
 rowsOf(1).find(row => row.textContent.includes("pipe.mma")).click();

@@ -7,6 +7,8 @@
 !eq = tensor<32x64xf4E2M1FN>
 !es = tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
+!lhs = !fp4.scaled<nvfp4, !mq, !ms>
+!rhs = !fp4.scaled<nvfp4, !eq, !es>
 // A batch of rows and one of several experts: no kernel but those of fp4 operations.
 func.func @batch(%x: !x {fp4.name = "x"}, %w: !w {fp4.name = "w"})
     -> (tensor<2x40x32xbf16> {fp4.name = "y"}, tensor<16x64xbf16> {fp4.name = "rows"}) {
@@ -19,13 +21,17 @@ func.func @batch(%x: !x {fp4.name = "x"}, %w: !w {fp4.name = "w"})
   %eq, %es = fp4.quantize %e amax %ae {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (!e, tensor<f32>) -> (!eq, !es)
   %alpha = fp4.matmul_alpha %am, %ae : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %q scaled %s, %eq scaled %es alpha %alpha {format = #fp4.format<nvfp4>}
-      : (!mq, !ms, !eq, !es, tensor<f32>) -> tensor<80x32xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %eq_scaled = fp4.scaled %eq, %es : !rhs
+  %y = fp4.matmul %q_scaled, %eq_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<80x32xbf16>
   %y3 = tensor.expand_shape %y [[0, 1], [2]] output_shape [2, 40, 32] : tensor<80x32xbf16> into tensor<2x40x32xbf16>
   %rows = tensor.extract_slice %m[8, 0] [16, 64] [1, 1] : !m to tensor<16x64xbf16>
   return %y3, %rows : tensor<2x40x32xbf16>, tensor<16x64xbf16>
 }
 
+!operand = !fp4.scaled<nvfp4, tensor<100x64xf4E2M1FN>,
+                       tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // Parts of quantized tensors: whole rows, whole tiles.
 func.func @parts(%q: tensor<2x256x64xf4E2M1FN> {fp4.name = "q"},
                  %s: tensor<300x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "s"})
@@ -43,9 +49,9 @@ func.func @parts(%q: tensor<2x256x64xf4E2M1FN> {fp4.name = "q"},
   %some = tensor.extract_slice %linear[72, 0] [100, 4] [1, 1] : tensor<172x4xf8E4M3FN> to tensor<100x4xf8E4M3FN>
   %t = fp4.swizzle_scales %some
       : tensor<100x4xf8E4M3FN> -> tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %rows scaled %t, %first scaled %t {format = #fp4.format<nvfp4>}
-      : (tensor<100x64xf4E2M1FN>, tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<100x64xf4E2M1FN>, tensor<100x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x100xf32>
+  %rows_scaled = fp4.scaled %rows, %t : !operand
+  %first_scaled = fp4.scaled %first, %t : !operand
+  %y = fp4.matmul %rows_scaled, %first_scaled : (!operand, !operand) -> tensor<100x100xf32>
   return %y : tensor<100x100xf32>
 }
 
@@ -76,13 +82,17 @@ func.func @transposed(%x: tensor<64x48xbf16> {fp4.name = "x"})
   return %q, %s : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
 }
 
+!lhs2 = !fp4.scaled<mxfp4, tensor<24x64xf4E2M1FN>,
+                    tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<40x64xf4E2M1FN>,
+                    tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // The other way round: the GEMM is that of the operands exchanged.
 func.func @transposed_gemm(%a: tensor<24x64xf4E2M1FN> {fp4.name = "a"}, %sa: tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
                               %b: tensor<40x64xf4E2M1FN> {fp4.name = "b"}, %sb: tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     -> (tensor<40x24xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<24x64xf4E2M1FN>, tensor<24x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-         tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<24x40xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<24x40xbf16>
   %init = tensor.empty() : tensor<40x24xbf16>
   %t = linalg.transpose ins(%y : tensor<24x40xbf16>) outs(%init : tensor<40x24xbf16>) permutation = [1, 0]
   return %t : tensor<40x24xbf16>

@@ -33,6 +33,7 @@
 !nt = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !es = tensor<?x?xf8E8M0FNU>
 !et = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !c, !nt>
 func.func @nvfp4(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> !x {
   %ax = fp4.amax %x : !x -> tensor<f32>
   %aw = fp4.amax %w : !x -> tensor<f32>
@@ -41,35 +42,44 @@ func.func @nvfp4(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]})
   %tx = fp4.swizzle_scales %sx : !ns -> !nt
   %tw = fp4.swizzle_scales %sw : !ns -> !nt
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha {format = #fp4.format<nvfp4>}
-      : (!c, !nt, !c, !nt, tensor<f32>) -> !x
+  %qx_scaled = fp4.scaled %qx, %tx : !operand
+  %qw_scaled = fp4.scaled %qw, %tw : !operand
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha : (!operand, !operand, tensor<f32>) -> !x
   return %y : !x
 }
 
+!operand2 = !fp4.scaled<mxfp4, !c, !et>
 // The scales of W are a result too, so a kernel swizzles them.
 func.func @mxfp4(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> (!x, !es) {
   %qx, %tx = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (!x) -> (!c, !et)
   %qw, %sw = fp4.quantize %w {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (!x) -> (!c, !es)
   %tw = fp4.swizzle_scales %sw : !es -> !et
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp4>} : (!c, !et, !c, !et) -> !x
+  %qx_scaled = fp4.scaled %qx, %tx : !operand2
+  %qw_scaled = fp4.scaled %qw, %tw : !operand2
+  %y = fp4.matmul %qx_scaled, %qw_scaled : (!operand2, !operand2) -> !x
   return %y, %sw : !x, !es
 }
 
 !e = tensor<?x?xf8E4M3FN>
+!operand3 = !fp4.scaled<mxfp8_e4m3, !e, !et>
 func.func @mxfp8(%x: !x {fp4.dims = ["M", "K"]}, %w: tensor<?x?xf32> {fp4.dims = ["N", "K"]}) -> (!x, !es) {
   %qx, %tx = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>} : (!x) -> (!e, !et)
   %qw, %sw = fp4.quantize %w {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>} : (tensor<?x?xf32>) -> (!e, !es)
   %tw = fp4.swizzle_scales %sw : !es -> !et
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp8_e4m3>} : (!e, !et, !e, !et) -> !x
+  %qx_scaled = fp4.scaled %qx, %tx : !operand3
+  %qw_scaled = fp4.scaled %qw, %tw : !operand3
+  %y = fp4.matmul %qx_scaled, %qw_scaled : (!operand3, !operand3) -> !x
   return %y, %sw : !x, !es
 }
 
+!operand4 = !fp4.scaled<fp8_block128, !e, tensor<?x?xf32>>
 // FP8 as DeepSeek-V3 has it: blocks of 1 x 128 of X and of 128 x 128 of W.
 func.func @fp8(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> (!x, tensor<?x?xf32>) {
   %qx, %sx = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>} : (!x) -> (!e, tensor<?x?xf32>)
   %qw, %sw = fp4.quantize %w {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
       : (!x) -> (!e, tensor<?x?xf32>)
-  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw {format = #fp4.format<fp8_block128>}
-      : (!e, tensor<?x?xf32>, !e, tensor<?x?xf32>) -> !x
+  %qx_scaled = fp4.scaled %qx, %sx : !operand4
+  %qw_scaled = fp4.scaled %qw, %sw : !operand4
+  %y = fp4.matmul %qx_scaled, %qw_scaled : (!operand4, !operand4) -> !x
   return %y, %sw : !x, tensor<?x?xf32>
 }

@@ -10,7 +10,7 @@
 
 // The GEMM takes what follows it, and the cast behind a clamp costs one conversion for two elements.
 // RUN: fp4-runner %s --emit=mlir --compile-to=fused | FileCheck %s --check-prefix=FUSED
-// FUSED-COUNT-2: fp4.blockscaled_matmul {{.*}} epilogue(
+// FUSED-COUNT-2: fp4.matmul {{.*}} epilogue(
 // FUSED: linalg.generic
 // FUSED-NOT: linalg.generic
 
@@ -21,6 +21,8 @@
 !sw = tensor<72x16xf8E4M3FN>
 !tx = tensor<70x16xf8E4M3FN, #tiled>
 !tw = tensor<72x16xf8E4M3FN, #tiled>
+!lhs = !fp4.scaled<nvfp4, !x, !tx>
+!rhs = !fp4.scaled<nvfp4, !w, !tw>
 func.func @cast(%qx: !x {fp4.name = "qx"}, %sx: !sx {fp4.name = "sx"}, %qw: !w {fp4.name = "qw"}, %sw: !sw {fp4.name = "sw"},
     %scale: tensor<70x72xf32> {fp4.name = "scale"}, %z: tensor<33x40xbf16> {fp4.name = "z"})
     -> (tensor<70x72xf8E4M3FN> {fp4.name = "clamped"}, tensor<70x72xf8E4M3FN> {fp4.name = "cast"},
@@ -29,12 +31,15 @@ func.func @cast(%qx: !x {fp4.name = "qx"}, %sx: !sx {fp4.name = "sx"}, %qw: !w {
   %tw = fp4.swizzle_scales %sw : !sw -> !tw
   %low = arith.constant dense<-448.0> : tensor<70x72xf32>
   %high = arith.constant dense<448.0> : tensor<70x72xf32>
-  %p = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<nvfp4>} : (!x, !tx, !w, !tw) -> tensor<70x72xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %p = fp4.matmul %qx_scaled, %qw_scaled : (!lhs, !rhs) -> tensor<70x72xf32>
   %ps = arith.mulf %p, %scale : tensor<70x72xf32>
   %pl = arith.maximumf %ps, %low : tensor<70x72xf32>
   %pc = arith.minimumf %pl, %high : tensor<70x72xf32>
   %clamped = arith.truncf %pc : tensor<70x72xf32> to tensor<70x72xf8E4M3FN>
-  %r = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<nvfp4>, epilogue = #fp4.epilogue<relu>} : (!x, !tx, !w, !tw) -> tensor<70x72xf32>
+  %r = fp4.matmul %qx_scaled, %qw_scaled {epilogue = #fp4.epilogue<relu>}
+      : (!lhs, !rhs) -> tensor<70x72xf32>
   %rs = arith.mulf %r, %scale : tensor<70x72xf32>
   %cast = arith.truncf %rs : tensor<70x72xf32> to tensor<70x72xf8E4M3FN>
   %thousand = arith.constant dense<1000.0> : tensor<33x40xf32>

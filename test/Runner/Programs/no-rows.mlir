@@ -39,58 +39,74 @@
 !qx = tensor<?x128xf4E2M1FN>
 !sx = tensor<?x8xf8E4M3FN, #tiled>
 
+!lhs = !fp4.scaled<nvfp4, !qx, !sx>
+!rhs = !fp4.scaled<nvfp4, !w, !sw>
 func.func @product(%x: tensor<?x128xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]}, %w: !w, %sw: !sw) -> tensor<?x64xbf16> {
   %a = fp4.amax %x : tensor<?x128xbf16> -> tensor<f32>
   %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<?x128xbf16>, tensor<f32>) -> (!qx, !sx)
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %a {format = #fp4.format<nvfp4>}
-      : (!qx, !sx, !w, !sw, tensor<f32>) -> tensor<?x64xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled alpha %a : (!lhs, !rhs, tensor<f32>) -> tensor<?x64xbf16>
   return %y : tensor<?x64xbf16>
 }
 
 // A GEMM that gives the amax of its result too.
 func.func @results(%q: !qx {fp4.dims = ["M", "K"]}, %s: !sx {fp4.dims = ["M", ""]}, %w: !w, %sw: !sw)
     -> (tensor<?x64xbf16> {fp4.name = "h"}, tensor<?xf32> {fp4.name = "rows"}, tensor<f32> {fp4.name = "amax"}) {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>}
-      : (!qx, !sx, !w, !sw) -> tensor<?x64xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled : (!lhs, !rhs) -> tensor<?x64xbf16>
   %rows = fp4.amax %y {per_row} : tensor<?x64xbf16> -> tensor<?xf32>
   %amax = fp4.amax %y : tensor<?x64xbf16> -> tensor<f32>
   return %y, %rows, %amax : tensor<?x64xbf16>, tensor<?xf32>, tensor<f32>
 }
 
+!lhs2 = !fp4.scaled<nvfp4, tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>>
+!rhs2 = !fp4.scaled<nvfp4, tensor<64x512xf4E2M1FN>, tensor<64x32xf8E4M3FN, #tiled>>
 // A reduction over split-K has counters, of which no rows have none.
 func.func @joined(%q: tensor<?x512xf4E2M1FN> {fp4.dims = ["M", "K"]}, %s: tensor<?x32xf8E4M3FN, #tiled> {fp4.dims = ["M", ""]},
                   %w: tensor<64x512xf4E2M1FN>, %sw: tensor<64x32xf8E4M3FN, #tiled>) -> tensor<?x64xbf16> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, split_k = 2 : i64}
-      : (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>, tensor<64x512xf4E2M1FN>, tensor<64x32xf8E4M3FN, #tiled>) -> tensor<?x64xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs2
+  %w_scaled = fp4.scaled %w, %sw : !rhs2
+  %y = fp4.matmul %q_scaled, %w_scaled {work = #fp4.work<split_k = 2>}
+      : (!lhs2, !rhs2) -> tensor<?x64xbf16>
   return %y : tensor<?x64xbf16>
 }
 
 !any = tensor<?x?xf4E2M1FN>
 !scales = tensor<?x?xf8E4M3FN, #tiled>
+!operand = !fp4.scaled<nvfp4, !any, !scales>
 func.func @sizes(%a: !any {fp4.dims = ["M", "K"]}, %s: !scales {fp4.dims = ["M", "K/16"]},
                  %b: !any {fp4.dims = ["N", "K"]}, %t: !scales {fp4.dims = ["N", "K/16"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>}
-      : (!any, !scales, !any, !scales) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 // The rows are the contraction axis.
 !te = tensor<64x?xf8E8M0FNU, #tiled>
+!operand2 = !fp4.scaled<mxfp4, tensor<64x?xf4E2M1FN>, !te>
 func.func @gradient(%x: tensor<?x64xbf16> {fp4.dims = ["M", "K"]}, %d: tensor<?x64xbf16> {fp4.dims = ["M", "N"]}) -> tensor<64x64xbf16> {
   %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
       : (tensor<?x64xbf16>) -> (tensor<64x?xf4E2M1FN>, !te)
   %p, %t = fp4.quantize %d {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
       : (tensor<?x64xbf16>) -> (tensor<64x?xf4E2M1FN>, !te)
-  %y = fp4.blockscaled_matmul %p scaled %t, %q scaled %s {format = #fp4.format<mxfp4>}
-      : (tensor<64x?xf4E2M1FN>, !te, tensor<64x?xf4E2M1FN>, !te) -> tensor<64x64xbf16>
+  %p_scaled = fp4.scaled %p, %t : !operand2
+  %q_scaled = fp4.scaled %q, %s : !operand2
+  %y = fp4.matmul %p_scaled, %q_scaled : (!operand2, !operand2) -> tensor<64x64xbf16>
   return %y : tensor<64x64xbf16>
 }
 
+!lhs3 = !fp4.scaled<nvfp4, tensor<16x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>>
+!rhs3 = !fp4.scaled<nvfp4, tensor<128x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>>
 // No group has a row.
 func.func @groups(%a: tensor<16x128xf4E2M1FN>, %s: tensor<512x4xf8E4M3FN, #tiled>, %b: tensor<128x128xf4E2M1FN>, %t: tensor<512x4xf8E4M3FN, #tiled>) -> tensor<16x64xbf16> {
   %o = arith.constant dense<0> : tensor<3xi64>
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<16x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>, tensor<128x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>, tensor<3xi64>) -> tensor<16x64xbf16>
+  %a_scaled = fp4.scaled %a, %s : !lhs3
+  %b_scaled = fp4.scaled %b, %t : !rhs3
+  %y = fp4.matmul %a_scaled, %b_scaled offsets %o
+      : (!lhs3, !rhs3, tensor<3xi64>) -> tensor<16x64xbf16>
   return %y : tensor<16x64xbf16>
 }

@@ -38,6 +38,10 @@
 // RUN: fp4-runner %s --pdl --emit=so -o %t.so
 // RUN: fp4-run %t.so --device=sim --check=strict | FileCheck %s
 
+!lhs = !fp4.scaled<nvfp4, tensor<130x256xf4E2M1FN>,
+                   tensor<130x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<72x256xf4E2M1FN>,
+                   tensor<72x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @overlapped(%x: tensor<130x256xbf16>, %qw: tensor<72x256xf4E2M1FN>, %sw: tensor<72x16xf8E4M3FN>, %aw: tensor<f32>) -> (tensor<130x72xbf16> {fp4.name = "y"}) {
   %ax = fp4.amax %x : tensor<130x256xbf16> -> tensor<f32>
   %qx, %sx = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
@@ -45,7 +49,9 @@ func.func @overlapped(%x: tensor<130x256xbf16>, %qw: tensor<72x256xf4E2M1FN>, %s
   %tx = fp4.swizzle_scales %sx : tensor<130x16xf8E4M3FN> -> tensor<130x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw : tensor<72x16xf8E4M3FN> -> tensor<72x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha {format = #fp4.format<nvfp4>}
-      : (tensor<130x256xf4E2M1FN>, tensor<130x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<72x256xf4E2M1FN>, tensor<72x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<130x72xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<130x72xbf16>
   return %y : tensor<130x72xbf16>
 }

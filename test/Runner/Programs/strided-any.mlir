@@ -12,9 +12,12 @@
 
 !c = tensor<?x?xf4E2M1FN>
 !s = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !c, !s>
 func.func @product(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/16"]},
                    %b: !c {fp4.dims = ["N", "K"]}, %sb: !s {fp4.dims = ["N", "K/16"]}) -> (tensor<?x?xbf16> {fp4.strided}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!c, !s, !c, !s) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 

@@ -70,6 +70,8 @@ func.func @f32_blocks(%x: tensor<?x208xbf16> {fp4.strided}) -> (tensor<?x208xf8E
 
 // Five heads of 24 rows, interleaved in memory, and their batched GEMM.
 !lw = tensor<640x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<120x48xf4E2M1FN>, !lw>
+!rhs = !fp4.scaled<nvfp4, tensor<80x48xf4E2M1FN>, !lw>
 func.func @heads(%x: tensor<5x24x48xbf16> {fp4.strided}, %w: tensor<5x16x48xbf16> {fp4.strided}) -> tensor<5x24x16xbf16> {
   %m = tensor.collapse_shape %x [[0, 1], [2]] : tensor<5x24x48xbf16> into tensor<120x48xbf16>
   %n = tensor.collapse_shape %w [[0, 1], [2]] : tensor<5x16x48xbf16> into tensor<80x48xbf16>
@@ -80,9 +82,11 @@ func.func @heads(%x: tensor<5x24x48xbf16> {fp4.strided}, %w: tensor<5x16x48xbf16
   %qw, %sw = fp4.quantize %n amax %aw {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16, 16, 16, 16>}
       : (tensor<80x48xbf16>, tensor<5xf32>) -> (tensor<80x48xf4E2M1FN>, !lw)
   %alpha = fp4.matmul_alpha %a, %aw {per_group} : tensor<5xf32>, tensor<5xf32> -> tensor<5xf32>
-  %y = fp4.blockscaled_matmul %q scaled %s, %qw scaled %sw alpha %alpha
-      {format = #fp4.format<nvfp4>, groups = array<i64: 24, 24, 24, 24, 24>}
-      : (tensor<120x48xf4E2M1FN>, !lw, tensor<80x48xf4E2M1FN>, !lw, tensor<5xf32>) -> tensor<120x16xbf16>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %qw_scaled = fp4.scaled %qw, %sw : !rhs
+  %y = fp4.matmul %q_scaled, %qw_scaled alpha %alpha
+      {work = #fp4.work<groups = [24, 24, 24, 24, 24]>}
+      : (!lhs, !rhs, tensor<5xf32>) -> tensor<120x16xbf16>
   %r = tensor.expand_shape %y [[0, 1], [2]] output_shape [5, 24, 16] : tensor<120x16xbf16> into tensor<5x24x16xbf16>
   return %r : tensor<5x24x16xbf16>
 }

@@ -30,14 +30,16 @@
 !l = tensor<?xf32>
 #nv = #fp4.format<nvfp4>
 #te = #fp4.recipe<transformer_engine>
+!operand = !fp4.scaled<nvfp4, !c, !t>
 func.func @tokens(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> !x {
   %ax = fp4.amax %x {per_row} : !x -> !l
   %aw = fp4.amax %w : !x -> tensor<f32>
   %qx, %sx = fp4.quantize %x amax %ax {format = #nv, recipe = #te, per_row} : (!x, !l) -> (!c, !t)
   %qw, %sw = fp4.quantize %w amax %aw {format = #nv, recipe = #te} : (!x, tensor<f32>) -> (!c, !t)
   %alpha = fp4.matmul_alpha %ax, %aw : !l, tensor<f32> -> tensor<?x1xf32>
-  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw alpha %alpha {format = #nv}
-      : (!c, !t, !c, !t, tensor<?x1xf32>) -> !x
+  %qx_scaled = fp4.scaled %qx, %sx : !operand
+  %qw_scaled = fp4.scaled %qw, %sw : !operand
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha : (!operand, !operand, tensor<?x1xf32>) -> !x
   return %y : !x
 }
 
@@ -47,8 +49,9 @@ func.func @channels(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"
   %qx, %sx = fp4.quantize %x amax %ax {format = #nv, recipe = #te} : (!x, tensor<f32>) -> (!c, !t)
   %qw, %sw = fp4.quantize %w amax %aw {format = #nv, recipe = #te, per_row} : (!x, !l) -> (!c, !t)
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, !l -> tensor<1x?xf32>
-  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw alpha %alpha {format = #nv}
-      : (!c, !t, !c, !t, tensor<1x?xf32>) -> !x
+  %qx_scaled = fp4.scaled %qx, %sx : !operand
+  %qw_scaled = fp4.scaled %qw, %sw : !operand
+  %y = fp4.matmul %qx_scaled, %qw_scaled alpha %alpha : (!operand, !operand, tensor<1x?xf32>) -> !x
   return %y : !x
 }
 

@@ -11,9 +11,13 @@
 !q = tensor<40x80xf4E2M1FN>
 !s = tensor<512x4xf8E4M3FN, #tiled>
 !w = tensor<48x80xf4E2M1FN>
+!lhs = !fp4.scaled<nvfp4, !q, !s>
+!rhs = !fp4.scaled<nvfp4, !w, !s>
 func.func @groups(%q: !q, %s: !s, %w: !w, %t: !s) -> tensor<40x24xf32> {
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 30, 10>}
-      : (!q, !s, !w, !s) -> tensor<40x24xf32>
+  %q_scaled = fp4.scaled %q, %s : !lhs
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %q_scaled, %w_scaled {work = #fp4.work<groups = [30, 10]>}
+      : (!lhs, !rhs) -> tensor<40x24xf32>
   return %y : tensor<40x24xf32>
 }
 
@@ -22,10 +26,15 @@ func.func @groups(%q: !q, %s: !s, %w: !w, %t: !s) -> tensor<40x24xf32> {
 !b = tensor<192x96xf4E2M1FN>
 !e = tensor<128x4xf8E8M0FNU, #tiled>
 !f = tensor<256x4xf8E8M0FNU, #tiled>
+!lhs2 = !fp4.scaled<mxfp4, !a, !e>
+!rhs2 = !fp4.scaled<mxfp4, !b, !f>
 func.func @gate(%a: !a, %s: !e, %b: !b, %t: !f, %c: !b, %u: !f) -> tensor<64x192xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t with %c scaled %u epilogue() {
+  %a_scaled = fp4.scaled %a, %s : !lhs2
+  %b_scaled = fp4.scaled %b, %t : !rhs2
+  %c_scaled = fp4.scaled %c, %u : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled with %c_scaled epilogue() {
   ^bb0(%x: f32, %g: f32):
     fp4.yield %g : f32
-  } {format = #fp4.format<mxfp4>, groups = array<i64: 64>} : (!a, !e, !b, !f, !b, !f) -> tensor<64x192xf32>
+  } {work = #fp4.work<groups = [64]>} : (!lhs2, !rhs2, !rhs2) -> tensor<64x192xf32>
   return %y : tensor<64x192xf32>
 }

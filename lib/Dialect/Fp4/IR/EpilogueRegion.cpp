@@ -23,8 +23,8 @@ static SmallVector<Type> quantizedTypes(MLIRContext *context, numerics::BlockFor
                                         Outputs outputs) {
   SmallVector<Type> types;
   for (int64_t side = 0; side < (outputs == Outputs::Both ? 2 : 1); ++side)
-    types.append({dataType(context, fp4::formatOf(format)),
-                  scaleType(context, fp4::formatOf(format))});
+    types.append(
+        {dataType(context, fp4::formatOf(format)), scaleType(context, fp4::formatOf(format))});
   return types;
 }
 
@@ -53,22 +53,24 @@ LogicalResult EpilogueQuantizeOp::verify() {
   if (TypeRange(getResultTypes()) != TypeRange(types)) // epilogue_quantize (C3)
     return withNote(emitOpError("must give ") << types << ", but gives " << getResultTypes(),
                     "a code and a scale of the recipe's format for each orientation of 'outputs'");
-  if (isElementType(getValue().getType())) // epilogue_quantize (C4)
+  if (isElementType(getValue().getType()))
     return success();
-  return withNote(emitOpError("must read f32, bf16 or f16, but reads ") << getValue().getType(),
+  return withNote(emitOpError( // epilogue_quantize (C4)
+                      "must read f32, bf16 or f16, but reads ")
+                      << getValue().getType(),
                   "quantize the element before it is rounded to 8 bits");
 }
 
 LogicalResult EpilogueAmaxOp::verify() {
-  if (isElementType(getValue().getType())) // epilogue_amax (C1)
+  if (isElementType(getValue().getType()))
     return success();
-  return withNote(emitOpError("must read f32, bf16 or f16, but reads ") << getValue().getType(),
+  return withNote(emitOpError( // epilogue_amax (C1)
+                      "must read f32, bf16 or f16, but reads ")
+                      << getValue().getType(),
                   "take the amax of the element before it is rounded to 8 bits");
 }
 
-bool fp4::isEpilogueOp(Operation *op) {
-  return isa<EpilogueQuantizeOp, EpilogueAmaxOp>(op);
-}
+bool fp4::isEpilogueOp(Operation *op) { return isa<EpilogueQuantizeOp, EpilogueAmaxOp>(op); }
 
 SmallVector<Value> fp4::elementwiseResults(Block &body) {
   Operation *end = body.getTerminator();
@@ -276,10 +278,10 @@ LogicalResult verify::verifyRegion(BlockScaledMatmulOp op) {
                     "elements of the epilogue inputs");
   if (failed(verifyEpilogueOps(op, body))) // matmul (C44)
     return failure();
-  if (!llvm::equal(yield.getValues(), expectedYields(op))) // matmul (C43)
-    return withNote(op.emitOpError("epilogue region must yield the element where it is a result, "
-                                   "then the results of fp4.epilogue_quantize and of "
-                                   "fp4.epilogue_amax, but yields ")
+  if (!llvm::equal(yield.getValues(), expectedYields(op)))
+    return withNote(op.emitOpError( // matmul (C43)
+                        "epilogue region must yield the element where it is a result, then the "
+                        "results of fp4.epilogue_quantize and of fp4.epilogue_amax, but yields ")
                         << yield.getValues().getTypes(),
                     "give the matmul a result for each, in this order");
   unsigned inputs = body.getNumArguments() - (op.getQuantizeAmax() ? 1 : 0);

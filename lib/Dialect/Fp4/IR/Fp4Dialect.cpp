@@ -64,8 +64,9 @@ struct Fp4Bytecode : BytecodeDialectInterface {
     return std::make_unique<Fp4Version>(number);
   }
 
-  LogicalResult upgradeFromVersion(Operation *root, const DialectVersion &) const override {
-    return upgradeLegacyOps(root);
+  LogicalResult upgradeFromVersion(Operation *root, const DialectVersion &version) const override {
+    bool isOlder = static_cast<const Fp4Version &>(version).number < kVersion;
+    return isOlder ? upgradeLegacyOps(root) : success();
   }
 };
 } // namespace

@@ -317,12 +317,14 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return failure();
   if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // matmul (C7)
     return failure();
-  if (failed(verifyResultCount(*this)) || failed(verifyMatmulResult(*this, lhs, rhs)) ||
-      failed(verifyEpilogueInputs(*this)))
-    return failure();
-  if (failed(verifyRegion(*this))) // matmul (C12), (C43), (C44)
-    return failure();
-  return verifyFusedGemm(*this);
+  return failure(failed(verifyResultCount(*this)) ||
+                 failed(verifyMatmulResult(*this, lhs, rhs)) ||
+                 failed(verifyEpilogueInputs(*this)));
+}
+
+LogicalResult BlockScaledMatmulOp::verifyRegions() {
+  return failure(failed(verifyRegion(*this)) || // matmul (C12), (C43), (C44)
+                 failed(verifyFusedGemm(*this)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,8 +19,7 @@ using namespace fp4::verify;
 
 void ScaledOp::build(OpBuilder &, OperationState &state, Format format, Value data, Value scales) {
   state.addOperands({data, scales});
-  state.addTypes(
-      ScaledType::get(data.getContext(), format, rankedType(data), rankedType(scales)));
+  state.addTypes(ScaledType::get(data.getContext(), format, rankedType(data), rankedType(scales)));
 }
 
 LogicalResult ScaledOp::verify() {
@@ -29,7 +28,7 @@ LogicalResult ScaledOp::verify() {
     return withNote(emitOpError("must give the types of its operands, but gives ") << type,
                     "write the types of data and scales in !fp4.scaled<FORMAT, DATA, SCALES>");
   Checked data = operand(*this, "data", getData()), scales = operand(*this, "scales", getScales());
-  if (failed(verifyDataElements(data, type.getFormat())) || // scaled (C1)
+  if (failed(verifyDataElements(data, type.getFormat())) ||  // scaled (C1)
       failed(verifyScaleElements(scales, type.getFormat()))) // scaled (C2)
     return failure();
   return hasF32Scales(type.getFormat()) ? success() : verifyTiled(scales); // scaled (C3)
@@ -68,8 +67,7 @@ void fp4::eraseUnusedBundles(Operation *root) {
     SmallVector<Value> tensors(op->getOperands());
     op->erase();
     for (Value tensor : tensors)
-      if (auto cast = tensor.getDefiningOp<UnrealizedConversionCastOp>();
-          cast && cast->use_empty())
+      if (auto cast = tensor.getDefiningOp<UnrealizedConversionCastOp>(); cast && cast->use_empty())
         cast->erase();
   }
 }
@@ -143,9 +141,8 @@ Format BlockScaledMatmulOp::getFormatOfRhs() {
 }
 
 LogicalResult verify::verifyBundles(BlockScaledMatmulOp op) {
-  std::pair<StringRef, Value> operands[] = {{"lhs", op.getLhsOperand()},
-                                            {"rhs", op.getRhsOperand()},
-                                            {"rhs2", op.getRhs2Operand()}};
+  std::pair<StringRef, Value> operands[] = {
+      {"lhs", op.getLhsOperand()}, {"rhs", op.getRhsOperand()}, {"rhs2", op.getRhs2Operand()}};
   for (auto [name, value] : operands)
     if (value && !bundleData(value)) // matmul (C4)
       return withNote(op.emitOpError("operand '")

@@ -61,7 +61,8 @@ public:
     Location loc = old.getLoc();
     Value lhs = bundle(b, loc, format, old.getLhs(), old.getLhsScales());
     Value rhs = bundle(b, loc, ofRhs, old.getRhs(), old.getRhsScales());
-    Value rhs2 = old.getRhs2() ? bundle(b, loc, ofRhs, old.getRhs2(), old.getRhs2Scales()) : Value();
+    Value rhs2 =
+        old.getRhs2() ? bundle(b, loc, ofRhs, old.getRhs2(), old.getRhs2Scales()) : Value();
     SmallVector<Value> inputs(old.getEpilogueInputs());
     if (old.getQuantizeAmax())
       inputs.push_back(old.getQuantizeAmax());

@@ -63,8 +63,9 @@ static ParseResult parseMember(AsmParser &parser, Members &members) {
   members.unspecifiedRows |= name == "unspecified_rows";
   if (name == "unspecified_rows")
     return success();
-  return withNote(parser.emitError(at, "expects split_k, split_rows, stream_k, groups, " // work (C1)
-                                       "expected_rows or unspecified_rows, but got ")
+  return withNote(parser.emitError(at,
+                                   "expects split_k, split_rows, stream_k, groups, " // work (C1)
+                                   "expected_rows or unspecified_rows, but got ")
                       << name,
                   "write #fp4.work<split_k = 4>, for example");
 }
@@ -117,9 +118,9 @@ static LogicalResult verifyCompanions(function_ref<InFlightDiagnostic()> emitErr
     return withNote(emitError() << "expects no 'split_k' beside 'groups'",
                     "leave it out: groups give all SMs work");
   if (hasRows && hasGroups) // work (C2)
-    return withNote(emitError()
-                        << "expects no 'expected_rows' or 'unspecified_rows' beside 'groups'",
-                    "leave them out: 'groups' are the rows of each group, and no row is of none");
+    return withNote(
+        emitError() << "expects no 'expected_rows' or 'unspecified_rows' beside 'groups'",
+        "leave them out: 'groups' are the rows of each group, and no row is of none");
   return success();
 }
 

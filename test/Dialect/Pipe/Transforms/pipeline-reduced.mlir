@@ -9,8 +9,11 @@
 // TWIN-NOT: remark:
 
 !s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<1024x1024xf4E2M1FN>, !s>
 func.func @f(%a: tensor<1024x1024xf4E2M1FN>, %s: !s) -> tensor<1024x1024xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, COLUMNS, 256], ASKED>}
-      : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %y = fp4.matmul %a_scaled, %a_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, COLUMNS, 256], ASKED>}
+      : (!operand, !operand) -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }

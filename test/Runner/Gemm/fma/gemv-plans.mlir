@@ -14,10 +14,14 @@
 #fma = #fp4.matmul_arithmetic<fma>
 !s = tensor<1x144xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<136x144xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<1x2304xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<136x2304xf4E2M1FN>, !t>
 func.func @gemv(%a: tensor<1x2304xf4E2M1FN>, %la: tensor<1x144xf8E4M3FN>, %b: tensor<136x2304xf4E2M1FN>, %lb: tensor<136x144xf8E4M3FN>, %alpha: tensor<f32>) -> (tensor<1x136xf32> {fp4.name = "y"}) {
   %sa = fp4.swizzle_scales %la : tensor<1x144xf8E4M3FN> -> !s
   %sb = fp4.swizzle_scales %lb : tensor<136x144xf8E4M3FN> -> !t
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, arithmetic = #fma}
-      : (tensor<1x2304xf4E2M1FN>, !s, tensor<136x2304xf4E2M1FN>, !t, tensor<f32>) -> tensor<1x136xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha {arithmetic = #fma}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<1x136xf32>
   return %y : tensor<1x136xf32>
 }

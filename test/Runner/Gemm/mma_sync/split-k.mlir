@@ -16,35 +16,49 @@
 !w = tensor<200x720xf4E2M1FN>
 !s = tensor<200x45xf8E4M3FN>
 !t = tensor<200x45xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !ta>
+!rhs = !fp4.scaled<nvfp4, !w, !t>
 func.func @nvfp4(%x: !a, %sx: !sa, %w: !w, %s: !s, %alpha: tensor<f32>) -> (tensor<?x200xbf16> {fp4.name = "y"}) {
   %tx = fp4.swizzle_scales %sx : !sa -> !ta
   %t = fp4.swizzle_scales %s : !s -> !t
-  %y = fp4.blockscaled_matmul %x scaled %tx, %w scaled %t alpha %alpha {format = #fp4.format<nvfp4>, split_k = 3 : i64}
-      : (!a, !ta, !w, !t, tensor<f32>) -> tensor<?x200xbf16>
+  %x_scaled = fp4.scaled %x, %tx : !lhs
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled alpha %alpha {work = #fp4.work<split_k = 3>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
+!lhs2 = !fp4.scaled<nvfp4, tensor<20x720xf4E2M1FN>,
+                    tensor<20x45xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @two(%x: tensor<20x720xf4E2M1FN>, %sx: tensor<20x45xf8E4M3FN>, %w: !w, %s: !s, %alpha: tensor<20x1xf32>) -> (tensor<20x200xf32> {fp4.name = "y"}) {
   %tx = fp4.swizzle_scales %sx : tensor<20x45xf8E4M3FN> -> tensor<20x45xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %t = fp4.swizzle_scales %s : !s -> !t
-  %y = fp4.blockscaled_matmul %x scaled %tx, %w scaled %t alpha %alpha
-      {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 64, 256]>}
-      : (tensor<20x720xf4E2M1FN>, tensor<20x45xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !w, !t, tensor<20x1xf32>) -> tensor<20x200xf32>
+  %x_scaled = fp4.scaled %x, %tx : !lhs2
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled alpha %alpha
+      {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 64, 256]>}
+      : (!lhs2, !rhs, tensor<20x1xf32>) -> tensor<20x200xf32>
   return %y : tensor<20x200xf32>
 }
 !mw = tensor<200x640xf4E2M1FN>
 !ms = tensor<200x20xf8E8M0FNU>
 !mt = tensor<200x20xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs3 = !fp4.scaled<mxfp8_e4m3, tensor<?x640xf8E4M3FN>,
+                    tensor<?x20xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, !mw, !mt>
 func.func @mixed(%x: tensor<?x640xf8E4M3FN>, %sx: tensor<?x20xf8E8M0FNU>, %w: !mw, %s: !ms) -> (tensor<?x200xf16> {fp4.name = "y"}) {
   %tx = fp4.swizzle_scales %sx : tensor<?x20xf8E8M0FNU> -> tensor<?x20xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %t = fp4.swizzle_scales %s : !ms -> !mt
-  %y = fp4.blockscaled_matmul %x scaled %tx, %w scaled %t
-      {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>, split_k = 2 : i64, epilogue = #fp4.epilogue<relu>}
-      : (tensor<?x640xf8E4M3FN>, tensor<?x20xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, !mw, !mt) -> tensor<?x200xf16>
+  %x_scaled = fp4.scaled %x, %tx : !lhs3
+  %w_scaled = fp4.scaled %w, %t : !rhs2
+  %y = fp4.matmul %x_scaled, %w_scaled
+      {work = #fp4.work<split_k = 2>, epilogue = #fp4.epilogue<relu>}
+      : (!lhs3, !rhs2) -> tensor<?x200xf16>
   return %y : tensor<?x200xf16>
 }
 func.func @bytes(%x: tensor<1x640xf8E4M3FN>, %w: !mw, %s: !ms, %alpha: tensor<1x1xf32>) -> (tensor<1x200xbf16> {fp4.name = "y"}) {
   %t = fp4.swizzle_scales %s : !ms -> !mt
-  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %alpha {format = #fp4.format<mxfp4>, split_k = 3 : i64}
-      : (tensor<1x640xf8E4M3FN>, !mw, !mt, tensor<1x1xf32>) -> tensor<1x200xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs2
+  %y = fp4.matmul %x, %w_scaled alpha %alpha {work = #fp4.work<split_k = 3>}
+      : (tensor<1x640xf8E4M3FN>, !rhs2, tensor<1x1xf32>) -> tensor<1x200xbf16>
   return %y : tensor<1x200xbf16>
 }

@@ -10,7 +10,7 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no GEMMs of f8E4M3FN without scales and weights with scales
+// OTHER: error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of f8E4M3FN without scales and weights with scales
 
 // The kernel loads no scales of A.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=tiles | FileCheck %s --check-prefix=TILES
@@ -30,21 +30,25 @@
 !w = tensor<200x384xf4E2M1FN>
 !s = tensor<200x12xf8E8M0FNU>
 !t = tensor<200x12xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!rhs = !fp4.scaled<mxfp4, !w, !t>
 func.func @rows(%x: tensor<?x384xf8E4M3FN>, %w: !w, %s: !s, %alpha: tensor<?x1xf32>) -> (tensor<?x200xbf16> {fp4.name = "y"}) {
   %t = fp4.swizzle_scales %s : !s -> !t
-  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %alpha {format = #fp4.format<mxfp4>}
-      : (tensor<?x384xf8E4M3FN>, !w, !t, tensor<?x1xf32>) -> tensor<?x200xbf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled alpha %alpha
+      : (tensor<?x384xf8E4M3FN>, !rhs, tensor<?x1xf32>) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
 func.func @one(%x: tensor<1x384xf8E4M3FN>, %w: !w, %s: !s, %alpha: tensor<f32>) -> (tensor<1x200xf32> {fp4.name = "y"}) {
   %t = fp4.swizzle_scales %s : !s -> !t
-  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %alpha {format = #fp4.format<mxfp4>, epilogue = #fp4.epilogue<relu>}
-      : (tensor<1x384xf8E4M3FN>, !w, !t, tensor<f32>) -> tensor<1x200xf32>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled alpha %alpha {epilogue = #fp4.epilogue<relu>}
+      : (tensor<1x384xf8E4M3FN>, !rhs, tensor<f32>) -> tensor<1x200xf32>
   return %y : tensor<1x200xf32>
 }
 func.func @narrow(%x: tensor<?x384xf8E4M3FN>, %w: !w, %s: !s) -> (tensor<?x200xf16> {fp4.name = "y"}) {
   %t = fp4.swizzle_scales %s : !s -> !t
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [32, 64, 128]>}
-      : (tensor<?x384xf8E4M3FN>, !w, !t) -> tensor<?x200xf16>
+  %w_scaled = fp4.scaled %w, %t : !rhs
+  %y = fp4.matmul %x, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 64, 128]>}
+      : (tensor<?x384xf8E4M3FN>, !rhs) -> tensor<?x200xf16>
   return %y : tensor<?x200xf16>
 }

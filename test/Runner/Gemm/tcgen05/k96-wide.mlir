@@ -39,16 +39,29 @@
 // MX: pipe.mma {{.*}}part = array<i64: 4, 4>
 // MX-NOT: pipe.mma
 
+!lhs = !fp4.scaled<nvfp4, tensor<?x1168xf4E2M1FN>,
+                   tensor<?x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<520x1168xf4E2M1FN>,
+                   tensor<520x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @nv(%a: tensor<?x1168xf4E2M1FN>, %la: tensor<?x73xf8E4M3FN>, %b: tensor<520x1168xf4E2M1FN>, %lb: tensor<520x73xf8E4M3FN>, %alpha: tensor<f32>) -> tensor<?x520xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<?x73xf8E4M3FN> -> tensor<?x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<520x73xf8E4M3FN> -> tensor<520x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
-      : (tensor<?x1168xf4E2M1FN>, tensor<?x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<520x1168xf4E2M1FN>, tensor<520x73xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x520xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (!lhs, !rhs, tensor<f32>) -> tensor<?x520xbf16>
   return %y : tensor<?x520xbf16>
 }
 
+!lhs2 = !fp4.scaled<mxfp4, tensor<?x800xf4E2M1FN>,
+                    tensor<?x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<304x800xf4E2M1FN>,
+                    tensor<304x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @mx(%a: tensor<?x800xf4E2M1FN>, %sa: tensor<?x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<304x800xf4E2M1FN>, %sb: tensor<304x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x304xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
-      : (tensor<?x800xf4E2M1FN>, tensor<?x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<304x800xf4E2M1FN>, tensor<304x25xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x304xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (!lhs2, !rhs2) -> tensor<?x304xf16>
   return %y : tensor<?x304xf16>
 }

@@ -18,6 +18,8 @@
 // TILES-DAG: !pipe.tensor_map<{{[0-9]+}}x128xf6E3M2FN, swizzle_128B_b6x16_p32>
 
 #tiled = #fp4.scale_layout<tiled_128x4>
+!lhs = !fp4.scaled<mxfp6_e2m3, tensor<?x256xf6E2M3FN>, tensor<?x8xf8E8M0FNU, #tiled>>
+!rhs = !fp4.scaled<mxfp6_e3m2, tensor<72x256xf6E3M2FN>, tensor<72x8xf8E8M0FNU, #tiled>>
 func.func @six(%x: tensor<?x256xbf16>, %w: tensor<72x256xbf16>) -> (tensor<?x72xbf16> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}
       : (tensor<?x256xbf16>) -> (tensor<?x256xf6E2M3FN>, tensor<?x8xf8E8M0FNU>)
@@ -25,12 +27,14 @@ func.func @six(%x: tensor<?x256xbf16>, %w: tensor<72x256xbf16>) -> (tensor<?x72x
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp6_e3m2>, recipe = #fp4.recipe<mxfp6_e3m2_rceil>}
       : (tensor<72x256xbf16>) -> (tensor<72x256xf6E3M2FN>, tensor<72x8xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<72x8xf8E8M0FNU> -> tensor<72x8xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e2m3>, rhs_format = #fp4.format<mxfp6_e3m2>}
-      : (tensor<?x256xf6E2M3FN>, tensor<?x8xf8E8M0FNU, #tiled>, tensor<72x256xf6E3M2FN>, tensor<72x8xf8E8M0FNU, #tiled>)
-      -> tensor<?x72xbf16>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs
+  %y = fp4.matmul %qa_scaled, %qb_scaled : (!lhs, !rhs) -> tensor<?x72xbf16>
   return %y : tensor<?x72xbf16>
 }
 
+!lhs2 = !fp4.scaled<mxfp6_e2m3, tensor<?x384xf6E2M3FN>, tensor<?x12xf8E8M0FNU, #tiled>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<200x384xf4E2M1FN>, tensor<200x12xf8E8M0FNU, #tiled>>
 func.func @six_four(%x: tensor<?x384xbf16>, %w: tensor<200x384xbf16>) -> (tensor<?x200xbf16> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_rceil>}
       : (tensor<?x384xbf16>) -> (tensor<?x384xf6E2M3FN>, tensor<?x12xf8E8M0FNU>)
@@ -38,12 +42,14 @@ func.func @six_four(%x: tensor<?x384xbf16>, %w: tensor<200x384xbf16>) -> (tensor
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
       : (tensor<200x384xbf16>) -> (tensor<200x384xf4E2M1FN>, tensor<200x12xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<200x12xf8E8M0FNU> -> tensor<200x12xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e2m3>, rhs_format = #fp4.format<mxfp4>}
-      : (tensor<?x384xf6E2M3FN>, tensor<?x12xf8E8M0FNU, #tiled>, tensor<200x384xf4E2M1FN>, tensor<200x12xf8E8M0FNU, #tiled>)
-      -> tensor<?x200xbf16>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs2
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs2
+  %y = fp4.matmul %qa_scaled, %qb_scaled : (!lhs2, !rhs2) -> tensor<?x200xbf16>
   return %y : tensor<?x200xbf16>
 }
 
+!lhs3 = !fp4.scaled<mxfp8_e4m3, tensor<300x256xf8E4M3FN>, tensor<300x8xf8E8M0FNU, #tiled>>
+!rhs3 = !fp4.scaled<mxfp6_e3m2, tensor<136x256xf6E3M2FN>, tensor<136x8xf8E8M0FNU, #tiled>>
 func.func @eight_six(%x: tensor<300x256xbf16>, %w: tensor<136x256xbf16>) -> (tensor<300x136xf32> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>}
       : (tensor<300x256xbf16>) -> (tensor<300x256xf8E4M3FN>, tensor<300x8xf8E8M0FNU>)
@@ -51,12 +57,16 @@ func.func @eight_six(%x: tensor<300x256xbf16>, %w: tensor<136x256xbf16>) -> (ten
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp6_e3m2>, recipe = #fp4.recipe<mxfp6_e3m2_floor>}
       : (tensor<136x256xbf16>) -> (tensor<136x256xf6E3M2FN>, tensor<136x8xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<136x8xf8E8M0FNU> -> tensor<136x8xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp6_e3m2>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 64, 128], store = tma>}
-      : (tensor<300x256xf8E4M3FN>, tensor<300x8xf8E8M0FNU, #tiled>, tensor<136x256xf6E3M2FN>, tensor<136x8xf8E8M0FNU, #tiled>)
-      -> tensor<300x136xf32>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs3
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs3
+  %y = fp4.matmul %qa_scaled, %qb_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 64, 128], store = tma>}
+      : (!lhs3, !rhs3) -> tensor<300x136xf32>
   return %y : tensor<300x136xf32>
 }
 
+!lhs4 = !fp4.scaled<mxfp6_e3m2, tensor<9x128xf6E3M2FN>, tensor<9x4xf8E8M0FNU, #tiled>>
+!rhs4 = !fp4.scaled<mxfp6_e2m3, tensor<136x128xf6E2M3FN>, tensor<136x4xf8E8M0FNU, #tiled>>
 func.func @few(%x: tensor<9x128xbf16>, %w: tensor<136x128xbf16>) -> (tensor<9x136xf32> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e3m2>, recipe = #fp4.recipe<mxfp6_e3m2_floor>}
       : (tensor<9x128xbf16>) -> (tensor<9x128xf6E3M2FN>, tensor<9x4xf8E8M0FNU>)
@@ -64,12 +74,15 @@ func.func @few(%x: tensor<9x128xbf16>, %w: tensor<136x128xbf16>) -> (tensor<9x13
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}
       : (tensor<136x128xbf16>) -> (tensor<136x128xf6E2M3FN>, tensor<136x4xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<136x4xf8E8M0FNU> -> tensor<136x4xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp6_e2m3>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
-      : (tensor<9x128xf6E3M2FN>, tensor<9x4xf8E8M0FNU, #tiled>, tensor<136x128xf6E2M3FN>, tensor<136x4xf8E8M0FNU, #tiled>)
-      -> tensor<9x136xf32>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs4
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs4
+  %y = fp4.matmul %qa_scaled, %qb_scaled {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>>}
+      : (!lhs4, !rhs4) -> tensor<9x136xf32>
   return %y : tensor<9x136xf32>
 }
 
+!lhs5 = !fp4.scaled<mxfp6_e3m2, tensor<300x256xf6E3M2FN>, tensor<300x8xf8E8M0FNU, #tiled>>
+!rhs5 = !fp4.scaled<mxfp8_e5m2, tensor<200x256xf8E5M2>, tensor<200x8xf8E8M0FNU, #tiled>>
 func.func @cluster(%x: tensor<300x256xbf16>, %w: tensor<200x256xbf16>) -> (tensor<300x200xf16> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e3m2>, recipe = #fp4.recipe<mxfp6_e3m2_floor>}
       : (tensor<300x256xbf16>) -> (tensor<300x256xf6E3M2FN>, tensor<300x8xf8E8M0FNU>)
@@ -77,12 +90,15 @@ func.func @cluster(%x: tensor<300x256xbf16>, %w: tensor<200x256xbf16>) -> (tenso
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp8_e5m2>, recipe = #fp4.recipe<mxfp8_e5m2_floor>}
       : (tensor<200x256xbf16>) -> (tensor<200x256xf8E5M2>, tensor<200x8xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<200x8xf8E8M0FNU> -> tensor<200x8xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e3m2>, rhs_format = #fp4.format<mxfp8_e5m2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2]>}
-      : (tensor<300x256xf6E3M2FN>, tensor<300x8xf8E8M0FNU, #tiled>, tensor<200x256xf8E5M2>, tensor<200x8xf8E8M0FNU, #tiled>)
-      -> tensor<300x200xf16>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs5
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs5
+  %y = fp4.matmul %qa_scaled, %qb_scaled {fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 2]>}
+      : (!lhs5, !rhs5) -> tensor<300x200xf16>
   return %y : tensor<300x200xf16>
 }
 
+!lhs6 = !fp4.scaled<mxfp6_e2m3, tensor<65x1024xf6E2M3FN>, tensor<65x32xf8E8M0FNU, #tiled>>
+!rhs6 = !fp4.scaled<mxfp6_e2m3, tensor<64x1024xf6E2M3FN>, tensor<64x32xf8E8M0FNU, #tiled>>
 func.func @split(%x: tensor<65x1024xbf16>, %w: tensor<64x1024xbf16>) -> (tensor<65x64xf32> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}
       : (tensor<65x1024xbf16>) -> (tensor<65x1024xf6E2M3FN>, tensor<65x32xf8E8M0FNU>)
@@ -90,8 +106,9 @@ func.func @split(%x: tensor<65x1024xbf16>, %w: tensor<64x1024xbf16>) -> (tensor<
   %qb, %lb = fp4.quantize %w {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}
       : (tensor<64x1024xbf16>) -> (tensor<64x1024xf6E2M3FN>, tensor<64x32xf8E8M0FNU>)
   %sb = fp4.swizzle_scales %lb : tensor<64x32xf8E8M0FNU> -> tensor<64x32xf8E8M0FNU, #tiled>
-  %y = fp4.blockscaled_matmul %qa scaled %sa, %qb scaled %sb {format = #fp4.format<mxfp6_e2m3>, split_k = 2}
-      : (tensor<65x1024xf6E2M3FN>, tensor<65x32xf8E8M0FNU, #tiled>, tensor<64x1024xf6E2M3FN>, tensor<64x32xf8E8M0FNU, #tiled>)
-      -> tensor<65x64xf32>
+  %qa_scaled = fp4.scaled %qa, %sa : !lhs6
+  %qb_scaled = fp4.scaled %qb, %sb : !rhs6
+  %y = fp4.matmul %qa_scaled, %qb_scaled {work = #fp4.work<split_k = 2>}
+      : (!lhs6, !rhs6) -> tensor<65x64xf32>
   return %y : tensor<65x64xf32>
 }

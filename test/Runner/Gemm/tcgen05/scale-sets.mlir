@@ -17,18 +17,24 @@
 
 //--- even.mlir
 !s = tensor<400x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<400x1024xf4E2M1FN>, !s>
 func.func @even(%a: tensor<400x1024xf4E2M1FN>, %sa: !s, %b: tensor<400x1024xf4E2M1FN>, %sb: !s) -> tensor<400x400xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 192, 256]>}
-      : (tensor<400x1024xf4E2M1FN>, !s, tensor<400x1024xf4E2M1FN>, !s) -> tensor<400x400xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 192, 256]>}
+      : (!operand, !operand) -> tensor<400x400xbf16>
   return %y : tensor<400x400xbf16>
 }
 
 //--- odd.mlir
 !s = tensor<400x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<400x768xf4E2M1FN>, !s>
 func.func @odd(%a: tensor<400x768xf4E2M1FN>, %sa: !s, %b: tensor<400x768xf4E2M1FN>, %sb: !s) -> tensor<400x400xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 192, 256]>}
-      : (tensor<400x768xf4E2M1FN>, !s, tensor<400x768xf4E2M1FN>, !s) -> tensor<400x400xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !operand
+  %b_scaled = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 192, 256]>}
+      : (!operand, !operand) -> tensor<400x400xbf16>
   return %y : tensor<400x400xbf16>
 }

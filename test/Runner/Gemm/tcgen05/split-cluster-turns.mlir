@@ -12,20 +12,32 @@
 
 !s = tensor<20x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<72x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<20x768xf4E2M1FN>, !s>
+!rhs = !fp4.scaled<nvfp4, tensor<72x768xf4E2M1FN>, !t>
 func.func @turns(%a: tensor<20x768xf4E2M1FN>, %la: tensor<20x48xf8E4M3FN>, %b: tensor<72x768xf4E2M1FN>, %lb: tensor<72x48xf8E4M3FN>) -> tensor<20x72xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<20x48xf8E4M3FN> -> !s
   %sb = fp4.swizzle_scales %lb : tensor<72x48xf8E4M3FN> -> !t
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], reduction = cluster>}
-      : (tensor<20x768xf4E2M1FN>, !s, tensor<72x768xf4E2M1FN>, !t) -> tensor<20x72xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 3>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], reduction = cluster>}
+      : (!lhs, !rhs) -> tensor<20x72xbf16>
   return %y : tensor<20x72xbf16>
 }
 
 !d = tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !w = tensor<72x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs2 = !fp4.scaled<mxfp4, tensor<?x512xf4E2M1FN>, !d>
+!rhs2 = !fp4.scaled<mxfp4, tensor<72x512xf4E2M1FN>, !w>
 func.func @pairs(%a: tensor<?x512xf4E2M1FN>, %la: tensor<?x16xf8E8M0FNU>, %b: tensor<72x512xf4E2M1FN>, %lb: tensor<72x16xf8E8M0FNU>) -> tensor<?x72xf32> {
   %sa = fp4.swizzle_scales %la : tensor<?x16xf8E8M0FNU> -> !d
   %sb = fp4.swizzle_scales %lb : tensor<72x16xf8E8M0FNU> -> !w
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 64, 256], reduction = cluster>}
-      : (tensor<?x512xf4E2M1FN>, !d, tensor<72x512xf4E2M1FN>, !w) -> tensor<?x72xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {work = #fp4.work<split_k = 2>,
+       fp4.plan = #fp4.plan<tile_gemm, pair, tile = [256, 64, 256], reduction = cluster>}
+      : (!lhs2, !rhs2) -> tensor<?x72xf32>
   return %y : tensor<?x72xf32>
 }

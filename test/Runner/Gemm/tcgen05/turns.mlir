@@ -33,27 +33,40 @@
 // WIDE: pipe.channel from threads(128) to bulk_store {{.*}}128x16xf32
 // WIDE-NOT: to bulk_store
 
+!lhs = !fp4.scaled<nvfp4, tensor<19712x512xf4E2M1FN>,
+                   tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>,
+                   tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @staged(%a: tensor<19712x512xf4E2M1FN>, %sa: tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<256x512xf4E2M1FN>, %sb: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<19712x256xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>}
-      : (tensor<19712x512xf4E2M1FN>, tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>,
-         tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<19712x256xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      : (!lhs, !rhs, tensor<f32>) -> tensor<19712x256xbf16>
   return %y : tensor<19712x256xbf16>
 }
 
+!lhs2 = !fp4.scaled<mxfp4, tensor<19700x544xf4E2M1FN>,
+                    tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs2 = !fp4.scaled<mxfp4, tensor<200x544xf4E2M1FN>,
+                    tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @direct(%a: tensor<19700x544xf4E2M1FN>, %sa: tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<200x544xf4E2M1FN>, %sb: tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x200xf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<19700x544xf4E2M1FN>, tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x544xf4E2M1FN>,
-         tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x200xf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<19700x200xf16>
   return %y : tensor<19700x200xf16>
 }
 
+!lhs3 = !fp4.scaled<mxfp4, tensor<19700x512xf4E2M1FN>,
+                    tensor<19700x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+!rhs3 = !fp4.scaled<mxfp4, tensor<248x512xf4E2M1FN>,
+                    tensor<248x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 // Half of a row of f32 fits in registers: what the tiles have in common is read first, and as much again as is stored.
 func.func @wide(%a: tensor<19700x512xf4E2M1FN>, %sa: tensor<19700x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<248x512xf4E2M1FN>, %sb: tensor<248x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x248xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<19700x512xf4E2M1FN>, tensor<19700x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<248x512xf4E2M1FN>,
-         tensor<248x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x248xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs3
+  %b_scaled = fp4.scaled %b, %sb : !rhs3
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs3, !rhs3) -> tensor<19700x248xf32>
   return %y : tensor<19700x248xf32>
 }

@@ -9,14 +9,21 @@
 
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
+!lhs = !fp4.scaled<nvfp4, tensor<32x256xf4E2M1FN>,
+                   tensor<32x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                   tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @product(%qx: tensor<32x256xf4E2M1FN>, %sx: tensor<32x16xf8E4M3FN>, %bias: tensor<128xf32>, %given: tensor<f32>, %qw: tensor<128x256xf4E2M1FN>, %sw: tensor<128x16xf8E4M3FN>, %qv: tensor<128x256xf4E2M1FN>, %sv: tensor<128x16xf8E4M3FN>) -> (tensor<32x128xbf16>, tensor<32x128xf4E2M1FN>, tensor<32x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x32xf4E2M1FN>, tensor<128x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {
   %tx = fp4.swizzle_scales %sx : tensor<32x16xf8E4M3FN> -> tensor<32x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw : tensor<128x16xf8E4M3FN> -> tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %p0 = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %given {format = #fp4.format<nvfp4>}
-      : (tensor<32x256xf4E2M1FN>, tensor<32x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<32x128xf32>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %p0 = fp4.matmul %qx_scaled, %qw_scaled alpha %given
+      : (!lhs, !rhs, tensor<f32>) -> tensor<32x128xf32>
   %tv = fp4.swizzle_scales %sv : tensor<128x16xf8E4M3FN> -> tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %p1 = fp4.blockscaled_matmul %qx scaled %tx, %qv scaled %tv alpha %given {format = #fp4.format<nvfp4>}
-      : (tensor<32x256xf4E2M1FN>, tensor<32x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<32x128xf32>
+  %qv_scaled = fp4.scaled %qv, %tv : !rhs
+  %p1 = fp4.matmul %qx_scaled, %qv_scaled alpha %given
+      : (!lhs, !rhs, tensor<f32>) -> tensor<32x128xf32>
   %empty = tensor.empty() : tensor<32x128xbf16>
   %h = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
       ins(%p0, %p1 : tensor<32x128xf32>, tensor<32x128xf32>) outs(%empty : tensor<32x128xbf16>) {

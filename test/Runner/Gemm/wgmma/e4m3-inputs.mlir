@@ -13,11 +13,15 @@
 !s = tensor<70x8xf8E4M3FN, #tiled>
 !w = tensor<256x128xf4E2M1FN>
 !t = tensor<256x8xf8E4M3FN, #tiled>
+!lhs = !fp4.scaled<nvfp4, !x, !s>
+!rhs = !fp4.scaled<nvfp4, !w, !t>
 func.func @biased(%x: !x, %sx: !s, %w: !w, %sw: !t, %bias: tensor<1x256xf32>) -> tensor<70x256xf8E4M3FN> {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw epilogue(%bias) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled epilogue(%bias) {
   ^bb0(%sum: f32, %b: f32):
     %r = arith.addf %sum, %b : f32
     fp4.yield %r : f32
-  } {format = #fp4.format<nvfp4>} : (!x, !s, !w, !t, tensor<1x256xf32>) -> tensor<70x256xf8E4M3FN>
+  } : (!lhs, !rhs, tensor<1x256xf32>) -> tensor<70x256xf8E4M3FN>
   return %y : tensor<70x256xf8E4M3FN>
 }

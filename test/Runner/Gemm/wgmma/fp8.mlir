@@ -26,65 +26,91 @@
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_gemm, tile = [64, 64, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
 // DEPTH: but got [64, 64, 256]
 
+!lhs = !fp4.scaled<fp8_block128, tensor<?x400xf8E4M3FN>, tensor<?x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<136x400xf8E4M3FN>, tensor<2x4xf32>>
 func.func @plain(%a: tensor<?x400xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<136x400xf8E4M3FN>, %sb: tensor<2x4xf32>)
     -> (tensor<?x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<?x400xf8E4M3FN>, tensor<?x4xf32>, tensor<136x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<?x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x136xbf16>
   return %y : tensor<?x136xbf16>
 }
 
+!lhs2 = !fp4.scaled<fp8_block128, tensor<70x256xf8E4M3FN>, tensor<70x2xf32>>
+!rhs2 = !fp4.scaled<fp8_block128, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>>
 func.func @layer(%x: tensor<70x256xbf16>, %w: tensor<200x256xbf16>, %alpha: tensor<f32>)
     -> (tensor<70x200xf32> {fp4.name = "y"}) {
   %a, %sa = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
       : (tensor<70x256xbf16>) -> (tensor<70x256xf8E4M3FN>, tensor<70x2xf32>)
   %b, %sb = fp4.quantize %w {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>, block = array<i64: 128, 128>}
       : (tensor<200x256xbf16>) -> (tensor<200x256xf8E4M3FN>, tensor<2x2xf32>)
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<fp8_block128>, epilogue = #fp4.epilogue<relu>}
-      : (tensor<70x256xf8E4M3FN>, tensor<70x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>, tensor<f32>) -> tensor<70x200xf32>
+  %a_scaled = fp4.scaled %a, %sa : !lhs2
+  %b_scaled = fp4.scaled %b, %sb : !rhs2
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha {epilogue = #fp4.epilogue<relu>}
+      : (!lhs2, !rhs2, tensor<f32>) -> tensor<70x200xf32>
   return %y : tensor<70x200xf32>
 }
 
+!lhs3 = !fp4.scaled<fp8_block128, tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>>
+!rhs3 = !fp4.scaled<fp8_block128, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>>
 func.func @deep(%a: tensor<?x1296xf8E4M3FN>, %sa: tensor<?x11xf32>, %b: tensor<136x1296xf8E4M3FN>, %sb: tensor<2x11xf32>)
     -> (tensor<?x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>) -> tensor<?x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs3
+  %b_scaled = fp4.scaled %b, %sb : !rhs3
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs3, !rhs3) -> tensor<?x136xbf16>
   return %y : tensor<?x136xbf16>
 }
 
+!lhs4 = !fp4.scaled<fp8_block128, tensor<?x1024xf8E4M3FN>, tensor<?x8xf32>>
+!rhs4 = !fp4.scaled<fp8_block128, tensor<264x1024xf8E4M3FN>, tensor<3x8xf32>>
 func.func @staged(%a: tensor<?x1024xf8E4M3FN>, %sa: tensor<?x8xf32>, %b: tensor<264x1024xf8E4M3FN>, %sb: tensor<3x8xf32>)
     -> (tensor<?x264xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<?x1024xf8E4M3FN>, tensor<?x8xf32>, tensor<264x1024xf8E4M3FN>, tensor<3x8xf32>) -> tensor<?x264xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs4
+  %b_scaled = fp4.scaled %b, %sb : !rhs4
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs4, !rhs4) -> tensor<?x264xbf16>
   return %y : tensor<?x264xbf16>
 }
 
+!lhs5 = !fp4.scaled<fp8_block128, tensor<70x1536xf8E4M3FN>, tensor<70x12xf32>>
+!rhs5 = !fp4.scaled<fp8_block128, tensor<136x1536xf8E4M3FN>, tensor<2x12xf32>>
 func.func @staged_two(%a: tensor<70x1536xf8E4M3FN>, %sa: tensor<70x12xf32>, %b: tensor<136x1536xf8E4M3FN>, %sb: tensor<2x12xf32>)
     -> (tensor<70x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256], stages = 3>}
-      : (tensor<70x1536xf8E4M3FN>, tensor<70x12xf32>, tensor<136x1536xf8E4M3FN>, tensor<2x12xf32>) -> tensor<70x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs5
+  %b_scaled = fp4.scaled %b, %sb : !rhs5
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256], stages = 3>}
+      : (!lhs5, !rhs5) -> tensor<70x136xbf16>
   return %y : tensor<70x136xbf16>
 }
 
+!lhs6 = !fp4.scaled<fp8_block128, tensor<70x2048xf8E4M3FN>, tensor<70x16xf32>>
+!rhs6 = !fp4.scaled<fp8_block128, tensor<136x2048xf8E4M3FN>, tensor<2x16xf32>>
 func.func @staged_ranges(%a: tensor<70x2048xf8E4M3FN>, %sa: tensor<70x16xf32>, %b: tensor<136x2048xf8E4M3FN>, %sb: tensor<2x16xf32>)
     -> (tensor<70x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
-      : (tensor<70x2048xf8E4M3FN>, tensor<70x16xf32>, tensor<136x2048xf8E4M3FN>, tensor<2x16xf32>) -> tensor<70x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs6
+  %b_scaled = fp4.scaled %b, %sb : !rhs6
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>}
+      : (!lhs6, !rhs6) -> tensor<70x136xbf16>
   return %y : tensor<70x136xbf16>
 }
 
+!lhs7 = !fp4.scaled<fp8_block128, tensor<70x1280xf8E4M3FN>, tensor<70x10xf32>>
+!rhs7 = !fp4.scaled<fp8_block128, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>>
 func.func @two(%a: tensor<70x1280xf8E4M3FN>, %sa: tensor<70x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
     -> (tensor<70x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
-      : (tensor<70x1280xf8E4M3FN>, tensor<70x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<70x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs7
+  %b_scaled = fp4.scaled %b, %sb : !rhs7
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}
+      : (!lhs7, !rhs7) -> tensor<70x136xbf16>
   return %y : tensor<70x136xbf16>
 }
 
+!lhs8 = !fp4.scaled<fp8_block128, tensor<?x1280xf8E4M3FN>, tensor<?x10xf32>>
 func.func @two_wide(%a: tensor<?x1280xf8E4M3FN>, %sa: tensor<?x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
     -> (tensor<?x136xbf16> {fp4.name = "y"}) {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-      : (tensor<?x1280xf8E4M3FN>, tensor<?x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<?x136xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs8
+  %b_scaled = fp4.scaled %b, %sb : !rhs7
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+      : (!lhs8, !rhs7) -> tensor<?x136xbf16>
   return %y : tensor<?x136xbf16>
 }

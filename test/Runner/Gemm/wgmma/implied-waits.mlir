@@ -1,3 +1,7 @@
+!lhs = !fp4.scaled<nvfp4, tensor<64x2560xf4E2M1FN>,
+                   tensor<64x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<256x2560xf4E2M1FN>,
+                   tensor<256x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // Warps convert the codes of one operand of this GEMM, and there is room for fewer converted tiles than for stages of
 // the other operand: only who loads codes need not wait for empty stages (ImpliedReleases.cpp). Each wait that is left
 // is needed. Without it the checker finds what is used too early, or overwritten.
@@ -18,8 +22,10 @@
 func.func @linear(%qx: tensor<64x2560xf4E2M1FN>, %sx: tensor<64x160xf8E4M3FN>, %qw: tensor<256x2560xf4E2M1FN>, %sw: tensor<256x160xf8E4M3FN>) -> tensor<64x256xbf16> {
   %tx = fp4.swizzle_scales %sx : tensor<64x160xf8E4M3FN> -> tensor<64x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %tw = fp4.swizzle_scales %sw : tensor<256x160xf8E4M3FN> -> tensor<256x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>,
-    roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>>}
-    : (tensor<64x2560xf4E2M1FN>, tensor<64x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x2560xf4E2M1FN>, tensor<256x160xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x256xbf16>
+  %qx_scaled = fp4.scaled %qx, %tx : !lhs
+  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %y = fp4.matmul %qx_scaled, %qw_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>>}
+      : (!lhs, !rhs) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }

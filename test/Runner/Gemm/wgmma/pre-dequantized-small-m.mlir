@@ -9,12 +9,16 @@
 !sa = tensor<60x112xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<200x3584xf4E2M1FN>
 !sb = tensor<200x112xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp4, !a, !sa>
+!rhs = !fp4.scaled<mxfp4, !b, !sb>
 func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %bias: tensor<1x200xf32>) -> (tensor<60x200xbf16> {fp4.name = "y", fp4.strided}) {
-  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw epilogue(%bias) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled epilogue(%bias) {
   ^bb0(%v: f32, %c: f32):
     %sum = arith.addf %v, %c : f32
     %z = arith.truncf %sum : f32 to bf16
     fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, split_k = 2 : i64} : (!a, !sa, !b, !sb, tensor<1x200xf32>) -> tensor<60x200xbf16>
+  } {work = #fp4.work<split_k = 2>} : (!lhs, !rhs, tensor<1x200xf32>) -> tensor<60x200xbf16>
   return %y : tensor<60x200xbf16>
 }

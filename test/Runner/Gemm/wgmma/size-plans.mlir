@@ -22,35 +22,44 @@
 
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
+!operand = !fp4.scaled<fp8_block128, !a, !s>
 func.func @fp8(%a: !a {fp4.dims = ["M", "K"]}, %s: !s {fp4.dims = ["M", "K/128"]},
                %b: !a {fp4.dims = ["N", "K"]}, %t: !s {fp4.dims = ["N/128", "K/128"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>,
-      fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128], wave_cost = [99, 9, 9]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [64, 32, 256], max_rows = 128, depth_unit = 512, wave_cost = [1, 1, 1]>,
-        #fp4.plan<tile_gemm, tile = [256, 128, 128], depth_unit = 512, wave_cost = [20, 1, 1]>]} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %b_scaled = fp4.scaled %b, %t : !operand
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128], wave_cost = [99, 9, 9]>,
+       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [64, 32, 256], max_rows = 128, depth_unit = 512, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [256, 128, 128], depth_unit = 512, wave_cost = [20, 1, 1]>]}
+      : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand2 = !fp4.scaled<nvfp4, !c, !e>
 func.func @nvfp4(%a: !c {fp4.dims = ["M", "K"]}, %s: !e {fp4.dims = ["M", "K/16"]},
                  %b: !c {fp4.dims = ["N", "K"]}, %t: !e {fp4.dims = ["N", "K/16"]},
                  %alpha: tensor<1x?xf32> {fp4.dims = ["", "N"]}) -> tensor<?x?xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t alpha %alpha {format = #fp4.format<nvfp4>,
-      fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [128, 16, 128], route = <orientation = swapped>, max_rows = 16, wave_cost = [1, 1, 1]>,
-        #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
-      : (!c, !e, !c, !e, tensor<1x?xf32>) -> tensor<?x?xbf16>
+  %a_scaled = fp4.scaled %a, %s : !operand2
+  %b_scaled = fp4.scaled %b, %t : !operand2
+  %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>,
+       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 16, 128], route = <orientation = swapped>, max_rows = 16, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
+      : (!operand2, !operand2, tensor<1x?xf32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 
 !b = tensor<?x?xf8E5M2>
 !x = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<mxfp8_e4m3, !a, !x>
+!rhs = !fp4.scaled<mxfp8_e5m2, !b, !x>
 func.func @mxfp8(%a: !a {fp4.dims = ["M", "K"]}, %s: !x {fp4.dims = ["M", "K/32"]},
                  %b: !b {fp4.dims = ["N", "K"]}, %t: !x {fp4.dims = ["N", "K/32"]}) -> tensor<?x?xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp8_e5m2>,
-      fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>, fp4.size_plans = [
-        #fp4.plan<tile_gemm, tile = [128, 64, 128], route = <orientation = swapped>, max_rows = 64, wave_cost = [1, 1, 1]>,
-        #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]} : (!a, !x, !b, !x) -> tensor<?x?xf32>
+  %a_scaled = fp4.scaled %a, %s : !lhs
+  %b_scaled = fp4.scaled %b, %t : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled
+      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>,
+       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 64, 128], route = <orientation = swapped>, max_rows = 64, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
+      : (!lhs, !rhs) -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }

@@ -57,9 +57,9 @@ def : Fp4_Constraints<"plan", [{
     tile_gemm and 2 in tile_transform, `cluster` and `fallback` have 2, and `wave_cost` has 3.
   - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
     `#fp4.plan`.
-  - (C461) `fp4.row_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
+  - (C461) `fp4.row_plans` is on a `fp4.matmul`. The attribute is a list of plans of
     family tile_gemm that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
-  - (C495) `fp4.size_plans` is on a `fp4.blockscaled_matmul`. The attribute is a list of plans of
+  - (C495) `fp4.size_plans` is on a `fp4.matmul`. The attribute is a list of plans of
     family tile_gemm. The plans and the `fp4.plan` beside them have `wave_cost`.
   - (C506) Plans of `fp4.size_plans` may have `depth_unit`. No other plan has it.
 }]>;
@@ -94,7 +94,7 @@ def : Fp4_Constraints<"amax", [{
     of `input`.
   - (C5) `groups` or `offsets`, `per_row` and `per_column` exclude each other.
   - (C496) the columns are static beside `groups` and `offsets`.
-  - (C610) `offsets` are as for `fp4.blockscaled_matmul`, with static rows of `input`. At most one
+  - (C610) `offsets` are as for `fp4.matmul`, with static rows of `input`. At most one
     of `groups` and `offsets` is present.
 }]>;
 
@@ -224,31 +224,41 @@ def : Fp4_Constraints<"matmul_alpha", [{
   - (C6) with `per_group` both operands are a `tensor<Gxf32>` of one size, and so is `alpha`.
 }]>;
 
-def : Fp4_Constraints<"blockscaled_matmul", [{
-  - (C1) `lhs` and `rhs` are matrices with elements of the type of their formats, unless (C17) or
-    (C18) says otherwise.
+def : Fp4_Constraints<"scaled", [{
+  - (C1) `data` has elements of the data type of the format.
+  - (C2) `scales` has elements of the scale type of the format.
+  - (C3) `scales` has layout `tiled_128x4`, unless the format is fp8_block128.
+}]>;
+
+def : Fp4_Constraints<"work", [{
+  - (C1) a member is one of the table above, each once, and a list has at least one number.
+  - (C2) `stream_k` goes with no `groups` and no `split_k` of more than 1, and `groups` with no
+    such `split_k`, no `expected_rows` and no `unspecified_rows`.
+  - (C3) `split_k` is 1 to 32, and `expected_rows` is positive.
+  - (C4) `split_rows` is positive, and beside `split_k`.
+}]>;
+
+def : Fp4_Constraints<"matmul", [{
+  - (C1) the data of `lhs` and `rhs` are matrices, unless (C18) says otherwise.
   - (C2) their K are equal.
   - (C3) K is a multiple of the block.
-  - (C4) both scale operands have the scale type of `format`.
-  - (C5) both scale operands have layout `tiled_128x4`.
-  - (C6) `lhs_scales` is M x K/block and `rhs_scales` is N x K/block.
+  - (C4) an operand of type `!fp4.scaled` is the result of an `fp4.scaled`: functions and control
+    flow hand on tensors.
+  - (C6) the scales of `lhs` are M x K/block and those of `rhs` N x K/block.
   - (C7) `alpha` is a scalar, M x 1 with a factor for each row of the result, or 1 x N (N > 1)
     with one for each column.
   - (C8) N and K are static beside groups, `split_k` and `arithmetic`.
   - (C9) `result` has elements of type bf16, f16, f32 or f8E4M3FN.
   - (C323) a result of f8E4M3FN is the only one.
   - (C10) `result` is M x N.
-  - (C11) `rhs_format` is absent where `lhs` has no scales.
   - (C12) an epilogue region takes an f32, a second one for a dual GEMM, and one number of each
-    epilogue input. The region yields a number of the result's type, f32, bf16 or f16, or of
-    f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives, and consists of the
-    elementwise operations of semantics.md.
+    epilogue input. Its element is a number of the result's type, f32, bf16 or f16, or of
+    f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives. The region consists of the
+    elementwise operations of semantics.md, and of those of (C44).
   - (C13) epilogue inputs come with an epilogue region. Inputs are f32, bf16 or f16, and scalars,
     M x 1, 1 x N or M x N. In a GEMM of G groups G x 1 x N has a row for each group, such as
     the bias of an expert, and G x 1 x 1 a number.
-  - (C14) `split_k` is from 1 to 32, at most the number of slices of 256 elements in K, and 1 in a
-    grouped GEMM.
-  - (C462) `split_rows` is positive, and beside `split_k`.
+  - (C14) `split_k` is at most the number of slices of 256 elements in K, and 1 in a grouped GEMM.
   - (C420) `stream_k` goes with static rows, no groups, no `rhs2` and no `split_k` of more than 1.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
@@ -261,7 +271,7 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
     `lhs` has no scales and the elements are the only result. At most one of the two is present.
   - (C16) in a GEMM of G groups `rhs` has G * N rows, or, prepacked, G * N/128 rows of tiles.
     Scale operands that are tiled are lists of tiles, as `fp4.quantize` with `groups` writes them.
-    With `offsets` that of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
+    With `offsets` the list of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
     it: it has `(floor(M/128) + G) * ceil(K/block/4)` tiles, of which the first are used. `alpha`
     is a scalar or a `tensor<Gxf32>`, or beside a `lhs` without scales M x 1.
   - (C353) `expected_rows` goes with `offsets`, and is from 1 to the rows of `lhs`, or to 2^31 - 1
@@ -270,22 +280,23 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
   - (C30) `arithmetic` fma needs 1 to 8 static rows of `lhs`, or of each group of equal size.
     `arithmetic` fma goes with neither `split_k` nor `offsets`.
   - (C312) `arithmetic` tensor_core_k96 goes with no `split_k` of more than 1.
-  - (C40) `rhs2` and `rhs2_scales` come together and have the types of `rhs` and `rhs_scales`;
-    prepacked weights have no `rhs2_scales`. Then `alpha2` is present exactly if `alpha` is, and
-    has its type; there are no steps of `epilogue`.
-  - (C41) `rhs2`, `quantize_recipe` and `with_amax` need an epilogue region, no `stream_k` and a
-    `split_k` of at most 1. `with_amax` and columnwise outputs need no groups
-    and no offsets. `quantize_outputs` comes with `quantize_recipe`.
-  - (C42) `quantize_recipe` has elements of 4 bits. `quantize_amax` is a scalar, present exactly
-    if the recipe has a tensor scale. For rowwise outputs N is dynamic or a multiple of the block,
+  - (C40) `rhs2` has the type of `rhs`. Then `alpha2` is present exactly if `alpha` is, and has its
+    type; there are no steps of `epilogue`.
+  - (C41) `rhs2`, `fp4.epilogue_quantize` and `fp4.epilogue_amax` need an epilogue region, no
+    `stream_k` and a `split_k` of at most 1. `fp4.epilogue_amax` and columnwise outputs need no
+    groups and no offsets.
+  - (C42) for rowwise outputs of `fp4.epilogue_quantize` N is dynamic or a multiple of the block,
     and for columnwise outputs M is static and a multiple of the block.
-  - (C43) there are the results that `quantize_recipe` and `with_amax` give, and besides at most
-    the matrix of elements, which is the one result where they are absent. Data and scales are
+  - (C43) `fp4.yield` gives a value for each result: the element where it is a result, then the
+    results of `fp4.epilogue_quantize`, then that of `fp4.epilogue_amax`. Codes and scales are
     those of `fp4.quantize`, scales row-major or in layout `tiled_128x4`; the amax is a scalar.
-    Tiled scales of groups are a list of tiles, as (C16) has that of `lhs_scales`.
-  - (C17) a `lhs` without scales has elements of type bf16, f16 where `format` is nvfp4, or f8E4M3FN
+    Tiled scales of groups are a list of tiles, as (C16) has that of `lhs`.
+  - (C44) an epilogue region has at most one `fp4.epilogue_quantize` and one `fp4.epilogue_amax`,
+    both of the element. The amax that quantizes is the last argument, which nothing else reads,
+    and its input a `tensor<f32>`.
+  - (C17) a `lhs` without scales has elements of type bf16, f16 beside weights of nvfp4, or f8E4M3FN
     (C321).
-  - (C18) a `rhs` without scales is prepacked weights of `format`.
+  - (C18) a `rhs` without scales is prepacked weights, of the format of a `lhs` with scales.
   - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes
     come together.
   - (C606) `arithmetic` fast_accumulation needs weights of layout `wgmma_rows`.
@@ -295,8 +306,27 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
     the elements where the op has them.
   - (C191) K is a multiple of 128 where one operand has elements of 4 bits and the other of 6 or 8.
   - (C50) in format `fp8_block128` K is a multiple of 16.
-  - (C51) there, `lhs_scales` is M x ceil(K/128) and `rhs_scales` is ceil(N/128) x ceil(K/128),
-    f32 and row-major; of G groups, `rhs_scales` is (G * ceil(N/128)) x ceil(K/128).
+  - (C51) there, the scales of `lhs` are M x ceil(K/128) and those of `rhs` ceil(N/128) x
+    ceil(K/128), f32 and row-major; of G groups, those of `rhs` are (G * ceil(N/128)) x
+    ceil(K/128).
+}]>;
+
+def : Fp4_Constraints<"epilogue_quantize", [{
+  - (C1) the elements of `recipe` have 4 bits.
+  - (C2) `amax` is present exactly if the recipe has a tensor scale.
+  - (C3) the results are a code and a scale of the recipe's format for each orientation.
+  - (C4) `value` is f32, bf16 or f16.
+}]>;
+
+def : Fp4_Constraints<"epilogue_amax", [{
+  - (C1) `value` is f32, bf16 or f16.
+}]>;
+
+def : Fp4_Constraints<"blockscaled_matmul", [{
+  - (C1) `rhs_format` is absent beside a lhs without scales, `rhs2_scales` without `rhs2`, and
+    `quantize_amax` and `quantize_outputs` without `quantize_recipe`. `groups` and `stream_k` have
+    numbers. An epilogue region is one block that yields one value. `fp4.matmul` has the other
+    rules.
 }]>;
 
 def : Fp4_Constraints<"prepack", [{

@@ -138,6 +138,7 @@ def Fp4_BlockScaledMatmulOp
                        OptionalAttr<Fp4_MatmulArithmeticAttr>:$arithmetic,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
   let regions = (region AnyRegion:$epilogue_body);
+  let hasRegionVerifier = 1; // behind the verifiers of the operations of the region
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
     custom<MatmulOperand>($lhs_operand) `,` custom<MatmulOperand>($rhs_operand)
