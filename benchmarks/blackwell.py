@@ -142,17 +142,19 @@ def program(p: Problem, plan: str = "") -> str:
     else:
         sa, sb = (tiles(p, p.groups), tiles(p, [p.n] * count)) if p.groups else (scales(p, p.m), scales(p, p.n))
     y = f"tensor<{p.m}x{p.n}x{p.result}>"
-    attributes = [f"format = #fp4.format<{p.format}>"]
-    attributes += [f"groups = array<i64: {', '.join(map(str, p.groups))}>"] if p.groups else []
+    attributes = [f"work = #fp4.work<groups = [{', '.join(map(str, p.groups))}]>"] if p.groups else []
     attributes += ["arithmetic = #fp4.matmul_arithmetic<fma>"] if p.kind == "GEMV" else []
     attributes += [p.more] if p.more else []
     attributes += [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] if plan else []
     arguments = f"%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}"
-    operands, operand_types = "%a scaled %sa, %b scaled %sb", f"{a}, {sa}, {b}, {sb}"
+    lhs, rhs = f"!fp4.scaled<{p.format}, {a}, {sa}>", f"!fp4.scaled<{p.format}, {b}, {sb}>"
+    lines = f"  %lhs = fp4.scaled %a, %sa : {lhs}\n  %rhs = fp4.scaled %b, %sb : {rhs}\n"
+    operands, operand_types = "%lhs, %rhs", f"{lhs}, {rhs}"
     body = ""
     if p.kind == "dual":
         arguments += f", %c: {b}, %sc: {sb}"
-        operands, operand_types = operands + " with %c scaled %sc", f"{operand_types}, {b}, {sb}"
+        lines += f"  %second = fp4.scaled %c, %sc : {rhs}\n"
+        operands, operand_types = operands + " with %second", f"{operand_types}, {rhs}"
         body = f""" epilogue() {{
   ^bb0(%one: f32, %two: f32):
     %zero = arith.constant 0.0 : f32
@@ -168,7 +170,7 @@ def program(p: Problem, plan: str = "") -> str:
     results, ends = y, f"  return %y : {y}"
     if p.kind == "codes":
         results, ends = quantized(p, y)
-    return (f"func.func @f({arguments}) -> {results} {{\n  %y = fp4.blockscaled_matmul {operands}{body} {{{', '.join(attributes)}}}\n"
+    return (f"func.func @f({arguments}) -> {results} {{\n{lines}  %y = fp4.matmul {operands}{body} {{{', '.join(attributes)}}}\n"
             f"      : ({operand_types}) -> {y}\n{ends}\n}}\n")
 
 

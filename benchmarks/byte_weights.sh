@@ -21,7 +21,7 @@ if [ "$1" = pack ]; then
       file=bytes_${n}x${k}_s$split
       cat >"$folder/$file.mlir" <<X
 func.func @weights(%x: tensor<?x${k}xf8E4M3FN> {fp4.dims = ["M", "K"]}, %w: $weights, %s: tensor<?x1xf32>) -> tensor<?x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = $split : i64}
+  %y = fp4.matmul %x, %w alpha %s {work = #fp4.work<split_k = $split>}
       : (tensor<?x${k}xf8E4M3FN>, $weights, tensor<?x1xf32>) -> tensor<?x${n}xbf16>
   return %y : tensor<?x${n}xbf16>
 }

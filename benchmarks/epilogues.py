@@ -115,38 +115,47 @@ def body_of(e: Epilogue) -> str:
     if not needs:
         return ""
     arguments = ["%x: f32"] + (["%y: f32"] if e.dual else []) + ([f"%i: {e.input.rsplit('x', 1)[1]}"] if e.input else [])
+    inputs = ["%in"] * bool(e.input)
     value, lines, element = "%e" if e.body else "%x", e.body, e.result or "bf16"
     if element != "f32":
         lines += f"    %narrow = arith.truncf {value} : f32 to {element}\n"
         value = "%narrow"
-    return f" epilogue({'%in' if e.input else ''}) {{\n  ^bb0({', '.join(arguments)}):\n{lines}    fp4.yield {value} : {element}\n  }}"
+    yielded, types = [value] * bool(e.result), [element] * bool(e.result)
+    if e.codes:
+        most, kind = (" amax %most", ", f32") if e.codes == "nvfp4" else ("", "")
+        sides = 2 if e.outputs == "both" else 1
+        made = ["f4E2M1FN", blackwell.SCALE.get(e.codes, "f8E8M0FNU")] * sides
+        recipe = "transformer_engine" if e.codes == "nvfp4" else "ocp_rceil"
+        lines += (f"    %q:{2 * sides} = fp4.epilogue_quantize {value}{most} {{recipe = #fp4.recipe<{recipe}>,"
+                  f" outputs = #fp4.outputs<{e.outputs}>}} : ({element}{kind}) -> ({', '.join(made)})\n")
+        arguments, inputs = arguments + ["%most: f32"] * bool(most), inputs + ["%g"] * bool(most)
+        yielded, types = yielded + [f"%q#{i}" for i in range(2 * sides)], types + made
+    if e.amax:
+        lines += f"    %largest = fp4.epilogue_amax {value} : {element} -> f32\n"
+        yielded, types = yielded + ["%largest"], types + ["f32"]
+    return (f" epilogue({', '.join(inputs)}) {{\n  ^bb0({', '.join(arguments)}):\n{lines}"
+            f"    fp4.yield {', '.join(yielded)} : {', '.join(types)}\n  }}")
 
 
 def program(e: Epilogue, m: int, n: int, k: int, plan: str) -> str:
     """One GEMM as the fusion leaves it."""
     a, b, sa, sb = f"tensor<{m}x{k}xf4E2M1FN>", f"tensor<{n}x{k}xf4E2M1FN>", scales(m, k), scales(n, k)
-    operands = [("%a", a), (" scaled %sa", sa), (", %b", b), (" scaled %sb", sb)]
-    operands += [(" alpha %s", "tensor<f32>")] if e.alpha else []
-    if e.dual:
-        operands += [(" with %c", b), (" scaled %sc", sb)]
-    has_given = e.codes == "nvfp4"
-    operands += [(" quantize_amax %g", "tensor<f32>")] if has_given else []
-    given = {name.split("%")[1]: kind for name, kind in operands}
-    types = [kind for _, kind in operands]
-    if e.input:  # behind alpha
-        kind = f"tensor<{e.input.format(m=m, n=n)}>"
-        given["in"] = kind
-        types.insert(4 + e.alpha, kind)
-    attributes = ["format = #fp4.format<nvfp4>"]
-    if e.codes:
-        recipe = "transformer_engine" if e.codes == "nvfp4" else "ocp_rceil"
-        attributes += [f"quantize_recipe = #fp4.recipe<{recipe}>", f"quantize_outputs = #fp4.outputs<{e.outputs}>"]
-    attributes += ["with_amax"] if e.amax else []
+    given = {"a": a, "sa": sa, "b": b, "sb": sb}
+    given |= {"s": "tensor<f32>"} if e.alpha else {}
+    given |= {"c": b, "sc": sb} if e.dual else {}
+    given |= {"in": f"tensor<{e.input.format(m=m, n=n)}>"} if e.input else {}
+    given |= {"g": "tensor<f32>"} if e.codes == "nvfp4" else {}
+    sides = "abc" if e.dual else "ab"
+    types = [f"!fp4.scaled<nvfp4, {given[side]}, {given[f's{side}']}>" for side in sides]
+    lines = "".join(f"  %{side}_scaled = fp4.scaled %{side}, %s{side} : {kind}\n" for side, kind in zip(sides, types))
+    types += [given[name] for name in ("s", "in", "g") if name in given]
+    operands = "%a_scaled, %b_scaled" + " with %c_scaled" * e.dual + " alpha %s" * e.alpha
+    attributes = []
     attributes += [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] if plan else []
     found = results_of(e, m, n)
     names = ", ".join(f"%r#{i}" for i in range(len(found))) if len(found) > 1 else "%r"
     return (f"func.func @f({', '.join(f'%{name}: {kind}' for name, kind in given.items())}) -> ({', '.join(found)}) {{\n"
-            f"  %r{f':{len(found)}' if len(found) > 1 else ''} = fp4.blockscaled_matmul {''.join(text for text, _ in operands)}"
+            f"{lines}  %r{f':{len(found)}' if len(found) > 1 else ''} = fp4.matmul {operands}"
             f"{body_of(e)} {{{', '.join(attributes)}}}\n      : ({', '.join(types)}) -> ({', '.join(found)})\n"
             f"  return {names} : {', '.join(found)}\n}}\n")
 

@@ -28,8 +28,8 @@ if [ "$1" = pack ]; then
       cat >"$folder/$file.mlir" <<X
 func.func @experts(%x: tensor<${m}x${k}xbf16>, %w: $weights) -> tensor<${m}x${n}xbf16> {
   %o = arith.constant dense<[$(offsets_of "$m")]> : $offsets
-  %y = fp4.blockscaled_matmul %x, %w offsets %o
-      {format = #fp4.format<mxfp4>, expected_rows = $(((m + experts - 1) / experts)) : i64, unspecified_rows}
+  %y = fp4.matmul %x, %w offsets %o
+      {work = #fp4.work<expected_rows = $(((m + experts - 1) / experts)), unspecified_rows>}
       : (tensor<${m}x${k}xbf16>, $weights, $offsets) -> tensor<${m}x${n}xbf16>
   return %y : tensor<${m}x${n}xbf16>
 }

@@ -42,7 +42,9 @@ any() {
   cat <<X
 func.func @product(%a: $a {fp4.dims = ["M", "K"]}, %s: $s {fp4.dims = ["M", "K/$block"]},
     %b: $b {fp4.dims = ["N", "K"]}, %t: $t {fp4.dims = ["N$rows", "K/$block"]}) -> $y {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<$1>} : ($a, $s, $b, $t) -> $y
+  %lhs = fp4.scaled %a, %s : !fp4.scaled<$1, $a, $s>
+  %rhs = fp4.scaled %b, %t : !fp4.scaled<$1, $b, $t>
+  %y = fp4.matmul %lhs, %rhs : (!fp4.scaled<$1, $a, $s>, !fp4.scaled<$1, $b, $t>) -> $y
   return %y : $y
 }
 X
@@ -53,7 +55,9 @@ product() {
   types "$1" "$2" "$3" "$4" "${6:-1}"
   cat <<X
 func.func @product(%a: $a, %s: $s, %b: $b, %t: $t) -> $y {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<$1>${5:+, $5}} : ($a, $s, $b, $t) -> $y
+  %lhs = fp4.scaled %a, %s : !fp4.scaled<$1, $a, $s>
+  %rhs = fp4.scaled %b, %t : !fp4.scaled<$1, $b, $t>
+  %y = fp4.matmul %lhs, %rhs {$5} : (!fp4.scaled<$1, $a, $s>, !fp4.scaled<$1, $b, $t>) -> $y
   return %y : $y
 }
 X
@@ -64,13 +68,19 @@ gated() {
   types mxfp4 "$@"
   local q="tensor<$1x$2xf4E2M1FN>" r="tensor<$1x$(($2 / 32))xf8E8M0FNU, $tiled>"
   cat <<X
+!lhs = !fp4.scaled<mxfp4, $a, $s>
+!rhs = !fp4.scaled<mxfp4, $b, $t>
 func.func @gated(%a: $a, %s: $s, %b: $b, %t: $t, %d: $b, %u: $t) -> ($q, $r) {
-  %q, %r = fp4.blockscaled_matmul %a scaled %s, %b scaled %t with %d scaled %u epilogue() {
+  %lhs = fp4.scaled %a, %s : !lhs
+  %rhs = fp4.scaled %b, %t : !rhs
+  %second = fp4.scaled %d, %u : !rhs
+  %q, %r = fp4.matmul %lhs, %rhs with %second epilogue() {
   ^bb0(%x: f32, %y: f32):
     %p = arith.mulf %x, %y : f32
     %z = arith.truncf %p : f32 to bf16
-    fp4.yield %z : bf16
-  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_rceil>} : ($a, $s, $b, $t, $b, $t) -> ($q, $r)
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<ocp_rceil>} : (bf16) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } : (!lhs, !rhs, !rhs) -> ($q, $r)
   return %q, %r : $q, $r
 }
 X
@@ -103,7 +113,7 @@ if [ "$1" = pack ]; then
       product $format ${shape//x/ } | write known_${format}_"$shape"
     done
     product $format 2048 2048 2048 | write whole_$format
-    product $format 2048 2048 2048 "groups = array<i64: 512, 512, 512, 512>" 4 | write groups_$format
+    product $format 2048 2048 2048 "work = #fp4.work<groups = [512, 512, 512, 512]>" 4 | write groups_$format
   done
   for m in 64 256 1024; do
     gated $m 4096 4096 | write gated_$m

@@ -12,12 +12,14 @@ if [ "$1" = pack ]; then
   begin_pack "$2" "$3" fp8_gemms.py
   while read -r m n k split tiles; do
     name=fp8_${m}_${n}x${k}_s$split b=$(((k + 127) / 128)) c=$(((n + 127) / 128))
-    types="tensor<${m}x${k}xf8E4M3FN>, tensor<${m}x${b}xf32>, tensor<${n}x${k}xf8E4M3FN>, tensor<${c}x${b}xf32>"
     cat >"$folder/$name.mlir" <<X
+!lhs = !fp4.scaled<fp8_block128, tensor<${m}x${k}xf8E4M3FN>, tensor<${m}x${b}xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<${n}x${k}xf8E4M3FN>, tensor<${c}x${b}xf32>>
 func.func @$name(%a: tensor<${m}x${k}xf8E4M3FN>, %sa: tensor<${m}x${b}xf32>, %b: tensor<${n}x${k}xf8E4M3FN>,
     %sb: tensor<${c}x${b}xf32>) -> tensor<${m}x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = $split : i64}
-      : ($types) -> tensor<${m}x${n}xbf16>
+  %lhs = fp4.scaled %a, %sa : !lhs
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs {work = #fp4.work<split_k = $split>} : (!lhs, !rhs) -> tensor<${m}x${n}xbf16>
   return %y : tensor<${m}x${n}xbf16>
 }
 X

@@ -45,7 +45,7 @@ types_of() {
   weights="tensor<$((experts * n / 128))x$((k / 64))x4352xi8, #fp4.weight_layout<wgmma>>"
   x="tensor<${1}x${k}xbf16>" y="tensor<${1}x${n}xbf16>" bias="tensor<${experts}x1x${n}xbf16>"
   offsets="tensor<$((experts + 1))xi64>"
-  attributes="{format = #fp4.format<mxfp4>, expected_rows = $((($1 + experts - 1) / experts)) : i64, unspecified_rows}"
+  attributes="{work = #fp4.work<expected_rows = $((($1 + experts - 1) / experts)), unspecified_rows>}"
   begin="func.func @gates(%x: $x, %w: $weights, %v: $weights, %a: $bias, %b: $bias) -> $y {
   %o = arith.constant dense<[$(offsets_of "$1")]> : $offsets"
 }
@@ -53,7 +53,7 @@ write_fused() {
   types_of "$2"
   cat >"$1" <<X
 $begin
-  %r = fp4.blockscaled_matmul %x, %w offsets %o with %v epilogue(%a, %b) {
+  %r = fp4.matmul %x, %w with %v offsets %o epilogue(%a, %b) {
   ^bb0(%s: f32, %t: f32, %c: bf16, %d: bf16):
     %cw = arith.extf %c : bf16 to f32
     %dw = arith.extf %d : bf16 to f32
@@ -61,7 +61,7 @@ $begin
     %second = arith.addf %t, %dw : f32
 $(gate %first %second)
     fp4.yield %y : bf16
-  } $attributes : ($x, $weights, $bias, $bias, $offsets, $weights) -> $y
+  } $attributes : ($x, $weights, $weights, $offsets, $bias, $bias) -> $y
   return %r : $y
 }
 X
@@ -74,12 +74,12 @@ write_parts() {
     %biased = arith.addf %s, %cw : f32
     %z = arith.truncf %biased : f32 to bf16
     fp4.yield %z : bf16
-  } $attributes : ($x, $weights, $bias, $offsets) -> $y"
+  } $attributes : ($x, $weights, $offsets, $bias) -> $y"
   cat >"$1" <<X
 #all = affine_map<(i, j) -> (i, j)>
 $begin
-  %p = fp4.blockscaled_matmul %x, %w offsets %o ${product/BIAS/a}
-  %q = fp4.blockscaled_matmul %x, %v offsets %o ${product/BIAS/b}
+  %p = fp4.matmul %x, %w offsets %o ${product/BIAS/a}
+  %q = fp4.matmul %x, %v offsets %o ${product/BIAS/b}
   %empty = tensor.empty() : $y
   %r = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
       ins(%p, %q : $y, $y) outs(%empty : $y) {

@@ -11,11 +11,13 @@ if [ "$1" = pack ]; then
     IFS=: read -r name block scale <<<"$format"
     data=8192xf4E2M1FN scales="$((8192 / block))x$scale, #fp4.scale_layout<tiled_128x4>"
     cat >"$folder/$name.mlir" <<X
+!lhs = !fp4.scaled<$name, tensor<?x$data>, tensor<?x$scales>>
+!rhs = !fp4.scaled<$name, tensor<8192x$data>, tensor<8192x$scales>>
 func.func @$name(%a: tensor<?x$data> {fp4.dims = ["M", "K"]}, %sa: tensor<?x$scales>,
     %b: tensor<8192x$data>, %sb: tensor<8192x$scales>) -> tensor<?x8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<$name>}
-      : (tensor<?x$data>, tensor<?x$scales>, tensor<8192x$data>, tensor<8192x$scales>)
-      -> tensor<?x8192xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
 X

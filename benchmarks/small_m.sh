@@ -23,9 +23,13 @@ if [ "$1" = pack ]; then
 !sa = tensor<${rows}x$scales>
 !b = tensor<${n}x${k}xf4E2M1FN>
 !sb = tensor<${n}x$scales>
+!lhs = !fp4.scaled<$name, !a, !sa>
+!rhs = !fp4.scaled<$name, !b, !sb>
 func.func @few(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<${rows}x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-      {format = #fp4.format<$name>, split_k = $split : i64} : (!a, !sa, !b, !sb) -> tensor<${rows}x${n}xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = $split>}
+      : (!lhs, !rhs) -> tensor<${rows}x${n}xbf16>
   return %y : tensor<${rows}x${n}xbf16>
 }
 X
@@ -35,8 +39,9 @@ X
 !a = tensor<${rows}x${k}xf4E2M1FN>
 !sa = tensor<${rows}x$scales>
 func.func @few(%a: !a, %sa: !sa, %w: $weights) -> tensor<${rows}x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %w
-      {format = #fp4.format<$name>, split_k = $split : i64} : (!a, !sa, $weights) -> tensor<${rows}x${n}xbf16>
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %y = fp4.matmul %a_scaled, %w {work = #fp4.work<split_k = $split>}
+      : (!lhs, $weights) -> tensor<${rows}x${n}xbf16>
   return %y : tensor<${rows}x${n}xbf16>
 }
 X

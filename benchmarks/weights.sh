@@ -20,7 +20,7 @@ if [ "$1" = pack ]; then
       file=${name}_${n}x${k}
       cat >"$folder/$file.mlir" <<X
 func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights) -> tensor<?x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<$name>, split_k = 2 : i64, split_rows = 128 : i64}
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 128>}
       : (tensor<?x${k}xbf16>, $weights) -> tensor<?x${n}xbf16>
   return %y : tensor<?x${n}xbf16>
 }
@@ -30,7 +30,7 @@ X
         file=${name}_${n}x${k}_s$split
         cat >"$folder/$file.mlir" <<X
 func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights) -> tensor<?x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<$name>, split_k = $split : i64}
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = $split>}
       : (tensor<?x${k}xbf16>, $weights) -> tensor<?x${n}xbf16>
   return %y : tensor<?x${n}xbf16>
 }

@@ -49,7 +49,9 @@ def wgmma(name, text, blocks=1, plan=RING, shape=None, rows=None):
 def planned(text, plan):
     """A GEMM without a plan, with this one."""
     given = f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"
-    return re.sub(r"(?<=format = )#fp4\.format<\w+>", rf"\g<0>, {given}", text, count=1)
+    matmul = re.search(r"(= fp4\.matmul [^{\n]*?)(?: \{(.*)\})?(?=\n      : )", text)
+    attributes = ", ".join(filter(None, [matmul[2], given]))
+    return f"{text[:matmul.start()]}{matmul[1]} {{{attributes}}}{text[matmul.end():]}"
 
 
 def product(plan, m, n, k=1024, fmt="nvfp4"):
@@ -62,7 +64,7 @@ def gemm(tile, fmt="nvfp4"):
     would have the same phase in each tile."""
     facts = recipes.FORMATS[fmt]
     text = (ROOT / "test/Target/mutations.mlir").read_text()
-    text = text[text.index("func.func"):]
+    text = text[text.index("!lhs"):]
     ring = f", {RING}" if tile == 256 else ""
     text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]{ring}")
     text = text.replace("nvfp4", fmt)
@@ -295,7 +297,7 @@ def hopper_weights():
         yield wgmma(f"prepacked mxfp4 weights x f8E4M3FN, fast accumulation{what}", fast, split, rows=(5, 13))
     # The second tile of rows is not whole, which splits the warps that store it.
     shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
-    shared = shared.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 32, 128>")
+    shared = shared.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
     several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
     yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
@@ -382,7 +384,7 @@ def registers():
 
 
 def warps():
-    text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", gemm(64))
+    text = re.sub(r" \{fp4\.plan = #fp4\.plan<.*?\]>\}", "", gemm(64))
     yield Kind("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
                on(1, f"tile = [64, 64, 128], {RING}"))
 
@@ -462,7 +464,7 @@ def warp_ranges():
     text = shared_out("split", (64,))
     yield Kind("NVFP4 product by mma.sync, ranges of K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
     text = weights("bf16", "prepacked", 1, "32", 384, 1024, "warps", m=37)
-    text = text.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 32, 128>")
+    text = text.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield Kind("prepacked nvfp4 weights x bf16, stream-K", text, "sm_120a", None, on(2, RING))
 
 

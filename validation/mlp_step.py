@@ -26,7 +26,7 @@ TENSOR = re.compile(r"tensor<((?:\d+x)*)(\w+)[^>]*?(?:>|, #[\w.]+<\w+>>)")
 PARTS = ["forward: layer 1", "silu", "forward: layer 2", "backward: layer 2", "silu'", "backward: layer 1"]
 # Parts of the program by kind of operation, in the order of its text: fp4-fuse moves none of
 # another part in between.
-LAUNCH = re.compile(r"= (fp4\.(?:hadamard_amax|quantize|amax|matmul_alpha|blockscaled_matmul)|linalg\.generic) ")
+LAUNCH = re.compile(r"= (fp4\.(?:hadamard_amax|quantize|amax|matmul_alpha|matmul)|linalg\.generic) ")
 
 
 def bytes_of(types):
@@ -43,13 +43,15 @@ def launches_of(fused):
     """Operation and bytes of each kernel of the fused program: the types of an operation end its
     last line."""
     found, name, given = [], None, 0
+    for alias, kind in re.findall(r"^(!\w+) = (.*)$", fused, re.M):
+        fused = re.sub(rf"{alias}\b", kind, fused)
     for line in fused.splitlines():
         if start := LAUNCH.search(line):
             name = start[1]
             given = bytes_of(re.search(r"ins\((.*?)\) outs", line)[1]) if name == "linalg.generic" else 0
         if not name or line.rstrip().endswith("{"):
             continue
-        ended = re.search(r"\} -> (tensor.*)" if name == "linalg.generic" else r" : (\(?tensor<.* -> .*)", line)
+        ended = re.search(r"\} -> (tensor.*)" if name == "linalg.generic" else r" : (\(?(?:tensor|!fp4\.scaled)<.* -> .*)", line)
         if ended:
             found.append((name.split(".")[1], given + bytes_of(ended[1])))
             name = None

@@ -78,7 +78,7 @@ def explore(tools, case, options):
 
 def row_of(case, launches):
     kernels = list(dict.fromkeys((launch["orders"], launch["longest"], launch["commuting_pairs"]) for launch in launches))
-    if "fp4.blockscaled_matmul" in case.text:
+    if "fp4.matmul " in case.text:
         kernels = [max(kernels, key=lambda kernel: kernel[1])]
     columns = (", ".join(map(str, column)) for column in zip(*kernels))
     complete = "complete" if all(launch["complete"] for launch in launches) else "not complete"

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+from matmul_text import Side, matmul
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPT = ROOT / "build/bin/fp4-opt"
 MULTIPROCESSORS = 148
@@ -45,9 +47,10 @@ def product(name, fmt, m, n, k, plan=""):
     s = f"tensor<{m}x{blocks(k, block)}x{scale}{layout}>"
     t = f"tensor<{blocks(n, rows)}x{blocks(k, block)}x{scale}{layout}>"
     y = f"tensor<{m}x{n}xbf16>"
-    given = f", fp4.plan = #fp4.plan<tile_gemm, {plan}>" if plan else ""
-    return (f"func.func @{name}(%a: {a}, %s: {s}, %b: {b}, %t: {t}) -> {y} {{ %y = fp4.blockscaled_matmul %a scaled %s, "
-            f"%b scaled %t {{format = #fp4.format<{fmt}>{given}}} : ({a}, {s}, {b}, {t}) -> {y} return %y : {y} }}")
+    given = (f"fp4.plan = #fp4.plan<tile_gemm, {plan}>",) if plan else ()
+    lines = matmul("%y", y, Side("%a", a, "%s", s, fmt), Side("%b", b, "%t", t, fmt), attributes=given)
+    return (f"func.func @{name}(%a: {a}, %s: {s}, %b: {b}, %t: {t}) -> {y} {{ {' '.join(lines)} "
+            f"return %y : {y} }}")
 
 
 def planned(lines):

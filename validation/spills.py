@@ -29,6 +29,7 @@ import tempfile
 import recipes
 import sweeping
 import tables
+from matmul_text import Side, matmul
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 TARGETS = tables.targets_by(*tables.TENSOR_CORE)
@@ -50,7 +51,7 @@ FORMS = {
     "512_rows": (512, 4096, 7168, ""), "4096_rows": (4096, 8192, 8192, ""), "1024_short": (1024, 2048, 1024, ""),
     "1024_uneven": (1024, 7168, 2048, ""),
     "any_rows": ("?", 8192, 8192, ""), "any": ("?", "?", "?", ""), "any_depth_512": ("?", "?", 512, ""),
-    "split": (64, 2048, 8192, "split_k = 4 : i64"), "split_8": (64, 2048, 16384, "split_k = 8 : i64"), "few_in_groups": (64, 2944, 2880, "offsets"),
+    "split": (64, 2048, 8192, "split_k = 4"), "split_8": (64, 2048, 16384, "split_k = 8"), "few_in_groups": (64, 2944, 2880, "offsets"),
     "groups": (512, 2944, 2880, "offsets"), "many_in_groups": (4096, 2944, 2880, "offsets"),
     "known_groups": (512, 4096, 7168, "groups"), "wide_groups": (8192, 4096, 4096, "groups")}
 GROUPS = 8
@@ -107,8 +108,7 @@ def over(size, unit):
 
 
 class Writer:
-    """One GEMM as the fusion leaves it: arguments, operands in the order of the text, and their
-    types."""
+    """One GEMM as the fusion leaves it: arguments, and the parts of its text."""
 
     def __init__(self, operands, form, epilogue):
         self.format_name, self.lhs, self.packed = OPERANDS[operands]
@@ -116,16 +116,15 @@ class Writer:
         self.format = recipes.FORMATS[self.format_name]
         self.m, self.n, self.k, self.what = FORMS[form]
         self.epilogue = EPILOGUES[epilogue]
-        self.arguments, self.body, self.text, self.types = [], [], "", []
+        self.arguments, self.inputs = [], []
 
     @property
     def groups(self):
         return GROUPS if self.what in ("groups", "offsets") else 1
 
-    def add(self, words, name, kind):
-        self.arguments.append(f"%{name}: {kind}")
-        self.text += f"{words}%{name}"
-        self.types.append(kind)
+    def side(self, name, kind, scales=""):
+        self.arguments += [f"%{name}: {kind}"] + [f"%s{name}: {scales}"] * bool(scales)
+        return Side(f"%{name}", kind, f"%s{name}" * bool(scales), scales, self.format_name)
 
     def rows_of_groups(self):
         each = self.m // GROUPS
@@ -142,24 +141,24 @@ class Writer:
 
     def activations(self):
         element = self.lhs or self.format.element
-        self.add("", "a", f"tensor<{self.m}x{self.k}x{element}>")
-        if not self.lhs:
-            stacked = self.rows_of_groups() if self.groups > 1 else [self.m]
-            if self.what == "offsets":
-                stacked = [128] * (self.m // 128 + GROUPS)
-            self.add(" scaled ", "sa", self.scales(self.m, stacked, self.k))
+        data = f"tensor<{self.m}x{self.k}x{element}>"
+        if self.lhs:
+            return self.side("a", data)
+        stacked = self.rows_of_groups() if self.groups > 1 else [self.m]
+        if self.what == "offsets":
+            stacked = [128] * (self.m // 128 + GROUPS)
+        return self.side("a", data, self.scales(self.m, stacked, self.k))
 
-    def weights(self, name, words):
+    def weights(self, name):
         rows = self.n if self.groups == 1 else self.groups * self.n
         if self.packed:
             columns = 128 if self.lhs == "f8E4M3FN" else 64
             tile = columns * 128 // 2 + columns * 128 // self.format.block
             layout = "wgmma_rows" if self.fast else "wgmma"
-            self.add(words, name, f"tensor<{over(rows, 128)}x{over(self.k, columns)}x{tile}xi8, #fp4.weight_layout<{layout}>>")
-            return
-        self.add(words, name, f"tensor<{rows}x{self.k}x{self.format.element}>")
+            return self.side(name, f"tensor<{over(rows, 128)}x{over(self.k, columns)}x{tile}xi8, #fp4.weight_layout<{layout}>>")
         bands = self.groups * over(self.n, 128) if self.format.has_f32_scales and self.n != "?" else over(rows, 1)
-        self.add(" scaled ", f"s{name}", self.scales(bands, [self.n] * self.groups, self.k))
+        return self.side(name, f"tensor<{rows}x{self.k}x{self.format.element}>",
+                         self.scales(bands, [self.n] * self.groups, self.k))
 
     def input_type(self, kind, element):
         sizes = {"bias": f"{self.groups}x1x{self.n}" if self.groups > 1 else f"1x{self.n}", "rows": f"{self.m}x1",
@@ -171,7 +170,7 @@ class Writer:
         names, sums = [f"%i{i}" for i in range(len(e.inputs))], ["%s0: f32", "%s1: f32"][:1 + e.gate]
         for name, (kind, element) in zip(names, e.inputs):
             self.arguments.append(f"{name}: {self.input_type(kind, element)}")
-            self.types.append(self.input_type(kind, element))
+            self.inputs.append((name, self.input_type(kind, element)))
         arguments = sums + [f"{name}_: {element}" for name, (_, element) in zip(names, e.inputs)]
         lines = "".join(f"    %w{i} = arith.extf %i{i}_ : {element} to f32\n" if element != "f32" else ""
                         for i, (_, element) in enumerate(e.inputs)) + e.lines
@@ -179,8 +178,20 @@ class Writer:
         value = "%e" if e.lines else "%s0"
         if e.result != "f32":
             lines, value = lines + f"    %z = arith.truncf {value} : f32 to {e.result}\n", "%z"
-        return (f" epilogue({', '.join(names)}) {{\n  ^bb0({', '.join(arguments)}):\n{lines}"
-                f"    fp4.yield {value} : {e.result}\n  }}")
+        values, kinds = [value] * (not e.codes), [e.result] * (not e.codes)
+        if e.codes:
+            self.arguments.append("%g: tensor<f32>")
+            self.inputs.append(("%g", "tensor<f32>"))
+            arguments.append("%most: f32")
+            sides = 2 if e.codes == "both" else 1
+            values, kinds = [f"%q#{i}" for i in range(2 * sides)], ["f4E2M1FN", "f8E4M3FN"] * sides
+            lines += (f"    %q:{2 * sides} = fp4.epilogue_quantize {value} amax %most {{recipe = #fp4.recipe<transformer_engine>,"
+                      f" outputs = #fp4.outputs<{e.codes}>}} : ({e.result}, f32) -> ({', '.join(kinds)})\n")
+        if e.amax:
+            lines += f"    %largest = fp4.epilogue_amax {value} : {e.result} -> f32\n"
+            values, kinds = values + ["%largest"], kinds + ["f32"]
+        return (f"\n  ^bb0({', '.join(arguments)}):\n{lines}"
+                f"    fp4.yield {', '.join(values)} : {', '.join(kinds)}\n  ")
 
     def results(self):
         e = self.epilogue
@@ -193,31 +204,27 @@ class Writer:
 
     def program(self):
         e = self.epilogue
-        self.activations()
-        self.weights("b", ", ")
-        factor = f"tensor<{self.groups}xf32>" if self.groups > 1 else "tensor<f32>"
+        lhs, rhs, parts = self.activations(), self.weights("b"), {}
         if e.alpha:
-            self.add(" alpha ", "alpha", factor)
+            kind = f"tensor<{self.groups}xf32>" if self.groups > 1 else "tensor<f32>"
+            self.arguments.append(f"%alpha: {kind}")
+            parts = {"alpha": "%alpha", "alpha_type": kind}
         region = self.region() if e.lines or e.codes or e.amax else ""
-        attributes = [f"format = #fp4.format<{self.format_name}>"]
-        attributes += ["arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"] * self.fast
+        attributes = ["arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"] * self.fast
         if self.what == "offsets":
-            self.add(" offsets ", "o", f"tensor<{GROUPS + 1}xi64>")
-            attributes += [f"expected_rows = {self.m // GROUPS} : i64", "unspecified_rows"]
+            parts |= {"offsets": "%o", "offsets_type": f"tensor<{GROUPS + 1}xi64>"}
+            self.arguments.append(f"%o: {parts['offsets_type']}")
+            parts["work"] = (f"expected_rows = {self.m // GROUPS}", "unspecified_rows")
         elif self.what == "groups":
-            attributes.append(f"groups = array<i64: {', '.join(map(str, self.rows_of_groups()))}>")
+            parts["work"] = (f"groups = [{', '.join(map(str, self.rows_of_groups()))}]",)
         elif self.what:
-            attributes.append(self.what)
-        if e.gate:
-            self.weights("c", " with ")
-        if e.codes:
-            self.add(" quantize_amax ", "g", "tensor<f32>")
-            attributes += ["quantize_recipe = #fp4.recipe<transformer_engine>", f"quantize_outputs = #fp4.outputs<{e.codes}>"]
-        attributes += ["with_amax"] * e.amax
+            parts["work"] = (self.what,)
+        second = self.weights("c") if e.gate else None
         found, names = ", ".join(self.results()), ", ".join(f"%r{i}" for i in range(len(self.results())))
-        return (f"func.func @f({', '.join(self.arguments)}) -> ({found}) {{\n  {names} = fp4.blockscaled_matmul {self.text}"
-                f"{region} {{{', '.join(attributes)}}}\n      : ({', '.join(self.types)}) -> ({found})\n"
-                f"  return {names} : {found}\n}}\n")
+        lines = matmul(names, f"({found})", lhs, rhs, rhs2=second, inputs=tuple(self.inputs),
+                       region=region, attributes=tuple(attributes), **parts)
+        return "\n".join([f"func.func @f({', '.join(self.arguments)}) -> ({found}) {{", *lines,
+                          f"  return {names} : {found}", "}", ""])
 
 
 def exists(case):

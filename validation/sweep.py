@@ -32,6 +32,7 @@ import sys
 import recipes
 import sweeping
 import tables
+from matmul_text import Side, matmul
 
 M = [1, 127, 128, 129, 300]
 FEW = [1, 7, 8, 16, 33, 64, 150]  # rows of swapped GEMMs
@@ -145,7 +146,7 @@ def alpha_of(operands, m, n):
 
 def program(fmt, result, operands, plan, m, n, k):
     matrices = (("x", m), ("w", n))
-    arguments, body, swizzled = [], [], []
+    arguments, body, sides = [], [], []
     for name, rows in matrices:
         bf16, data, scales = types(fmt, rows, k)
         if operands != "fp4":
@@ -156,21 +157,18 @@ def program(fmt, result, operands, plan, m, n, k):
             arguments += [f"%q{name}: {data}", f"%s{name}: tensor<{scales}>"]
         body.append(f"  %t{name} = fp4.swizzle_scales %s{name} : tensor<{scales}>"
                     f" -> tensor<{scales}, {LAYOUT}>")
-        swizzled += [data, f"tensor<{scales}, {LAYOUT}>"]
-    alpha = ""
+        sides.append(Side(f"%q{name}", data, f"%t{name}", f"tensor<{scales}, {LAYOUT}>", fmt))
+    alpha = {}
     if not recipes.FORMATS[fmt].is_mx and operands != "fp4":
         line, kind = alpha_of(operands, m, n)
         body.append(line)
-        alpha = " alpha %alpha"
-        swizzled.append(kind)
+        alpha = {"alpha": "%alpha", "alpha_type": kind}
     y = f"tensor<{m}x{n}x{result}>"
     fields = {name: text for plans in PLANS.values() for name, text in plans.items()}[plan]
-    written = fields and f", fp4.plan = #fp4.plan<tile_gemm, {fields}>"
+    written = [f"fp4.plan = #fp4.plan<tile_gemm, {fields}>"] * bool(fields)
     if plan in LONG:
-        written += ", arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>"
-    body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
-             f" {{format = #fp4.format<{fmt}>{written}}}",
-             f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]
+        written.append("arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>")
+    body += [*matmul("%y", y, *sides, **alpha, attributes=tuple(written)), f"  return %y : {y}"]
     return "\n".join([f"func.func @linear({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 

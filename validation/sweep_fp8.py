@@ -22,6 +22,7 @@ import itertools
 import sys
 
 import sweeping
+from matmul_text import Side, matmul
 
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
@@ -58,9 +59,9 @@ def sizes_of_groups(m):
 def of_form(form, m):
     """Lines, an operand, its type, and an attribute of the GEMM."""
     if form == "split":
-        return [], "", [], ", split_k = 2 : i64"
+        return [], {}, ("split_k = 2",)
     if form == "groups":
-        return [], "", [], f", groups = array<i64: {', '.join(map(str, sizes_of_groups(m)))}>"
+        return [], {}, (f"groups = [{', '.join(map(str, sizes_of_groups(m)))}]",)
     ends = [0, 0, 1, 1 + (m - 1) // 3, m]
     if form == "offsets":
         numbers, kind = ends, f"tensor<{GROUPS + 1}xi64>"
@@ -68,7 +69,8 @@ def of_form(form, m):
         numbers = [[begin, max(begin, end - (group != 1))]
                    for group, (begin, end) in enumerate(zip(ends, ends[1:]))]
         kind = f"tensor<{GROUPS}x2xi64>"
-    return [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", [kind], ""
+    return ([f"  %o = arith.constant dense<{numbers}> : {kind}"],
+            {"offsets": "%o", "offsets_type": kind}, ())
 
 
 def alpha_type(epilogue, m, n, groups):
@@ -85,12 +87,12 @@ def quantization(name, data, scales, recipe, block):
 
 def program(result, operands, epilogue, tile, form, m, n, k, strided=""):
     recipe = "fp8_deepgemm" + ("" if operands == "plain" else "_power_of_two")
-    arguments, types = [], []
+    arguments, sides = [], []
     groups = 1 if form in ("one", "split") else GROUPS
-    body, offsets, offsets_type, attribute = ([], "", [], "") if form == "one" else of_form(form, m)
+    body, offsets, work = ([], {}, ()) if form == "one" else of_form(form, m)
     for name, rows, bands, block in (("a", m, m, 1), ("b", groups * n, groups * up(n), 128)):
         data, scales = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{bands}x{up(k)}xf32>"
-        types += [data, scales]
+        sides.append(Side(f"%{name}", data, f"%s{name}", scales, "fp8_block128"))
         if operands == "fp8" or rows == groups * n != n:  # blocks of weights end with their group
             arguments += [f"%{name}: {data}{strided}", f"%s{name}: {scales}"]
         else:
@@ -99,16 +101,13 @@ def program(result, operands, epilogue, tile, form, m, n, k, strided=""):
     alpha = alpha_type(epilogue, m, n, groups)
     if alpha:
         arguments.append(f"%alpha: {alpha}")
-        types.append(alpha)
-    types += offsets_type
+    factor = {"alpha": "%alpha", "alpha_type": alpha} if alpha else {}
     y = f"tensor<{m}x{n}x{result}>"
     plan = (TILES | LANES)[tile]
-    written = plan and f", fp4.plan = #fp4.plan<tile_gemm, {plan}>"
-    written += attribute
+    written = [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] * bool(plan)
     if epilogue == "relu":
-        written += ", epilogue = #fp4.epilogue<relu>"
-    body += [f"  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb{' alpha %alpha' * bool(alpha)}{offsets}"
-             f" {{format = #fp4.format<fp8_block128>{written}}} : ({', '.join(types)}) -> {y}",
+        written.append("epilogue = #fp4.epilogue<relu>")
+    body += [*matmul("%y", y, *sides, **factor, **offsets, work=work, attributes=tuple(written)),
              f"  return %y : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 

@@ -27,6 +27,7 @@ import sys
 import recipes
 import sweeping
 import tables
+from matmul_text import Side, matmul
 
 FORMS = ["groups", "offsets", "split", "stream", "threads"]
 # Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
@@ -73,50 +74,52 @@ def tiles(rows, blocks):
     return sum(-(-count // 128) for count in rows) * -(-blocks // 4)
 
 
-def operand(name, count, k, facts, list_rows):
-    """Arguments, lines and types of `count` rows; their scales are a list of tiles, or are
-    swizzled."""
+def operand(name, count, k, fmt, list_rows):
+    """Arguments and lines of `count` rows, and the operand that they are; their scales are a list
+    of tiles, or are swizzled."""
+    facts = recipes.FORMATS[fmt]
     data, linear = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
     if list_rows is not None:
         tiled = f"tensor<{128 * list_rows}x4x{facts.scale}, {LAYOUT}>"
-        return [f"%q{name}: {data}", f"%s{name}: {tiled}"], [], [data, tiled], f"%q{name} scaled %s{name}"
+        return [f"%q{name}: {data}", f"%s{name}: {tiled}"], [], Side(f"%q{name}", data, f"%s{name}", tiled, fmt)
     tiled = f"{linear[:-1]}, {LAYOUT}>"
     swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {linear} -> {tiled}"
-    return ([f"%q{name}: {data}", f"%s{name}: {linear}"], [swizzle], [data, tiled],
-            f"%q{name} scaled %t{name}")
+    return ([f"%q{name}: {data}", f"%s{name}: {linear}"], [swizzle],
+            Side(f"%q{name}", data, f"%t{name}", tiled, fmt))
 
 
 def prepacked(name, fmt, count, k, element):
-    """Arguments, lines and types of weights that the program stacks and prepacks."""
+    """Arguments and lines of weights that the program stacks and prepacks, and the operand that
+    they are."""
     facts = recipes.FORMATS[fmt]
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
     data, scales = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
     packed = f"tensor<{count // 128}x{k // columns}x{tile}xi8, #fp4.weight_layout<wgmma>>"
     line = f"  %p{name} = fp4.prepack %q{name} scaled %s{name} {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
-    return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], [packed], f"%p{name}"
+    return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], Side(f"%p{name}", packed)
 
 
 def weights_of(name, form, rows, n, k, fmt, lhs):
     """The weights of all groups."""
     facts, groups = recipes.FORMATS[fmt], len(rows)
     if form in ("split", "stream"):
-        return operand(name, n, k, facts, None)
+        return operand(name, n, k, fmt, None)
     if lhs.endswith("prepacked"):
         return prepacked(name, fmt, n * groups, k, lhs.split()[0])
-    return operand(name, n * groups, k, facts, tiles([n] * groups, k // facts.block))
+    return operand(name, n * groups, k, fmt, tiles([n] * groups, k // facts.block))
 
 
 def activations(form, rows, k, fmt, lhs):
     facts, groups, m = recipes.FORMATS[fmt], len(rows), sum(rows)
     if lhs != "codes":
         x = f"tensor<{m}x{k}x{lhs.split()[0]}>"
-        return [f"%x: {x}"], [], [x], "%x"
+        return [f"%x: {x}"], [], Side("%x", x)
     if form in ("split", "stream"):
-        return operand("x", m, k, facts, None)
+        return operand("x", m, k, fmt, None)
     blocks = k // facts.block
     room = tiles(rows, blocks) if form in ("groups", "threads") else (m // 128 + groups) * -(-blocks // 4)
-    return operand("x", m, k, facts, room)
+    return operand("x", m, k, fmt, room)
 
 
 def shares(m, n, k, plan):
@@ -132,87 +135,94 @@ def ranges_of(rows):
     return [[end - count, end - (count > 1)] for count, end in zip(rows, ends)]
 
 
-def with_body(after, result, groups, n):
-    """An epilogue that adds a row of each group, and the type of all rows; or one that multiplies
-    two sums."""
+def is_mx(fmt):
+    return recipes.FORMATS[fmt].is_mx
+
+
+def quantize_line(value, element, fmt):
+    amax, kind = ("", "") if is_mx(fmt) else (" amax %most", ", f32")
+    return (f"    %code, %scale = fp4.epilogue_quantize {value}{amax} {{recipe = #fp4.recipe<{RECIPE[fmt]}>}}"
+            f" : ({element}{kind}) -> (f4E2M1FN, {recipes.FORMATS[fmt].scale})")
+
+
+def with_body(after, result, groups, n, fmt):
+    """An epilogue region that adds a row of each group, and the type of all rows; or one that
+    multiplies two sums. The elements of `fmt` are quantized where codes come after."""
     if after == "none":
         return "", []
-    lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
+    lines = ["", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
              "    %all = arith.addf %sum, %wide : f32"]
     if after == "codes":
-        lines = ["epilogue() {", "  ^bb0(%all: f32):"]
+        lines = ["", f"  ^bb0(%all: f32{'' if is_mx(fmt) else ', %most: f32'}):"]
     if after == "gate":
-        lines = ["epilogue() {", "  ^bb0(%sum: f32, %gate: f32):", "    %all = arith.mulf %sum, %gate : f32"]
+        lines = ["", "  ^bb0(%sum: f32, %gate: f32):", "    %all = arith.mulf %sum, %gate : f32"]
     if result != "f32":
         lines.append(f"    %z = arith.truncf %all : f32 to {result}")
-    lines += [f"    fp4.yield {'%all' if result == 'f32' else '%z'} : {result}", "  }"]
+    value, kind = "%all" if result == "f32" else "%z", result
+    if after == "codes":
+        lines.append(quantize_line(value, result, fmt))
+        value, kind = "%code, %scale", f"f4E2M1FN, {recipes.FORMATS[fmt].scale}"
+    lines.append(f"    fp4.yield {value} : {kind}\n  ")
     return "\n".join(lines), [f"tensor<{groups}x1x{n}xbf16>"] if after == "bias" else []
 
 
 def groups_of(form, rows, n, k, plan):
-    """Types, lines, operands and attributes that say what the GEMM consists of."""
-    batch = f", groups = array<i64: {', '.join(map(str, rows))}>"
-    if form == "threads":
-        return [], [], "", f"{batch}, arithmetic = #fp4.matmul_arithmetic<fma>"
-    if form == "groups":
-        return [], [], "", batch
+    """Lines, and parts of the GEMM, that say what it consists of."""
+    batch = {"work": (f"groups = [{', '.join(map(str, rows))}]",)}
+    if form in ("threads", "groups"):
+        return [], batch
     if form == "stream":
-        return [], [], "", f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
+        return [], {"work": (f"stream_k = [{', '.join(map(str, shares(sum(rows), n, k, plan)))}]",)}
     if form == "split":
-        return [], [], "", f", split_k = {-(-k // 256)} : i64"
+        return [], {"work": (f"split_k = {-(-k // 256)}",)}
     kind, numbers = f"tensor<{len(rows) + 1}xi64>", list(itertools.accumulate(rows, initial=0))
     if form == "ranges":
         kind, numbers = f"tensor<{len(rows)}x2xi64>", ranges_of(rows)
-    return [kind], [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", ""
+    return ([f"  %o = arith.constant dense<{numbers}> : {kind}"],
+            {"offsets": "%o", "offsets_type": kind})
 
 
 def results_of(form, rows, n, fmt, result, after):
-    """Types of results, and operands and attributes that make them. Scales of nvfp4 are
-    row-major."""
+    """Types of results, and of the amax that they need. Scales of nvfp4 are row-major."""
     m, facts = sum(rows), recipes.FORMATS[fmt]
     if after != "codes":
-        return [f"tensor<{m}x{n}x{result}>"], [], "", ""
+        return [f"tensor<{m}x{n}x{result}>"], []
     blocks = n // facts.block
     room = tiles(rows, blocks) if form == "groups" else (m // 128 + len(rows)) * -(-blocks // 4)
     scales = f"tensor<{128 * room}x4x{facts.scale}, {LAYOUT}>" if facts.is_mx else f"tensor<{m}x{blocks}x{facts.scale}>"
-    attribute = f", quantize_recipe = #fp4.recipe<{RECIPE[fmt]}>"
-    amax = ([], "") if facts.is_mx else (["tensor<f32>"], " quantize_amax %given")
-    return [f"tensor<{m}x{n}xf4E2M1FN>", scales], *amax, attribute
+    return [f"tensor<{m}x{n}xf4E2M1FN>", scales], [] if facts.is_mx else ["tensor<f32>"]
 
 
 def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none"):
     groups = len(rows)
     sides = [activations(form, rows, k, fmt, lhs), weights_of("w", form, rows, n, k, fmt, lhs)]
-    arguments, body, types = (sum((side[i] for side in sides), []) for i in range(3))
-    extra = ""
+    arguments, body = (sum((side[i] for side in sides), []) for i in range(2))
+    factor = {}
     if alpha != "none":
         sizes = {"groups": f"{groups}x", "rows": f"{sum(rows)}x1x"}.get(alpha, "")
         kind_of_alpha = f"tensor<{sizes}f32>"
-        types.append(kind_of_alpha)
         arguments.append(f"%alpha: {kind_of_alpha}")
-        extra += " alpha %alpha"
-    epilogue, inputs = with_body(after, result, groups, n)
-    arguments += [f"%bias: {kind}" for kind in inputs]
-    types += inputs
-    kinds, lines, where, attributes = groups_of(form, rows, n, k, plan)
-    types, body, extra = types + kinds, body + lines, extra + where
+        factor = {"alpha": "%alpha", "alpha_type": kind_of_alpha}
+    region, inputs = with_body(after, result, groups, n, fmt)
+    inputs = [("%bias", kind) for kind in inputs]
+    lines, parts = groups_of(form, rows, n, k, plan)
+    body += lines
+    second = None
     if after == "gate":
-        more, lines, kinds, second = weights_of("v", form, rows, n, k, fmt, lhs)
-        arguments, body, extra = arguments + more, body + lines, f"{extra} with {second}"
-        types += kinds
-        if alpha != "none":
-            types, extra = types + [kind_of_alpha], extra + " alpha2 %alpha"
+        more, lines, second = weights_of("v", form, rows, n, k, fmt, lhs)
+        arguments, body = arguments + more, body + lines
+    attributes = ["arithmetic = #fp4.matmul_arithmetic<fma>"] * (form == "threads")
     if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
         halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         partial = partial.format(256 if lhs.startswith("f8") else 64 if halves else 128)
-        attributes += f", fp4.plan = #fp4.plan<tile_gemm, {partial}>"
-    given, amax, operand, attribute = results_of(form, rows, n, fmt, result, after)
-    arguments, types = arguments + [f"%given: {kind}" for kind in amax], types + amax
-    extra, attributes = extra + operand, attributes + attribute
+        attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {partial}>")
+    given, amax = results_of(form, rows, n, fmt, result, after)
+    inputs += [("%given", kind) for kind in amax]
+    arguments += [f"{name}: {kind}" for name, kind in inputs]
     y, names = ", ".join(given), ", ".join(f"%y{i}" for i in range(len(given)))
-    body += [f"  {names} = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra} {epilogue}"
-             f" {{format = #fp4.format<{fmt}>{attributes}}}",
-             f"    : ({', '.join(types)}) -> ({y})", f"  return {names} : {y}"]
+    body += [*matmul(names, f"({y})", *(side[2] for side in sides), rhs2=second, **factor, **parts,
+                     inputs=tuple(inputs), region=region, attributes=tuple(attributes)),
+             f"  return {names} : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> ({y}) {{", *body, "}", ""])
 
 

@@ -22,6 +22,7 @@ import sys
 
 import recipes
 import sweeping
+from matmul_text import Side, matmul
 
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 RECIPE = recipes.swept()
@@ -64,14 +65,15 @@ def matrix(rows, columns, element, layout=""):
 
 
 def operand(name, fmt, rows, k):
-    """Arguments with codes and scales of a matrix; their types."""
+    """Arguments with codes and scales of a matrix; the operand that it is."""
     facts = recipes.FORMATS[fmt]
     data = matrix(rows, k, "f4E2M1FN")
     scales = matrix(rows, k // facts.block, facts.scale)
     tiled = matrix(rows, k // facts.block, facts.scale, LAYOUT)
     dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
     return ([f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"],
-            [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"], [data, tiled])
+            [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"],
+            Side(f"%q{name}", data, f"%t{name}", tiled, fmt))
 
 
 def quantizer(fmt, outputs, layout, element, rows, n):
@@ -122,16 +124,12 @@ def program(case):
     names = ["w", "v"] if dual == "dual" else ["w"]
     arguments, body, x = operand("x", fmt, rows, k)
     arguments += [f"%bias: tensor<{n}xf32>", "%given: tensor<f32>"]
-    has_alpha = not recipes.FORMATS[fmt].is_mx
+    alpha = {} if recipes.FORMATS[fmt].is_mx else {"alpha": "%given", "alpha_type": "tensor<f32>"}
     for i, name in enumerate(names):
-        more, lines, types = operand(name, fmt, n, k)
+        more, lines, side = operand(name, fmt, n, k)
         arguments += more
-        product = matrix(rows, n, "f32")
-        body += lines + [
-            f"  %p{i} = fp4.blockscaled_matmul %qx scaled %tx, %q{name} scaled %t{name}{' alpha %given' if has_alpha else ''}"
-            f" {{format = #fp4.format<{fmt}>}}",
-            f"      : ({', '.join(x + types + ['tensor<f32>'] * has_alpha)}) -> {product}"]
-    body += elementwise(dual == "dual", element, rows, n, x[0])
+        body += lines + matmul(f"%p{i}", matrix(rows, n, "f32"), x, side, **alpha)[i and 1:]
+    body += elementwise(dual == "dual", element, rows, n, x.type)
     results, types = [], []
     if kept == "kept":
         results, types = ["%h"], [matrix(rows, n, element)]
@@ -184,7 +182,7 @@ def judge_on(target):
         fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused", f"--target={target}"],
                                capture_output=True, text=True, check=False).stdout
         others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
-        return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
+        return [] if fused.count("fp4.matmul ") == 1 and not others else [f"not one kernel: {others}\n"]
     return is_one_kernel
 
 

@@ -22,6 +22,7 @@ import sys
 
 import recipes
 import sweeping
+from matmul_text import Side, matmul
 
 M = [1, 8, 21, 65, 130, 300]
 N = [128, 256, 200]  # 200 is not prepacked
@@ -49,24 +50,24 @@ SCHEDULES = sweeping.schedules(2)
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
 PACKED, ROWS_PACKED = "#fp4.weight_layout<wgmma>", "#fp4.weight_layout<wgmma_rows>"
-FAST = ", arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
+FAST = "arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
 
 
 def rhs(element, fmt, weights, n, k):
-    """Lines that define the right side, its operands, and their types."""
+    """Arguments, lines that define the right side, and the operand that it is."""
     facts = recipes.FORMATS[fmt]
     data, scales = f"tensor<{n}x{k}x{facts.element}>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
     arguments = [f"%w: {data}", f"%s: {scales}"]
     if weights == "plain":
         tiled = f"{scales[:-1]}, {TILED}>"
-        return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"], "%w scaled %t",
-                [data, tiled])
+        return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"],
+                Side("%w", data, "%t", tiled, fmt))
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
     packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
     line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
             f": ({data}, {scales}) -> {packed}")
-    return arguments, [line], "%p", [packed]
+    return arguments, [line], Side("%p", packed)
 
 
 def lhs_scales(fmt, m, k):
@@ -103,22 +104,20 @@ def fields_of(tile, weights, element, plans):
 def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
     """`m` is a number of rows or '?'."""
     lhs, y = f"tensor<{m}x{k}x{element}>", f"tensor<{m}x{n}x{result}>"
-    arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
-    kinds, first = [lhs, *kinds], "%x"
+    arguments, body, second = rhs(element, fmt, weights, n, k)
+    first = Side("%x", lhs)
     if element == "f4E2M1FN":
         lines, scales, tiled = lhs_scales(fmt, m, k)
-        arguments, body, first = [f"%sx: {scales}", *arguments], lines + body, "%x scaled %tx"
-        kinds.insert(1, tiled)
+        arguments, body = [f"%sx: {scales}", *arguments], lines + body
+        first = Side("%x", lhs, "%tx", tiled, fmt)
     factor = {"one": "tensor<f32>", "rows": f"tensor<{m}x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
     if factor:
         arguments.append(f"%alpha: {factor}")
-        kinds.append(factor)
-        operands += " alpha %alpha"
+    given = {"alpha": "%alpha", "alpha_type": factor} if factor else {}
     fields = fields_of(tile, weights, element, plans)
-    plan = fields and f", fp4.plan = #fp4.plan<tile_gemm, {fields}>"
-    body += [f"  %y = fp4.blockscaled_matmul {first}, {operands}"
-             f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{FAST if weights == 'fast' else ''}{plan}}}",
-             f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
+    attributes = [FAST] * (weights == "fast") + [f"fp4.plan = #fp4.plan<tile_gemm, {fields}>"] * bool(fields)
+    body += [*matmul("%y", y, first, second, **given, work=(f"split_k = {split}",),
+                     attributes=tuple(attributes)), f"  return %y : {y}"]
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 

@@ -18,6 +18,7 @@ import sys
 
 import recipes
 import sweeping
+from matmul_text import Side, matmul
 
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
@@ -49,40 +50,35 @@ def alpha_type(epilogue, m, n):
 
 
 def operand(name, fmt, operands, rows, k):
-    """Arguments, lines that define %<name> and %t<name>, and their types."""
+    """Arguments, lines that define %<name> and %t<name>, and the operand that they are."""
     facts = recipes.FORMATS[fmt]
     data = f"tensor<{rows}x{k}x{facts.element}>"
     scales = f"tensor<{rows}x{k // facts.block}x{facts.scale}"
     tiled = f"{scales}, {LAYOUT}>"
     swizzle = f"  %t{name} = fp4.swizzle_scales %s{name} : {scales}> -> {tiled}"
     if operands == "codes":
-        return [f"%{name}: {data}", f"%s{name}: {scales}>"], [swizzle], [data, tiled]
+        return [f"%{name}: {data}", f"%s{name}: {scales}>"], [swizzle], Side(f"%{name}", data, f"%t{name}", tiled, fmt)
     quantize = (f"  %{name}, %s{name} = fp4.quantize %x{name} {{format = #fp4.format<{fmt}>,"
                 f" recipe = #fp4.recipe<{RECIPES[fmt]}>}} : (tensor<{rows}x{k}xbf16>)"
                 f" -> ({data}, {scales}>)")
-    return [f"%x{name}: tensor<{rows}x{k}xbf16>"], [quantize, swizzle], [data, tiled]
+    return [f"%x{name}: tensor<{rows}x{k}xbf16>"], [quantize, swizzle], Side(f"%{name}", data, f"%t{name}", tiled, fmt)
 
 
 def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
-    arguments, body, types = [], [], []
-    for side in (operand("a", lhs, operands, m, k), operand("b", rhs, operands, n, k)):
-        for all_of, part in zip((arguments, body, types), side):
-            all_of += part
+    arguments, body, sides = [], [], []
+    for more, lines, side in (operand("a", lhs, operands, m, k), operand("b", rhs, operands, n, k)):
+        arguments, body, sides = arguments + more, body + lines, sides + [side]
     alpha = alpha_type(epilogue, m, n)
     if alpha:
         arguments.append(f"%alpha: {alpha}")
-        types.append(alpha)
+    factor = {"alpha": "%alpha", "alpha_type": alpha} if alpha else {}
     y = f"tensor<{m}x{n}x{result}>"
-    attributes = [f"format = #fp4.format<{lhs}>"]
-    if rhs != lhs:
-        attributes.append(f"rhs_format = #fp4.format<{rhs}>")
+    attributes = []
     if epilogue == "relu":
         attributes.append("epilogue = #fp4.epilogue<relu>")
     if fields := {**TCGEN05, **WARPS}[plan]:
         attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {fields}>")
-    body += [f"  %y = fp4.blockscaled_matmul %a scaled %ta, %b scaled %tb{' alpha %alpha' * bool(alpha)}"
-             f" {{{', '.join(attributes)}}} : ({', '.join(types)}) -> {y}",
-             f"  return %y : {y}"]
+    body += [*matmul("%y", y, *sides, **factor, attributes=tuple(attributes)), f"  return %y : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 

@@ -136,7 +136,7 @@ def weights(row: dict[str, str]) -> str:
     m = "?" if row["kind"] in DYNAMIC else row["m"]
     packed = f"tensor<{n // 128}x{k // 64}x{SCALES[row['format']][2]}xi8, #fp4.weight_layout<wgmma>>"
     return f"""func.func @f(%x: tensor<{m}x{k}xbf16> {{fp4.dims = ["M", "K"]}}, %w: {packed}) -> tensor<{m}x{n}xbf16> {{
-  %y = fp4.blockscaled_matmul %x, %w {{format = #fp4.format<{row['format']}>, split_k = {row['split']} : i64}}
+  %y = fp4.matmul %x, %w {{work = #fp4.work<split_k = {row['split']}>}}
       : (tensor<{m}x{k}xbf16>, {packed}) -> tensor<{m}x{n}xbf16>
   return %y : tensor<{m}x{n}xbf16>
 }}
@@ -158,10 +158,12 @@ def product(row: dict[str, str]) -> str:
         return f"%{name}: {data}, %s{name}: {scale}", f"{data}, {scale}"
 
     (a, types_a), (b, types_b) = operand("a", m), operand("b", n)
-    split = f", split_k = {row['split']} : i64" if int(row["split"]) > 1 else ""
+    split = f" {{work = #fp4.work<split_k = {row['split']}>}}" if int(row["split"]) > 1 else ""
+    kinds = [f"!fp4.scaled<{row['format']}, {types}>" for types in (types_a, types_b)]
     return f"""func.func @f({a}, {b}) -> tensor<{m}x{n}xbf16> {{
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {{format = #fp4.format<{row['format']}>{split}}}
-      : ({types_a}, {types_b}) -> tensor<{m}x{n}xbf16>
+  %lhs = fp4.scaled %a, %sa : {kinds[0]}
+  %rhs = fp4.scaled %b, %sb : {kinds[1]}
+  %y = fp4.matmul %lhs, %rhs{split} : ({", ".join(kinds)}) -> tensor<{m}x{n}xbf16>
   return %y : tensor<{m}x{n}xbf16>
 }}
 """

@@ -61,8 +61,10 @@ def product(m: int, n: int, k: int) -> str:
 
     return f"""#tiled = #fp4.scale_layout<tiled_128x4>
 func.func @gemm({operand("a", m)}, {operand("b", n)}) -> (tensor<{m}x{n}xbf16> {{fp4.name = "y"}}) {{
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {{format = #fp4.format<nvfp4>}}
-      : ({types(m)}, {types(n)}) -> tensor<{m}x{n}xbf16>
+  %lhs = fp4.scaled %a, %sa : !fp4.scaled<nvfp4, {types(m)}>
+  %rhs = fp4.scaled %b, %sb : !fp4.scaled<nvfp4, {types(n)}>
+  %y = fp4.matmul %lhs, %rhs : (!fp4.scaled<nvfp4, {types(m)}>, !fp4.scaled<nvfp4, {types(n)}>)
+      -> tensor<{m}x{n}xbf16>
   return %y : tensor<{m}x{n}xbf16>
 }}
 """

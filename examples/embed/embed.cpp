@@ -10,6 +10,10 @@
 #include <iostream>
 
 static const char *kProgram = R"(
+!lhs = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
+                   tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<64x256xf4E2M1FN>,
+                   tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @product(%a: tensor<128x256xf4E2M1FN>, %sa: tensor<128x16xf8E4M3FN>,
                    %b: tensor<64x256xf4E2M1FN>, %sb: tensor<64x16xf8E4M3FN>)
     -> tensor<128x64xf32> {
@@ -17,10 +21,9 @@ func.func @product(%a: tensor<128x256xf4E2M1FN>, %sa: tensor<128x16xf8E4M3FN>,
       -> tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   %tb = fp4.swizzle_scales %sb : tensor<64x16xf8E4M3FN>
       -> tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %ta, %b scaled %tb {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-      -> tensor<128x64xf32>
+  %lhs = fp4.scaled %a, %ta : !lhs
+  %rhs = fp4.scaled %b, %tb : !rhs
+  %y = fp4.matmul %lhs, %rhs : (!lhs, !rhs) -> tensor<128x64xf32>
   return %y : tensor<128x64xf32>
 })";
 

@@ -65,7 +65,7 @@ class Compile(unittest.TestCase):
         self.assertEqual(program.manifest.functions["nvfp4_linear"].arguments[1].type.shape,
                          (64, 128))
         self.assertIn("the quantizer writes its scales swizzled", "".join(program.remarks))
-        self.assertIn("nvfp4_linear.mlir:15:14", program.remarks[0])
+        self.assertIn("nvfp4_linear.mlir:19:14", program.remarks[0])
         self.assertEqual(compiled().remarks, ())
 
     def test_launches_overlap_as_asked(self) -> None:
@@ -93,7 +93,7 @@ class Compile(unittest.TestCase):
             fp4.compile("func.func @f(", name="broken.mlir")
         self.assertEqual(caught.exception.location, ("broken.mlir", 1, 13))
         self.assertIn("was not compiled", caught.exception.message)
-        wrong = product().replace("format<nvfp4>", "format<mxfp4>")
+        wrong = product().replace("scaled<nvfp4", "scaled<mxfp4")
         with self.assertRaises(fp4.CompileError) as caught:
             fp4.compile(wrong)
         location = caught.exception.location

@@ -120,11 +120,12 @@ TEST_F(CompilerTest, ManifestStatesWhatKernelsTake) {
   Compiler compiler(options);
   ASSERT_TRUE(compiler.loadText(R"(
 !scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>, !scales>
 func.func @gemm(%a: tensor<128x256xf4E2M1FN>, %sa: !scales, %b: tensor<128x256xf4E2M1FN>,
                 %sb: !scales) -> tensor<128x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
-      : (tensor<128x256xf4E2M1FN>, !scales, tensor<128x256xf4E2M1FN>, !scales)
-      -> tensor<128x128xf32>
+  %lhs = fp4.scaled %a, %sa : !operand
+  %rhs = fp4.scaled %b, %sb : !operand
+  %y = fp4.matmul %lhs, %rhs : (!operand, !operand) -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 })",
                                 "gemm.mlir"));

@@ -131,11 +131,11 @@ def label_of(form: str, ranges: str, plan: str) -> str:
 
 
 def split_of(ranges: str) -> str:
-    """The attribute that cuts K into so many ranges, or gives workers shares of tiles:
+    """The member of the work that cuts K into so many ranges, or gives workers shares of tiles:
     "132x128x128"."""
     if "x" in ranges:
-        return f", stream_k = array<i64: {ranges.replace('x', ', ')}>"
-    return f", split_k = {ranges} : i64" if ranges != "1" else ""
+        return f"stream_k = [{ranges.replace('x', ', ')}]"
+    return f"split_k = {ranges}" if ranges != "1" else ""
 
 
 def program(problem: Problem, ranges: str, form: str = "") -> str:
@@ -143,31 +143,39 @@ def program(problem: Problem, ranges: str, form: str = "") -> str:
     prepacked = form == PREPACKED
     m, n, k, kind = problem.m, problem.n, problem.k, problem.kind
     result = f"tensor<{m}x{n}xbf16>"
+    scaled, clauses = (0, 2), ""  # first arguments of data with scales
     if kind in PACKED:
-        types, format, text = [*_block_types(problem, m)], _format(problem), "%0 scaled %1, %2"
+        types, format = [*_block_types(problem, m)], _format(problem)
         types += [_packed(problem)] if prepacked else _block_types(problem, n)
-        text += "" if prepacked else " scaled %3"
+        scaled = (0,) if prepacked else scaled
     elif kind in BLOCK:
         x = f"tensor<{m}x{k}x{'bf16' if kind.startswith('bf16') else 'f8E4M3FN'}>"
         alpha = {"bf16_nvfp4": "tensor<f32>", "bf16_mxfp4": ""}.get(kind, f"tensor<{m}x1xf32>")
         types, format = [x, _packed(problem, form), *([alpha] if alpha else [])], _format(problem)
-        text = "%0, %1" + (" alpha %2" if alpha else "")
+        scaled, clauses = (), " alpha %2" if alpha else ""
     else:
-        format, text = "fp8_block128", "%0 scaled %1, %2 scaled %3"
+        format = "fp8_block128"
         rows = problem.groups * n
         types = [f"tensor<{m}x{k}xf8E4M3FN>", f"tensor<{m}x{k // 128}xf32>",
                  f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{rows // 128}x{k // 128}xf32>"]
         if problem.groups > 1:
             types.append(f"tensor<{problem.groups}x2xi64>" if problem.used else f"tensor<{problem.groups + 1}xi64>")
-            text += " offsets %4"
-    split = split_of(ranges)
-    if form == FAST:
-        split += ", arithmetic = #fp4.matmul_arithmetic<fast_accumulation>"
+            clauses = " offsets %4"
+    work = [split_of(ranges)] if split_of(ranges) else []
     if problem.used:  # as DeepGEMM's heuristics are told, and other rows are left as they are, as it does
-        split += f", expected_rows = {problem.rows // problem.groups} : i64, unspecified_rows"
+        work += [f"expected_rows = {problem.rows // problem.groups}", "unspecified_rows"]
+    attributes = [f"work = #fp4.work<{', '.join(work)}>"] if work else []
+    if form == FAST:
+        attributes.append("arithmetic = #fp4.matmul_arithmetic<fast_accumulation>")
     arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
-    return (f"func.func @product({arguments}) -> {result} {{\n"
-            f"  %y = fp4.blockscaled_matmul {text} {{format = #fp4.format<{format}>{split}}}\n"
+    names = [f"%{i}" for i in range(len(types))]
+    lines = []
+    for i in reversed(scaled):
+        bundle = f"!fp4.scaled<{format}, {types[i]}, {types[i + 1]}>"
+        lines.insert(0, f"  %b{i} = fp4.scaled %{i}, %{i + 1} : {bundle}\n")
+        names[i:i + 2], types[i:i + 2] = [f"%b{i}"], [bundle]
+    return (f"func.func @product({arguments}) -> {result} {{\n{''.join(lines)}"
+            f"  %y = fp4.matmul {names[0]}, {names[1]}{clauses} {{{', '.join(attributes)}}}\n"
             f"      : ({', '.join(types)}) -> {result}\n  return %y : {result}\n}}\n")
 
 

@@ -56,7 +56,7 @@ struct Listing {
 
 /// An operation that becomes a kernel, and its plan as inside of #fp4.plan<...>.
 struct PlannedKernel {
-  std::string function, operation; ///< "gemm", "fp4.blockscaled_matmul"
+  std::string function, operation; ///< "gemm", "fp4.matmul"
   std::string plan;
 };
 

@@ -4,7 +4,7 @@
 // GEMM of its dialect and describes it as a ScaledMatmul; convertMatmul builds the fp4
 // operations:
 //
-//   2 x fp4.swizzle_scales, fp4.blockscaled_matmul, and reshapes that move no data
+//   2 x fp4.swizzle_scales and fp4.scaled, fp4.matmul, and reshapes that move no data
 //
 // The conversions are strict. An operation that looks block-scaled but that fp4 lacks is reported
 // at its place with the reason and a remedy, and the pass fails.

@@ -37,7 +37,7 @@ func.func private @_repeat(%s: tensor<48x4xf8E4M3FN>) -> tensor<48x64xf8E4M3FN> 
 // x @ w.T with activations of bf16 in a batch, and weights that are transposed behind their dequantization.
 // CHECK-LABEL: func.func @weights(
 // CHECK:         %[[X:.*]] = tensor.collapse_shape %{{.*}} : tensor<2x5x64xbf16> into tensor<10x64xbf16>
-// CHECK:         %[[Y:.*]] = fp4.matmul %[[X]], %{{.*}} : (!mxfp4{{.*}} -> tensor<10x32xbf16>
+// CHECK:         %[[Y:.*]] = fp4.matmul %[[X]], %{{.*}} : (tensor<10x64xbf16>, !mxfp4) -> tensor<10x32xbf16>
 // CHECK:         tensor.expand_shape %[[Y]] {{.*}} output_shape [2, 5, 32]
 // CHECK-NOT:     stablehlo
 func.func @weights(%x: tensor<2x5x64xbf16>, %w: tensor<32x64xf4E2M1FN>, %s: tensor<32x2xf8E8M0FNU>) -> (tensor<2x5x32xbf16> {fp4.name = "y"}) {

@@ -392,31 +392,6 @@ func.func @e4m3(%a: !e, %s: !s) {
 // -----
 
 !e = tensor<64x128xf4E2M1FN>
-!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-!operand = !fp4.scaled<nvfp4, !e, !s>
-func.func @amax_of_e4m3(%a: !e, %s: !s) {
-  %a_scaled = fp4.scaled %a, %s : !operand
-  %r0 = fp4.matmul %a_scaled, %a_scaled epilogue() {
-  ^bb0(%x: f32):
-    %y = arith.truncf %x : f32 to bf16
-    %amax_out = fp4.epilogue_amax %y : bf16 -> f32
-    fp4.yield %amax_out : f32
-  } : (!operand, !operand) -> tensor<f32>
-  // matmul (C323)
-  // expected-error @+2 {{expects no other result beside elements of type f8E4M3FN, but got some}}
-  // expected-note @+1 {{codes and an amax are those of elements of type bf16, f16 or f32}}
-  %r1 = fp4.matmul %a_scaled, %a_scaled epilogue() {
-  ^bb0(%x: f32):
-    %y = arith.truncf %x : f32 to f8E4M3FN
-    %amax_out = fp4.epilogue_amax %y : f8E4M3FN -> f32
-    fp4.yield %amax_out : f32
-  } : (!operand, !operand) -> tensor<f32>
-  return
-}
-
-// -----
-
-!e = tensor<64x128xf4E2M1FN>
 !t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !s = tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !lhs = !fp4.scaled<mxfp4, !e, !t>

@@ -407,3 +407,17 @@ func.func @input(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x128xf32>)
   } : (!operand, !operand, tensor<1x128xf32>) -> tensor<256x256xf32>
   return %y : tensor<256x256xf32>
 }
+
+// -----
+
+!b = !fp4.scaled<mxfp4, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+func.func @batch(%x: tensor<4x64xbf16>, %y: tensor<2x4x64xbf16>, %w: tensor<8x64xf4E2M1FN>,
+                 %s: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %b = fp4.scaled %w, %s : !b
+  %0 = fp4.matmul %x, %b : (tensor<4x64xbf16>, !b) -> tensor<4x8xf32>
+  // matmul (C1)
+  // expected-error @+2 {{operand 'lhs' must have 2 dimensions, but got 'tensor<2x4x64xbf16>'}}
+  // expected-note @+1 {{tensor.collapse_shape makes a matrix of a batch}}
+  %1 = fp4.matmul %y, %b : (tensor<2x4x64xbf16>, !b) -> tensor<8x8xf32>
+  return
+}

@@ -1,7 +1,7 @@
 // A GEMM with an epilogue: the kernel, the model and the bound read one description of it. The twin without it
 // has the negative elements that this one has not.
 // RUN: fp4-runner %s --device=sim --seed=3 --check=strict --output y=%t.y.npy | FileCheck %s
-// RUN: sed 's/, epilogue = #fp4.epilogue<relu>//' %s > %t.plain.mlir
+// RUN: sed 's/epilogue = #fp4.epilogue<relu>//' %s > %t.plain.mlir
 // RUN: fp4-runner %t.plain.mlir --device=sim --seed=3 --output y=%t.plain.npy | FileCheck %s
 // CHECK: y {{.*}}130x72x{{.*}} equals the tcgen05 model, bit for bit
 // RUN: %python %S/../Inputs/relu_of.py %t.plain.npy %t.y.npy

@@ -19,7 +19,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     BufferTypes.h gives, joined to the remaining tensor operations by
     `builtin.unrealized_conversion_cast`. Constant `tensor<f32>` operands become one-element
     buffers. Kernels hold arith, scf, llvm, nvvm and vector operations and `pipe.global_ptr`. The
-    fp32 arithmetic of a recipe is spelled out operation by operation. `fp4.blockscaled_matmul` is
+    fp32 arithmetic of a recipe is spelled out operation by operation. `fp4.matmul` is
     left for `convert-fp4-to-pipe`.
 
     An operation or a combination of attributes that has no kernel yet is an error that names what

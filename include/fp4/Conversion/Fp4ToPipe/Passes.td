@@ -67,10 +67,12 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     // fp4-opt --fp4-set-target --fp4-plan-kernels --convert-fp4-to-pipe
     !data = tensor<256x512xf4E2M1FN>
     !scales = tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    !operand = !fp4.scaled<nvfp4, !data, !scales>
     func.func @f(%a: !data, %sa: !scales, %b: !data, %sb: !scales) -> tensor<256x256xf32> {
-      %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
-          {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
-          : (!data, !scales, !data, !scales) -> tensor<256x256xf32>
+      %lhs = fp4.scaled %a, %sa : !operand
+      %rhs = fp4.scaled %b, %sb : !operand
+      %y = fp4.matmul %lhs, %rhs {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256]>}
+          : (!operand, !operand) -> tensor<256x256xf32>
       return %y : tensor<256x256xf32>
     }
     // becomes

@@ -16,7 +16,7 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
     `--allow-unregistered-dialect`. The pass knows operations of stablehlo by their names and needs
     no stablehlo library.
 
-    **Postcondition.** Each GEMM is 2 x `fp4.swizzle_scales` and a `fp4.blockscaled_matmul`,
+    **Postcondition.** Each GEMM is 2 x `fp4.swizzle_scales` and `fp4.scaled`, and a `fp4.matmul`,
     for each batch unless the right side has one. The private functions that jax puts GEMMs into are
     inlined. Decompositions of composites that nobody calls are gone, and so are attributes of
     modules and functions that belong to dialects which are not loaded. An operation of stablehlo on
@@ -41,7 +41,9 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
     }
     // becomes
     ...
-    %y = fp4.blockscaled_matmul %am scaled %ta, %bm scaled %tb {format = #fp4.format<mxfp4>} : ...
+    %lhs = fp4.scaled %am, %ta : ...
+    %rhs = fp4.scaled %bm, %tb : ...
+    %y = fp4.matmul %lhs, %rhs : ...
     ...
     ```
   }];

@@ -184,16 +184,6 @@ static std::string foundOf(Block &body, TypeRange yielded) {
   return text;
 }
 
-/// matmul (C323): what codes and an amax are computed of.
-LogicalResult verify::verifyOnlyElements(BlockScaledMatmulOp op, Type element) {
-  if (!isa_and_present<Float8E4M3FNType>(element) || op.hasOnlyElements())
-    return success();
-  auto diag = op.emitOpError( // matmul (C323)
-      "expects no other result beside elements of type f8E4M3FN, but got some");
-  diag.attachNote() << "codes and an amax are those of elements of type bf16, f16 or f32";
-  return diag;
-}
-
 /// matmul (C44): at most one operation of each kind, of the element, whose amax is the last
 /// argument and read by nothing else.
 static LogicalResult verifyEpilogueOps(BlockScaledMatmulOp op, Block &body) {
@@ -262,8 +252,6 @@ LogicalResult verify::verifyRegion(BlockScaledMatmulOp op) {
   Type yielded = value ? value.getType() : Type(), element = yielded;
   if (op.getResult())
     element = rankedType(op.getResult()).getElementType();
-  if (failed(verifyOnlyElements(op, yielded)))
-    return failure();
   if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
     element = yielded; // the matmul rounds what the epilogue region yields
   bool fits = op.getEpilogueBody().hasOneBlock() &&

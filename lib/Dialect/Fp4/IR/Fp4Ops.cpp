@@ -179,6 +179,16 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
                     withScaleLayout(expected, ScaleLayout::Tiled128x4), note);
 }
 
+/// matmul (C323): what codes and an amax are computed of.
+static LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, Type element) {
+  if (!isa_and_present<Float8E4M3FNType>(element) || op.hasOnlyElements())
+    return success();
+  auto diag = op.emitOpError( // matmul (C323)
+      "expects no other result beside elements of type f8E4M3FN, but got some");
+  diag.attachNote() << "codes and an amax are those of elements of type bf16, f16 or f32";
+  return diag;
+}
+
 /// matmul (C9): element types of a result.
 static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
   Type element = output.type.getElementType();

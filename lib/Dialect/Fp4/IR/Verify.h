@@ -90,10 +90,9 @@ mlir::RankedTensorType amaxType(mlir::MLIRContext *context, std::optional<int64_
 mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
 mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 
-/// matmul: its number of results, its epilogue region, and elements of 8 bits (EpilogueRegion.cpp).
+/// matmul: its number of results, and its epilogue region (EpilogueRegion.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyRegion(BlockScaledMatmulOp op);
-mlir::LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, mlir::Type element);
 /// A second GEMM, and the results that are not the elements (FusedGemm.cpp).
 mlir::LogicalResult verifyFusedGemm(BlockScaledMatmulOp op);
 /// matmul (C14): split-K.

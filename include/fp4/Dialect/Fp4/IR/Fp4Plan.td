@@ -112,9 +112,9 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     words are those of the table, and `tile` has 3 of them in tile_gemm and 2 in tile_transform,
     and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
-    family tile_gemm with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has
+    family tile_gemm with ascending `max_rows`, on a `fp4.matmul`, and `fp4.plan` has
     no `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_gemm on a
-    `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
+    `fp4.matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
     `depth_unit`.
 
     The attribute `fp4.row_plans` of a matmul with dynamic rows is a list of small-M plans: host

@@ -23,7 +23,7 @@ def Fuse : Pass<"fp4-fuse"> {
     2. A rowwise and a columnwise `fp4.quantize` of one tensor that agree in format, recipe, block,
        rounding and random numbers are one with `outputs` both.
     3. Scales whose only use is `fp4.swizzle_scales` are written in layout tiled_128x4.
-    4. An elementwise linalg.generic that alone reads an `fp4.blockscaled_matmul` becomes its
+    4. An elementwise linalg.generic that alone reads an `fp4.matmul` becomes its
        epilogue region (`fp4-generalize-elementwise` makes such operations). Two matmuls of one lhs
        that only this operation reads, as in a gated unit, become one dual GEMM.
     5. An `fp4.quantize` of the elements of a matmul whose amax is known before the matmul, and
