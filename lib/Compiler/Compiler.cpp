@@ -7,13 +7,13 @@
 #include "ManifestWriter.h"
 #include "PlainGemms.h"
 
-#include "fp4/Dialect/Utils/ConstantBytes.h"
-#include "fp4/Plans/PlanSpace.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Upgrade.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
+#include "fp4/Plans/PlanSpace.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Target/Ptxas.h"
 
@@ -285,10 +285,11 @@ fp4::Status fp4::Compiler::Impl::writeLibrary(const std::string &path) {
 fp4::Compiler::Compiler(CompilerOptions options) : impl(new Impl(std::move(options))) {}
 fp4::Compiler::~Compiler() = default;
 
-/// `module` without operations of former spellings; null where it is not valid.
+/// A valid `module` without operations of former spellings; null where it then is not valid.
 static OwningOpRef<ModuleOp> upgraded(OwningOpRef<ModuleOp> module) {
-  bool isValid = module && succeeded(verify(*module)) && succeeded(fp4::upgradeLegacyText(*module)) &&
-                 succeeded(verify(*module));
+  if (!module || !fp4::hasLegacyOps(*module))
+    return module;
+  bool isValid = succeeded(fp4::upgradeLegacyText(*module)) && succeeded(verify(*module));
   return isValid ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
@@ -313,7 +314,8 @@ fp4::Status fp4::Compiler::loadModule(ModuleOp module) {
   return impl->load(module.getName().value_or("<module>").str(), [&] {
     impl->context = module.getContext();
     impl->context->appendDialectRegistry(createRegistry());
-    return upgraded(module.clone());
+    OwningOpRef<ModuleOp> copy = module.clone();
+    return succeeded(verify(*copy)) ? upgraded(std::move(copy)) : OwningOpRef<ModuleOp>();
   });
 }
 

@@ -122,8 +122,8 @@ SmallVector<Value> slotsOf(fp4::BlockScaledMatmulOp op) {
   SmallVector<Value> slots = {op.getLhs(), op.getLhsScales(), op.getRhs(), op.getRhsScales(),
                               op.getAlpha()};
   llvm::append_range(slots, op.getEpilogueInputs());
-  slots.append({op.getOffsets(), op.getRhs2(), op.getRhs2Scales(), op.getAlpha2(),
-                op.getQuantizeAmax()});
+  slots.append(
+      {op.getOffsets(), op.getRhs2(), op.getRhs2Scales(), op.getAlpha2(), op.getQuantizeAmax()});
   return slots;
 }
 
@@ -264,7 +264,9 @@ void describeBody(fp4::BlockScaledMatmulOp product, json::Object &attributes) {
   if (product.getEpilogueBody().empty() || !product.isGrouped())
     return;
   Block &body = product.getEpilogueBody().front();
-  attributes["program"] = fp4::elementProgramOf(body, body.getNumArguments() - (product.getQuantizeAmax() ? 1 : 0)).text();
+  attributes["program"] =
+      fp4::elementProgramOf(body, body.getNumArguments() - (product.getQuantizeAmax() ? 1 : 0))
+          .text();
 }
 
 /// The straight-line program of one function, values named as the reference interpreter wants them.

@@ -128,8 +128,8 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
 }
 
 /// Checks operands that have a number for each column of the result.
-static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
-                         const GemmBuffers &adaptor, Value columns) {
+static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
+                         Value columns) {
   constexpr int64_t codeBits = 4;
   int64_t bits = op.quantizesRows() ? codeBits : op.getElementType().getIntOrFloatBitWidth();
   auto take = [&](StringRef name, Value tensor, Value buffer) {

@@ -20,8 +20,8 @@ GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lh
 
 /// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
 /// of the operands.
-void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
-                    const GemmBuffers &adaptor, const GemmSizes &sizes, const Gemm &gemm);
+void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
+                    const GemmSizes &sizes, const Gemm &gemm);
 
 /// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
 /// where it holds for all.

@@ -199,7 +199,7 @@ private:
       splitScalesOfB(rewriter, op, operands, gemm);
     if (gemm.route().lhs() == route::Operand::Pre)
       operands.lhs = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
-                                       rows, sizes.depth, target, pdlBefore(plan));
+                                   rows, sizes.depth, target, pdlBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
@@ -235,8 +235,8 @@ private:
   }
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
-  static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                           GemmBuffers &operands, Value rows, const GemmSizes &sizes) {
+  static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op, GemmBuffers &operands,
+                           Value rows, const GemmSizes &sizes) {
     auto pack = [&](Value tensor, Value &buffer, Value size) {
       auto type = tensor ? cast<RankedTensorType>(tensor.getType()) : RankedTensorType();
       if (type && isSixBitElementType(type.getElementType()))
@@ -248,16 +248,16 @@ private:
   }
 
   /// Prepacked weights, of which a kernel makes e4m3 in their place; returns their powers.
-  static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                              GemmBuffers &operands, const Gemm &gemm) {
+  static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op, GemmBuffers &operands,
+                              const Gemm &gemm) {
     ConvertedWeights weights = preDequantizeWeights(rewriter, op, operands.rhs, gemm);
     operands.rhs = weights.elements;
     return weights.powers;
   }
 
   /// The scales of A, of which each 64 rows get a scale tile.
-  static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             GemmBuffers &operands, const Gemm &gemm) {
+  static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op, GemmBuffers &operands,
+                             const Gemm &gemm) {
     Value &scales = operands.lhsScales;
     if (gemm.problem.groups)
       scales = scalesOfGroups(rewriter, op.getLoc(), gemm, scales, gemm.scaleRowsA());
@@ -265,8 +265,8 @@ private:
   }
 
   /// The scales of B, of which each half of a tile gets a scale tile.
-  static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                             GemmBuffers &operands, const Gemm &gemm) {
+  static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op, GemmBuffers &operands,
+                             const Gemm &gemm) {
     auto split = [&](Value &scales) {
       if (!scales)
         return;

@@ -83,7 +83,7 @@ LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
       return refuse(op, "both sides must have elements of type f4E2M1FN, f8E4M3FN or f8E5M2, but got " +
                             typesOf(lhs, rhs),
                     "matmuls of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits");
-  constexpr int64_t unit = 128; // blockscaled_matmul (C191)
+  constexpr int64_t unit = 128; // matmul (C191)
   if (hasFour(lhs) == hasFour(rhs) || k % unit == 0)
     return success();
   return refuse(op, "elements of 4 bits beside such of 8 must have a K that is a multiple of 128, but got " +
@@ -200,10 +200,10 @@ Value batchOf(OpBuilder &b, Location loc, Value tensor, int64_t index) {
 Value build(OpBuilder &b, Location loc, const ScaledMatmul &product, const Formats &formats) {
   Value lhsScales = product.lhs.scales ? swizzled(b, loc, product.lhs.scales) : Value();
   Value rhsScales = swizzled(b, loc, product.rhs.scales);
-  auto matmul = BlockScaledMatmulOp::create(
-      b, loc, asMatrix(b, loc, product.lhs.data), lhsScales, asMatrix(b, loc, product.rhs.data),
-      rhsScales, product.alpha, formats.lhs.value_or(formats.rhs),
-      product.result.getElementType(), formats.rhs);
+  auto matmul = BlockScaledMatmulOp::create(b, loc, asMatrix(b, loc, product.lhs.data), lhsScales,
+                                            asMatrix(b, loc, product.rhs.data), rhsScales,
+                                            product.alpha, formats.lhs.value_or(formats.rhs),
+                                            product.result.getElementType(), formats.rhs);
   return matmul.getResult();
 }
 

@@ -1,5 +1,5 @@
 // RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
-// How the work of a matmul is divided: one case per constraint. The first attribute of a case is legal, the
+// Shares of the work of a matmul: one case per constraint. The first attribute of a case is legal, the
 // second differs from it in what the constraint is about.
 
 module attributes {test.work = #fp4.work<split_k = 4, split_rows = 16>} {}

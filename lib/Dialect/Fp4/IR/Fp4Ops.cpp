@@ -327,8 +327,7 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return failure();
   if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // matmul (C7)
     return failure();
-  return failure(failed(verifyResultCount(*this)) ||
-                 failed(verifyMatmulResult(*this, lhs, rhs)) ||
+  return failure(failed(verifyResultCount(*this)) || failed(verifyMatmulResult(*this, lhs, rhs)) ||
                  failed(verifyEpilogueInputs(*this)));
 }
 

@@ -1,7 +1,7 @@
 //===- MatmulOperands.cpp - Data and scales as operands of a matmul -------===//
 //
 // fp4.scaled, and the tensors and formats that a matmul has behind its operands. The labels (C1),
-// .. are those of Fp4Constraints.td and test/Dialect/Fp4/invalid-scaled.mlir.
+// .. are those of Fp4Constraints.td and test/Dialect/Fp4/invalid-matmul.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"

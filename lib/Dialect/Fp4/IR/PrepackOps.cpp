@@ -141,7 +141,8 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
     return success();
   if (!element.isBF16() && !element.isF16()) {
     auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN where it has no scales");
-    diag.attachNote() << "convert lhs to bf16, or quantize it and pass fp4.scaled of its data and scales";
+    diag.attachNote()
+        << "convert lhs to bf16, or quantize it and pass fp4.scaled of its data and scales";
     return diag;
   }
   if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))

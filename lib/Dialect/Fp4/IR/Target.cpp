@@ -130,8 +130,8 @@ static std::string whyNoRowPlans(Attribute attribute) {
 // #fp4.plan (C461)
 static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp, LegacyMatmulOp>(op))
-    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr
-                                      << " must be on a fp4.matmul",
+    return withNote(op->emitOpError()
+                        << "attribute " << Fp4Dialect::kRowPlansAttr << " must be on a fp4.matmul",
                     "remove it: only matmuls have small-M plans");
   if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
     return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
@@ -161,8 +161,8 @@ static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
 // #fp4.plan (C495)
 static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp, LegacyMatmulOp>(op))
-    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr
-                                      << " must be on a fp4.matmul",
+    return withNote(op->emitOpError()
+                        << "attribute " << Fp4Dialect::kSizePlansAttr << " must be on a fp4.matmul",
                     "remove it: only matmuls have plans for sizes");
   std::string why = whyNoSizePlans(attribute.getValue(), op->getAttr(Fp4Dialect::kPlanAttr));
   if (why.empty())

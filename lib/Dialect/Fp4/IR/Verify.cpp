@@ -37,7 +37,8 @@ static std::string formerAttributeNote(Operation *op, StringRef name) {
   if (!llvm::is_contained(members, name))
     return {};
   bool isFlag = name == "unspecified_rows";
-  return ("the attribute 'work' has it: work = #fp4.work<" + name + (isFlag ? ">" : " = ..>")).str();
+  return ("the attribute 'work' has it: work = #fp4.work<" + name + (isFlag ? ">" : " = ..>"))
+      .str();
 }
 
 LogicalResult fp4::verifyKnownAttributes(Operation *op) {

@@ -1,4 +1,4 @@
-//===- Work.cpp - How the work of a matmul is divided ---------------------===//
+//===- Work.cpp - Shares of the work of a matmul --------------------------===//
 //
 // #fp4.work. The labels (C1), .. are those of Fp4Constraints.td and
 // test/Dialect/Fp4/invalid-work.mlir.

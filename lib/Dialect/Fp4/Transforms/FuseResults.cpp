@@ -59,8 +59,7 @@ void yieldAdded(RewriterBase &b, BlockScaledMatmulOp product, const Added &added
   b.setInsertionPoint(yield);
   if (added.recipe) {
     Value amax = added.quantizeAmax ? body.addArgument(b.getF32Type(), loc) : Value();
-    auto quantize =
-        EpilogueQuantizeOp::create(b, loc, element, amax, added.recipe, added.outputs);
+    auto quantize = EpilogueQuantizeOp::create(b, loc, element, amax, added.recipe, added.outputs);
     llvm::append_range(values, quantize.getResults());
   }
   if (added.amax)

@@ -185,7 +185,7 @@ def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
 def Fp4_WorkAttr : AttrDef<Fp4_Dialect, "Work"> {
   let mnemonic = "work";
   let description = [{
-    How the work of a matmul is divided among CTAs. Members that are left out divide nothing:
+    The shares of a matmul that CTAs have. Members that are left out divide nothing:
 
     | member | meaning |
     |--------|---------|

@@ -252,7 +252,7 @@ def : Fp4_Constraints<"matmul", [{
   - (C323) a result of f8E4M3FN is the only one.
   - (C10) `result` is M x N.
   - (C12) an epilogue region takes an f32, a second one for a dual GEMM, and one number of each
-    epilogue input. Its element is a number of the result's type, f32, bf16 or f16, or of
+    epilogue input. The element is a number of the result's type, f32, bf16 or f16, or of
     f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives. The region consists of the
     elementwise operations of semantics.md, and of those of (C44).
   - (C13) epilogue inputs come with an epilogue region. Inputs are f32, bf16 or f16, and scalars,

@@ -9,7 +9,7 @@ namespace fp4 {
 bool hasLegacyOps(mlir::Operation *root);
 
 /// Rewrites the operations of former spellings in `root`, fp4.blockscaled_matmul, at their
-/// locations. What the new spelling cannot say is reported there.
+/// locations. An operation that the new spelling cannot say is reported there.
 mlir::LogicalResult upgradeLegacyOps(mlir::Operation *root);
 
 /// Does so after a warning at the first of them, which says how the text is rewritten.
