@@ -183,9 +183,12 @@ def first(found):
 
 
 def fused_level(compiler):
-    product = next(line for line in compiler.phase("fused").splitlines() if "fp4.blockscaled_matmul" in line)
-    types = re.findall(r"tensor<(?:[^<>]|<[^<>]*>)*>", product.split(" : (", 1)[1])
-    return [["fp4.blockscaled_matmul", types[0]], [types[1]], [types[-1]]]
+    lines = compiler.phase("fused").splitlines()
+    product = next(line for line in lines if "fp4.matmul " in line)
+    lhs = re.search(r" : \((![\w.]+)", product)[1]
+    bundle = next(line for line in lines if line.startswith(f"{lhs} = "))
+    data, scales = re.findall(r"tensor<(?:[^<>]|<[^<>]*>)*>", bundle)
+    return [["fp4.matmul", data], [scales], [product.rsplit(" -> ", 1)[1]]]
 
 
 def pipe_level(compiler, phase):

@@ -123,3 +123,13 @@ func.func @resource() -> tensor<2x4xf4E2M1FN> {
   %q = arith.constant dense_resource<missing> : tensor<2x4xf4E2M1FN>
   return %q : tensor<2x4xf4E2M1FN>
 }
+
+// -----
+
+!a = !fp4.scaled<mxfp4, tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+func.func @bundle(%d: tensor<64x64xf4E2M1FN>, %s: tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> !a {
+  // expected-error @below {{'fp4.scaled' op must be read by fp4.matmul alone}}
+  // expected-note @below {{hand on data and scales as two tensors, and write fp4.scaled before the matmul}}
+  %a = fp4.scaled %d, %s : !a
+  return %a : !a
+}

@@ -183,3 +183,10 @@ func.func @far_rows() -> tensor<1x2x8704xi8, #fp4.weight_layout<wgmma_rows>> {
   %p = fp4.prepack %w scaled %s {format = #fp4.format<mxfp4>} : (!w, !s) -> tensor<1x2x8704xi8, #fp4.weight_layout<wgmma_rows>>
   return %p : tensor<1x2x8704xi8, #fp4.weight_layout<wgmma_rows>>
 }
+
+// -----
+
+func.func private @tensors(tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+// expected-error @+2 {{'func.func' op must take and return tensors, but has a value of type '!fp4.scaled<mxfp4, }}
+// expected-note @+1 {{pass data and scales as two tensors, and write fp4.scaled before the matmul}}
+func.func private @bundle(!fp4.scaled<mxfp4, tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>)

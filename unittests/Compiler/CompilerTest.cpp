@@ -116,6 +116,23 @@ func.func @f(%x: tensor<?x64xbf16> {fp4.dims = ["M", "K"]},
   EXPECT_THAT(compiler.dimNames(), testing::ElementsAre("M", "K"));
 }
 
+TEST_F(CompilerTest, FormerSpellingsAreUpgradedWithAWarning) {
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(R"(
+!scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @gemm(%a: tensor<128x256xf4E2M1FN>, %sa: !scales) -> tensor<128x128xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>}
+      : (tensor<128x256xf4E2M1FN>, !scales, tensor<128x256xf4E2M1FN>, !scales)
+      -> tensor<128x128xf32>
+  return %y : tensor<128x128xf32>
+})",
+                                "former.mlir"));
+  EXPECT_THAT(compiler.ir(), HasSubstr("fp4.matmul"));
+  EXPECT_THAT(compiler.ir(), testing::Not(HasSubstr("blockscaled_matmul")));
+  EXPECT_THAT(diagnostics.str(), HasSubstr("warning: fp4.blockscaled_matmul is a former"));
+  ASSERT_TRUE(compiler.compileTo(Phase::Planned)) << diagnostics.str();
+}
+
 TEST_F(CompilerTest, ManifestStatesWhatKernelsTake) {
   Compiler compiler(options);
   ASSERT_TRUE(compiler.loadText(R"(

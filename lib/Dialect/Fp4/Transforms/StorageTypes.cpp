@@ -207,6 +207,10 @@ LogicalResult checkDim(tensor::DimOp op) {
 }
 
 LogicalResult checkForeign(Operation *op) {
+  if (isa<fp4::ScaledOp>(op))
+    return fp4::withNote(op->emitOpError("must be read by fp4.matmul alone"),
+                         "hand on data and scales as two tensors, and write fp4.scaled before the "
+                         "matmul");
   if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
     return fp4::withNote(
         op->emitOpError("must be in a func.func of the module whose islands are outlined"),
