@@ -110,6 +110,10 @@ MLIR_CAPI_EXPORTED MlirStringRef fp4TargetAttrGetName(MlirAttribute target);
 MLIR_CAPI_EXPORTED int64_t fp4TargetAttrGetSms(MlirAttribute target);
 MLIR_CAPI_EXPORTED MlirTypeID fp4TargetAttrGetTypeID(void);
 
+/** The shares of the work of a matmul, #fp4.work<split_k = 4>; it is read from text. */
+MLIR_CAPI_EXPORTED bool fp4AttributeIsAWork(MlirAttribute attribute);
+MLIR_CAPI_EXPORTED MlirTypeID fp4WorkAttrGetTypeID(void);
+
 /** The kernel that an operation becomes, "fp4.plan"; it is read from text. */
 MLIR_CAPI_EXPORTED bool fp4AttributeIsAPlan(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirTypeID fp4PlanAttrGetTypeID(void);
@@ -123,6 +127,13 @@ MLIR_CAPI_EXPORTED MlirTypeID fp4PlanAttrGetTypeID(void);
  *  mlirShapedTypeGetDynamicSize(). `layout` is that of the scales, null for row-major. */
 MLIR_CAPI_EXPORTED void fp4ScaledTypesGet(MlirAttribute format, int64_t rows, int64_t columns,
                                           MlirAttribute layout, MlirType *data, MlirType *scales);
+/** The type of both as one operand of fp4.matmul, which fp4.scaled makes. */
+MLIR_CAPI_EXPORTED bool fp4TypeIsAScaled(MlirType type);
+MLIR_CAPI_EXPORTED MlirType fp4ScaledTypeGet(MlirAttribute format, MlirType data, MlirType scales);
+MLIR_CAPI_EXPORTED MlirAttribute fp4ScaledTypeGetFormat(MlirType scaled);
+MLIR_CAPI_EXPORTED MlirType fp4ScaledTypeGetData(MlirType scaled);
+MLIR_CAPI_EXPORTED MlirType fp4ScaledTypeGetScales(MlirType scaled);
+MLIR_CAPI_EXPORTED MlirTypeID fp4ScaledTypeGetTypeID(void);
 /** The #fp4.scale_layout of a ranked tensor type, null where it is row-major. */
 MLIR_CAPI_EXPORTED MlirAttribute fp4ScaleLayoutOf(MlirType tensor);
 /** Returns `tensor` with `layout`, or row-major where `layout` is null. The error at `location`

@@ -50,11 +50,11 @@
 // TILES-NOT:     fp4.quantize
 // TILES:         func.func @layer_fp4_0(%{{.*}}: memref<?x64xbf16>, %{{.*}}: memref<32x32xi8> {fp4.name = "weights"},
 // TILES-SAME:        %{{.*}}: memref<1x1x512xi8>) -> (memref<f32>, memref<?x32xf32>)
-module {
 !lhs = !fp4.scaled<nvfp4, tensor<?x64xf4E2M1FN>,
                    tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 !rhs = !fp4.scaled<nvfp4, tensor<32x64xf4E2M1FN>,
                    tensor<32x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+module {
 module @fp4_empty {} // what other modules there are stays
 
 func.func @layer(%x: tensor<?x64xf32>, %w: tensor<32x64xf4E2M1FN> {fp4.name = "weights"},

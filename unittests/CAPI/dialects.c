@@ -132,6 +132,12 @@ static void parts(MlirLocation location) {
   require(mlirTypeIDEqual(mlirAttributeGetTypeID(plan), fp4PlanAttrGetTypeID()), "plan id");
 }
 
+static void work(void) {
+  MlirAttribute split = mlirAttributeParseGet(context, str("#fp4.work<split_k = 4>"));
+  require(fp4AttributeIsAWork(split) && !fp4AttributeIsAPlan(split), "work");
+  require(mlirTypeIDEqual(mlirAttributeGetTypeID(split), fp4WorkAttrGetTypeID()), "work id");
+}
+
 static void scaled(MlirLocation location) {
   MlirAttribute format = fp4FormatAttrGet(context, str("nvfp4"));
   MlirAttribute tiled = fp4ScaleLayoutAttrGet(context, str("tiled_128x4"));
@@ -151,6 +157,14 @@ static void scaled(MlirLocation location) {
   require(
       mlirTypeEqual(fp4WithScaleLayoutChecked(location, swizzled, mlirAttributeGetNull()), scales),
       "back to row-major");
+  MlirType bundle = fp4ScaledTypeGet(format, data, swizzled);
+  require(fp4TypeIsAScaled(bundle) && !fp4TypeIsAScaled(data), "scaled");
+  require(mlirTypeIDEqual(mlirTypeGetTypeID(bundle), fp4ScaledTypeGetTypeID()), "scaled id");
+  require(mlirTypeEqual(fp4ScaledTypeGetData(bundle), data) &&
+              mlirTypeEqual(fp4ScaledTypeGetScales(bundle), swizzled) &&
+              mlirAttributeEqual(fp4ScaledTypeGetFormat(bundle), format),
+          "parts of a bundle");
+  showType("bundle", bundle);
   showType("data with a layout", fp4WithScaleLayoutChecked(location, data, tiled));
 }
 
@@ -231,6 +245,7 @@ int main(void) {
   enumerations();
   recipes(location);
   parts(location);
+  work();
   scaled(location);
   pipe(location);
   program();

@@ -36,6 +36,7 @@ FP4_DEFINE_CAPI_IS_A(Epilogue)
 FP4_DEFINE_CAPI_IS_A(Hadamard)
 FP4_DEFINE_CAPI_IS_A(Target)
 FP4_DEFINE_CAPI_IS_A(Plan)
+FP4_DEFINE_CAPI_IS_A(Work)
 
 /// Emits `error` at `location`; null.
 static MlirAttribute report(MlirLocation location, const Error &error) {
@@ -155,6 +156,29 @@ void fp4ScaledTypesGet(MlirAttribute format, int64_t rows, int64_t columns, Mlir
   *data = wrap(RankedTensorType::get({rows, columns}, dataType(context, value)));
   *scales = wrap(RankedTensorType::get({rows, blocks}, scaleType(context, value), unwrap(layout)));
 }
+
+bool fp4TypeIsAScaled(MlirType type) { return isa<ScaledType>(unwrap(type)); }
+
+MlirType fp4ScaledTypeGet(MlirAttribute format, MlirType data, MlirType scales) {
+  return wrap(ScaledType::get(unwrap(format).getContext(), formatOf(format),
+                              cast<RankedTensorType>(unwrap(data)),
+                              cast<RankedTensorType>(unwrap(scales))));
+}
+
+MlirAttribute fp4ScaledTypeGetFormat(MlirType scaled) {
+  auto type = cast<ScaledType>(unwrap(scaled));
+  return wrap(FormatAttr::get(type.getContext(), type.getFormat()));
+}
+
+MlirType fp4ScaledTypeGetData(MlirType scaled) {
+  return wrap(cast<ScaledType>(unwrap(scaled)).getData());
+}
+
+MlirType fp4ScaledTypeGetScales(MlirType scaled) {
+  return wrap(cast<ScaledType>(unwrap(scaled)).getScales());
+}
+
+MlirTypeID fp4ScaledTypeGetTypeID(void) { return wrap(ScaledType::getTypeID()); }
 
 MlirAttribute fp4ScaleLayoutOf(MlirType tensor) {
   return wrap(

@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s | FileCheck %s
 // Every operation prints what it parsed; default attributes are not printed.
 
-!lhs = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+!act = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
                    tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
-!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+!weights = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
                    tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // CHECK-LABEL: func @nvfp4_linear
 func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>, %bias: tensor<1x512xf32>) -> tensor<?x512xbf16> {
@@ -26,33 +26,33 @@ func.func @nvfp4_linear(%x: tensor<?x1024xbf16>, %w: tensor<512x1024xbf16>, %bia
       : tensor<512x64xf8E4M3FN> -> tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   // CHECK: fp4.matmul_alpha %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32> -> tensor<f32>
   %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
-  %q_scaled = fp4.scaled %q, %sw : !lhs
-  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %a = fp4.scaled %q, %sw : !act
+  %b = fp4.scaled %qw, %tw : !weights
   // CHECK: fp4.matmul %{{.*}}, %{{.*}} alpha %{{.*}} : (!nvfp4
-  %y = fp4.matmul %q_scaled, %qw_scaled alpha %alpha
-      : (!lhs, !rhs, tensor<f32>) -> tensor<?x512xbf16>
+  %y = fp4.matmul %a, %b alpha %alpha
+      : (!act, !weights, tensor<f32>) -> tensor<?x512xbf16>
   // CHECK: fp4.matmul %{{.*}}, %{{.*}} epilogue(%{{.*}}) {
   // CHECK-NEXT: ^bb0(%[[SUM:.*]]: f32, %[[B:.*]]: f32):
   // CHECK-NEXT: arith.addf %[[SUM]], %[[B]] : f32
-  %z = fp4.matmul %q_scaled, %qw_scaled epilogue(%bias) {
-  ^bb0(%sum: f32, %b: f32):
-    %biased = arith.addf %sum, %b : f32
+  %z = fp4.matmul %a, %b epilogue(%bias) {
+  ^bb0(%sum: f32, %shift: f32):
+    %biased = arith.addf %sum, %shift : f32
     fp4.yield %biased : f32
-  } : (!lhs, !rhs, tensor<1x512xf32>) -> tensor<?x512xf32>
+  } : (!act, !weights, tensor<1x512xf32>) -> tensor<?x512xf32>
   return %y : tensor<?x512xbf16>
 }
 
 // CHECK-LABEL: func @rounded
 func.func @rounded(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
-  %q_scaled = fp4.scaled %q, %sw : !lhs
-  %qw_scaled = fp4.scaled %qw, %tw : !rhs
+  %q_scaled = fp4.scaled %q, %sw : !act
+  %qw_scaled = fp4.scaled %qw, %tw : !weights
   // CHECK: fp4.matmul %{{.*}}, %{{.*}} epilogue() {
   %rounded = fp4.matmul %q_scaled, %qw_scaled epilogue() {
   ^bb0(%sum: f32):
     %x = arith.truncf %sum : f32 to bf16
     fp4.yield %x : bf16
-  } : (!lhs, !rhs) -> tensor<?x512xbf16>
+  } : (!act, !weights) -> tensor<?x512xbf16>
   return %rounded : tensor<?x512xbf16>
 }
 
@@ -88,25 +88,43 @@ func.func @matmul_of_two_formats(%q: tensor<?x1024xf8E4M3FN>, %sw: tensor<?x32xf
   return %y : tensor<?x512xbf16>
 }
 
-!lhs3 = !fp4.scaled<mxfp4, tensor<?x1024xf4E2M1FN>,
-                    tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+// CHECK-LABEL: func @derived
+func.func @derived(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %given: tensor<f32>) {
+  %lhs = fp4.scaled %q, %sw : !act
+  %rhs = fp4.scaled %qw, %tw : !weights
+  // CHECK: %[[Q:.*]]:2 = fp4.epilogue_quantize %[[X:.*]] amax %{{.*}} {recipe = #fp4.recipe<transformer_engine>} : (bf16, f32) -> (f4E2M1FN, f8E4M3FN)
+  // CHECK-NEXT: %[[AMAX:.*]] = fp4.epilogue_amax %[[X]] : bf16 -> f32
+  // CHECK-NEXT: fp4.yield %[[X]], %[[Q]]#0, %[[Q]]#1, %[[AMAX]] : bf16, f4E2M1FN, f8E4M3FN, f32
+  %r:4 = fp4.matmul %lhs, %rhs epilogue(%given) {
+  ^bb0(%sum: f32, %a: f32):
+    %x = arith.truncf %sum : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %x amax %a {recipe = #fp4.recipe<transformer_engine>}
+        : (bf16, f32) -> (f4E2M1FN, f8E4M3FN)
+    %amax = fp4.epilogue_amax %x : bf16 -> f32
+    fp4.yield %x, %code, %scale, %amax : bf16, f4E2M1FN, f8E4M3FN, f32
+  } : (!act, !weights, tensor<f32>)
+      -> (tensor<?x512xbf16>, tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>, tensor<f32>)
+  return
+}
+
 // CHECK-LABEL: func @dual
-func.func @dual(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-    %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  %q_scaled = fp4.scaled %q, %sw : !lhs3
-  %qw_scaled = fp4.scaled %qw, %tw : !rhs2
+func.func @dual(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %a = fp4.scaled %q, %sw : !act
+  %b = fp4.scaled %qw, %tw : !weights
   // CHECK: %{{.*}}:2 = fp4.matmul %{{.*}}, %{{.*}} with %{{.*}} epilogue() {
   // CHECK-NEXT: ^bb0(%[[UP:.*]]: f32, %[[GATE:.*]]: f32):
   // CHECK: %[[Q:.*]]:2 = fp4.epilogue_quantize %{{.*}} {recipe = #fp4.recipe<ocp_floor>} : (bf16) -> (f4E2M1FN, f8E8M0FNU)
   // CHECK-NEXT: fp4.yield %[[Q]]#0, %[[Q]]#1 : f4E2M1FN, f8E8M0FNU
-  %p, %t = fp4.matmul %q_scaled, %qw_scaled with %qw_scaled epilogue() {
+  %p, %t = fp4.matmul %a, %b with %b epilogue() {
   ^bb0(%up: f32, %gate: f32):
     %product = arith.mulf %up, %gate : f32
     %rounded = arith.truncf %product : f32 to bf16
     %code, %scale = fp4.epilogue_quantize %rounded {recipe = #fp4.recipe<ocp_floor>}
         : (bf16) -> (f4E2M1FN, f8E8M0FNU)
     fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
-  } : (!lhs3, !rhs2, !rhs2)
+  } : (!act, !weights, !weights)
       -> (tensor<?x512xf4E2M1FN>, tensor<?x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
     return
 }

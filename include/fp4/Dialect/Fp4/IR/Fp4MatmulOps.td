@@ -20,8 +20,15 @@ def Fp4_ScaledOp : Op<Fp4_Dialect, "scaled", [Pure, Fp4_KnownAttributes]> {
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp6, mxfp8), f32 (fp8_block128) | rows x K/block; of groups, a list of tiles | tiled_128x4; of fp8_block128 row-major |
 
     ```mlir
-    %a = fp4.scaled %q, %sw : !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
-                                          tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+    !act = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                       tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+    !weights = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
+                           tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+    ```
+
+    ```mlir
+    %a = fp4.scaled %q, %sw : !act
+    %b = fp4.scaled %qw, %tw : !weights
     ```
   }];
   let arguments = (ins AnyRankedTensor:$data, AnyRankedTensor:$scales);
@@ -99,25 +106,21 @@ def Fp4_BlockScaledMatmulOp
     | codes and scales | as the results of `fp4.quantize` | as they | as they |
     | amax       | f32          | scalar | row-major |
 
+    With the types and values of the example of `fp4.scaled`:
+
     ```mlir
-    !act = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
-                       tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
-    !weights = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>,
-                           tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
-    %a = fp4.scaled %q, %sw : !act
-    %b = fp4.scaled %qw, %tw : !weights
     %y = fp4.matmul %a, %b alpha %alpha : (!act, !weights, tensor<f32>) -> tensor<?x512xbf16>
     %z = fp4.matmul %a, %b epilogue(%bias) {
-    ^bb0(%sum: f32, %b: f32):
-      %biased = arith.addf %sum, %b : f32
+    ^bb0(%sum: f32, %shift: f32):
+      %biased = arith.addf %sum, %shift : f32
       fp4.yield %biased : f32
     } : (!act, !weights, tensor<1x512xf32>) -> tensor<?x512xf32>
     ```
 
-    The gate of a dual GEMM, quantized for the next GEMM:
+    The gate of a dual GEMM, quantized to MXFP4 for the next GEMM:
 
     ```mlir
-    %p, %t = fp4.matmul %a, %b with %b2 epilogue() {
+    %p, %t = fp4.matmul %a, %b with %b epilogue() {
     ^bb0(%up: f32, %gate: f32):
       %product = arith.mulf %up, %gate : f32
       %rounded = arith.truncf %product : f32 to bf16
