@@ -22,7 +22,7 @@ PAGES = {
     "fp4-ops.md": lambda root, build: tablegen.operations(
         root, "fp4", "Operations of fp4", OPERATIONS + "[Semantics](semantics.md) has what holds for all of them."),
     "fp4-attributes.md": lambda root, build: tablegen.attributes(
-        root, "fp4", "Attributes of fp4", "Attributes of operations, functions, modules and tensor types."),
+        root, "fp4", "Attributes and types of fp4", "Attributes of operations, functions, modules and tensor types, and bundles."),
     "pipe-ops.md": lambda root, build: tablegen.operations(
         root, "pipe", "Operations of pipe", OPERATIONS + "[The pipe dialect](../concepts/pipe.md) explains how they "
         "form a kernel."),
