@@ -160,6 +160,14 @@ class Refused(unittest.TestCase):
                     if text.endswith("  # without the amax that nvfp4 needs"))
         self.assertEqual(caught.exception.location, (__file__, line, 1))
 
+    def test_the_former_name_of_a_matmul(self) -> None:
+        builder = fp4.Builder()
+        f = builder.function("former")
+        x = f.quantize(f.argument("x", (8, 128)), "mxfp4", layout=TILED)
+        with self.assertWarnsRegex(DeprecationWarning, "is now FunctionBuilder.matmul"):
+            f.returns(f.blockscaled_matmul(x, x))
+        self.assertIn("fp4.matmul", builder.text())
+
     def test_operands_of_two_formats(self) -> None:
         builder = fp4.Builder()
         f = builder.function("mixed")
