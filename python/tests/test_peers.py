@@ -386,9 +386,10 @@ class InTheSimulator(unittest.TestCase):
         with self.assertRaisesRegex(Missing, "bin/fp4-runner"):
             Ours().prepare(pathlib.Path("/nonexistent"), pathlib.Path("/nonexistent"), [])
         self.assertIn("offsets %4", program(SMALL[5], "1"))
-        self.assertIn("split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>",
+        self.assertIn("{work = #fp4.work<split_k = 2>, "
+                      "arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}",
                       program(SMALL[2], "2", FAST))
-        self.assertIn("stream_k = array<i64: 132, 256, 128>",
+        self.assertIn("stream_k = [132, 256, 128]",
                       program(SMALL[2], "132x256x128", FAST))
         self.assertEqual(dataclasses.replace(SMALL[3], m=7).name, "fp8_7_256x256")
 

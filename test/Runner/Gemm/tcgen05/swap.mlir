@@ -36,8 +36,7 @@ func.func @sixteen(%a: tensor<16x512xf4E2M1FN>, %la: tensor<16x16xf8E8M0FNU>, %b
   %a_scaled = fp4.scaled %a, %sa : !lhs2
   %b_scaled = fp4.scaled %b, %sb : !rhs2
   %y = fp4.matmul %a_scaled, %b_scaled
-      {epilogue = #fp4.epilogue<relu>,
-       fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
+      {epilogue = #fp4.epilogue<relu>, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, tile = [128, 16, 256]>}
       : (!lhs2, !rhs2) -> tensor<16x136xf32>
   return %y : tensor<16x136xf32>
 }
