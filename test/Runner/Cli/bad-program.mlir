@@ -13,7 +13,7 @@
 // MALFORMED: error: '{{.*}}malformed.mlir' was not compiled
 
 // RUN: not fp4-runner %S/../Inputs/wrong-layout.mlir 2>&1 | FileCheck %s --check-prefix=LAYOUT
-// LAYOUT: wrong-layout.mlir:5:8: error: 'fp4.matmul' op operand 'lhs_scales' must have layout
+// LAYOUT: wrong-layout.mlir:8:15: error: 'fp4.scaled' op operand 'scales' must have layout
 // LAYOUT-NOT: see current operation
 
 // RUN: not fp4-runner %fp4_src/examples/mxfp4_linear.mlir --shape 128,64,48 2>&1 \
@@ -46,7 +46,7 @@
 
 // A layout is no comment that tensor.cast may change.
 // RUN: not fp4-runner %S/../Inputs/cast-layout.mlir 2>&1 | FileCheck %s --check-prefix=CAST
-// CAST: cast-layout.mlir:5:8: error: 'tensor.cast' op must not read or make scales in layout
+// CAST: cast-layout.mlir:6:8: error: 'tensor.cast' op must not read or make scales in layout
 // CAST: note: fp4.swizzle_scales makes them of row-major scales
 // RUN: sed s/tensor.cast/fp4.swizzle_scales/ %S/../Inputs/cast-layout.mlir | sed 's/ to !tiled/ -> !tiled/' \
 // RUN:   | fp4-runner -
