@@ -100,7 +100,7 @@ func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %0 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>}
       : (!lhs, !rhs) -> tensor<256x256xf32>
-  // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-error @+2 {{'split_k' of 'work' must be 1 to 2 for K = 512, but got 3}}
   // expected-note @+1 {{a part has at least one slice of 256 elements of K; leave 'split_k' out for one part}}
   %1 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 3>}
       : (!lhs, !rhs) -> tensor<256x256xf32>

@@ -9,7 +9,7 @@ func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %a_scaled = fp4.scaled %a, %s : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 2>}
       : (!operand, !operand) -> tensor<64x64xbf16>
-  // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-error @+2 {{'split_k' of 'work' must be 1 to 2 for K = 512, but got 3}}
   // expected-note @+1 {{a part has at least one slice of 256 elements of K; leave 'split_k' out for one part}}
   %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 3>}
       : (!operand, !operand) -> tensor<64x64xbf16>
@@ -337,7 +337,7 @@ func.func @expected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %0 = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<expected_rows = 64>}
       : (!lhs, !rhs, tensor<3xi64>) -> tensor<64x128xbf16>
-  // expected-error @+2 {{attribute 'expected_rows' must be 1 to 64, the rows of lhs, but got 65}}
+  // expected-error @+2 {{'expected_rows' of 'work' must be 1 to 64, the rows of lhs, but got 65}}
   // expected-note @+1 {{leave it out, and groups are expected to use all rows}}
   %1 = fp4.matmul %a_scaled, %b_scaled offsets %o {work = #fp4.work<expected_rows = 65>}
       : (!lhs, !rhs, tensor<3xi64>) -> tensor<64x128xbf16>

@@ -82,7 +82,7 @@ func.func @numbers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
   %a_scaled = fp4.scaled %a, %sa : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
-  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [3, 128]}}
+  // expected-error @+2 {{'stream_k' of 'work' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [3, 128]}}
   // expected-note @+1 {{such as stream_k = [132, 128, 128]}}
   %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
@@ -98,7 +98,7 @@ func.func @workers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
   %a_scaled = fp4.scaled %a, %sa : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
-  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [0, 128, 64]}}
+  // expected-error @+2 {{'stream_k' of 'work' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [0, 128, 64]}}
   // expected-note @+1 {{such as stream_k = [132, 128, 128]}}
   %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [0, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
@@ -114,7 +114,7 @@ func.func @unit(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.sca
   %a_scaled = fp4.scaled %a, %sa : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
-  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [3, 128, 72]}}
+  // expected-error @+2 {{'stream_k' of 'work' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got [3, 128, 72]}}
   // expected-note @+1 {{such as stream_k = [132, 128, 128]}}
   %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128, 72]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
@@ -130,7 +130,7 @@ func.func @parts(%a: tensor<8x16384xf4E2M1FN>, %sa: tensor<8x1024xf8E4M3FN, #fp4
   %a_scaled = fp4.scaled %a, %sa : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [32, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
-  // expected-error @+2 {{attribute 'stream_k' must have at most 32 workers for each tile, but got 33}}
+  // expected-error @+2 {{'stream_k' of 'work' must have at most 32 workers for each tile, but got 33}}
   // expected-note @+1 {{take fewer workers or a smaller tile}}
   %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<stream_k = [33, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
@@ -150,7 +150,7 @@ func.func @workspace(%a: !huge, %sa: !hugeS, %b: tensor<256x1024xf4E2M1FN>, %sb:
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %0 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<stream_k = [65536, 256, 256]>}
       : (!lhs, !rhs) -> tensor<33553920x256xbf16>
-  // expected-error @+2 {{attribute 'stream_k' must leave at most 2147483647 rows of sums in a workspace, but leaves }}
+  // expected-error @+2 {{'stream_k' of 'work' must leave at most 2147483647 rows of sums in a workspace, but leaves }}
   // expected-note @+1 {{take fewer workers or a smaller tile}}
   %1 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<stream_k = [65536, 512, 256]>}
       : (!lhs, !rhs) -> tensor<33553920x256xbf16>
@@ -170,7 +170,7 @@ func.func @ranges(%a: !many, %sa: !manyS, %b: tensor<256x1024xf4E2M1FN>, %sb: te
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %0 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>}
       : (!lhs, !rhs) -> tensor<1073741312x256xbf16>
-  // expected-error @+2 {{attribute 'split_k' must leave at most 2147483647 rows of sums in a workspace, but leaves 3221223936}}
+  // expected-error @+2 {{'split_k' of 'work' must leave at most 2147483647 rows of sums in a workspace, but leaves 3221223936}}
   // expected-note @+1 {{take fewer split-K parts, or cut the rows into several matmuls}}
   %1 = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 3>}
       : (!lhs, !rhs) -> tensor<1073741312x256xbf16>

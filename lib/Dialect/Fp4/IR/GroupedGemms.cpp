@@ -115,10 +115,10 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
       lhs.type.isDynamicDim(0) ? std::numeric_limits<int32_t>::max() : lhs.type.getDimSize(0);
   if (!op.getOffsets())
     return withNote(
-        op.emitOpError("expects attribute 'expected_rows' with operand 'offsets' alone"),
+        op.emitOpError("expects 'expected_rows' of 'work' with operand 'offsets' alone"),
         "leave it out: without offsets the rows are known");
   if (rows < 1 || rows > most)
-    return withNote(op.emitOpError("attribute 'expected_rows' must be 1 to ")
+    return withNote(op.emitOpError("'expected_rows' of 'work' must be 1 to ")
                         << most << ", the rows of lhs, but got " << rows,
                     "leave it out, and groups are expected to use all rows");
   return success();
@@ -128,7 +128,7 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
 LogicalResult verify::verifyUnspecifiedRows(BlockScaledMatmulOp op) {
   if (!op.getUnspecifiedRows() || op.getOffsets())
     return success();
-  auto diag = op.emitOpError("expects attribute 'unspecified_rows' with operand 'offsets' alone");
+  auto diag = op.emitOpError("expects 'unspecified_rows' of 'work' with operand 'offsets' alone");
   diag.attachNote() << "without 'offsets' every row of the result is of the matmul, or of a group";
   return diag;
 }
@@ -204,9 +204,9 @@ static LogicalResult verifyWorkspace(BlockScaledMatmulOp op, StringRef attribute
                                      StringRef remedy) {
   if (rows <= kMostWorkspaceRows)
     return success();
-  auto diag = op.emitOpError("attribute '")
-              << attribute << "' must leave at most " << kMostWorkspaceRows
-              << " rows of sums in a workspace, but leaves " << rows; // (C456)
+  auto diag = op.emitOpError("'") << attribute << "' of 'work' must leave at most "
+                                  << kMostWorkspaceRows
+                                  << " rows of sums in a workspace, but leaves " << rows; // (C456)
   diag.attachNote() << remedy;
   return diag;
 }
@@ -235,12 +235,12 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
   if (!shares)
     return withNote(
-        op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
+        op.emitOpError("'stream_k' of 'work' must be workers, and rows and columns of a tile in "
                        "multiples of 16, the columns up to 256, but got ")
             << "[" << *op.getStreamK() << "]",
         "such as stream_k = [132, 128, 128]"); // (C421)
   if (auto parts = int64_t(shares->mostParts()); parts > BlockScaledMatmulOp::kMaxSplits)
-    return withNote(op.emitOpError("attribute 'stream_k' must have at most ")
+    return withNote(op.emitOpError("'stream_k' of 'work' must have at most ")
                         << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
                         << parts,
                     "take fewer workers or a smaller tile"); // (C421)
@@ -258,13 +258,12 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
   int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
   if (splits < 1 || splits > most)
     return withNote(
-        op.emitOpError("attribute 'split_k' must be 1 to ")
+        op.emitOpError("'split_k' of 'work' must be 1 to ")
             << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits,
         "a part has at least one slice of 256 elements of K; leave 'split_k' out for one part");
   if (op.isGrouped() && splits > 1)
-    return withNote(
-        op.emitOpError("expects no attribute 'split_k' in a grouped matmul, but got one"),
-        "leave it out: groups give all SMs work");
+    return withNote(op.emitOpError("expects no 'split_k' in a grouped matmul, but got one"),
+                    "leave it out: groups give all SMs work");
   if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
     return success();
   constexpr int64_t kMostTileRows = 512; // (C456): every split-K part has whole tiles
