@@ -61,7 +61,7 @@
 // HALVES: b = shared, accumulate = core, orientation = normal>
 // A plan that was saved without its route is not complete.
 // RUN: sed 's/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | sed 's/ route = <[^>]*>,//' | not fp4-opt -convert-fp4-to-pipe 2>&1 | FileCheck %s --check-prefix=SAVED
-// SAVED: error: 'fp4.blockscaled_matmul' op must have a complete plan before it is lowered, but 'route' is missing
+// SAVED: error: 'fp4.matmul' op must have a complete plan before it is lowered, but 'route' is missing
 // SAVED: note: run fp4-plan-kernels, which completes plans
 // RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
 // FORMER: error: a plan of family tile_gemm has no field 'swap'

@@ -341,7 +341,8 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: pipe.read_fragment %[[ACC]]
 // CHECK-NOT: arith.mulf
 func.func @six(%x: tensor<16x512xbf16>, %w: tensor<256x512xf6E3M2FN>, %t: tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp6_e3m2>}
-      : (tensor<16x512xbf16>, tensor<256x512xf6E3M2FN>, tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32>
+  %w_scaled = fp4.scaled %w, %t : !fp4.scaled<mxfp6_e3m2, tensor<256x512xf6E3M2FN>, tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+  %y = fp4.matmul %x, %w_scaled
+      : (tensor<16x512xbf16>, !fp4.scaled<mxfp6_e3m2, tensor<256x512xf6E3M2FN>, tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>) -> tensor<16x256xf32>
   return %y : tensor<16x256xf32>
 }

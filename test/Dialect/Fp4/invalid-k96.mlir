@@ -50,14 +50,18 @@ func.func @wide(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale_
 
 // -----
 
-// blockscaled_matmul (C312)
-!s = tensor<8x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-func.func @split(%a: tensor<8x512xf4E2M1FN>, %s: !s) {
-  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 1 : i64, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
-      : (tensor<8x512xf4E2M1FN>, !s, tensor<8x512xf4E2M1FN>, !s) -> tensor<8x8xf32>
+!tiled = tensor<8x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, tensor<8x512xf4E2M1FN>, !tiled>
+// matmul (C312)
+func.func @split(%a: tensor<8x512xf4E2M1FN>, %s: !tiled) {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %0 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<split_k = 1>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (!operand, !operand) -> tensor<8x8xf32>
   // expected-error @+2 {{expects no 'split_k' with arithmetic tensor_core_k96}}
   // expected-note @+1 {{leave 'arithmetic' out, and instructions have K = 64}}
-  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
-      : (tensor<8x512xf4E2M1FN>, !s, tensor<8x512xf4E2M1FN>, !s) -> tensor<8x8xf32>
+  %1 = fp4.matmul %a_scaled, %a_scaled
+      {work = #fp4.work<split_k = 2>, arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
+      : (!operand, !operand) -> tensor<8x8xf32>
   return
 }
