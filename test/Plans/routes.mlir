@@ -49,13 +49,13 @@
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, mma_warps = 2>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FIELD
 // FIELD: error: {{.*}}must have a plan without 'mma_warps', which route <core = wgmma, a = registers, b = pre, {{.*}}> does not read
 // FIELD: note: fields that the route reads: route, tile, cluster, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, ctas_per_sm = 1>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, ctas_per_sm = 1>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 // Axes of the program and of the option make one route, unless they contradict each other: then the program wins.
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH-NOT: warning
 // BOTH: func @codes
 // BOTH: b = pre, accumulate = core, orientation = swapped>
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=HALVES
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=HALVES
 // HALVES: warning: fp4.plan of the program wins over the plan 'tile_gemm, route = <orientation = swapped>' of the options in: route
 // HALVES: func @codes
 // HALVES: b = shared, accumulate = core, orientation = normal>
@@ -63,7 +63,7 @@
 // RUN: sed 's/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | sed 's/ route = <[^>]*>,//' | not fp4-opt -convert-fp4-to-pipe 2>&1 | FileCheck %s --check-prefix=SAVED
 // SAVED: error: 'fp4.matmul' op must have a complete plan before it is lowered, but 'route' is missing
 // SAVED: note: run fp4-plan-kernels, which completes plans
-// RUN: sed 's/PLAN/, fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
 // FORMER: error: a plan of family tile_gemm has no field 'swap'
 // FORMER: note: 'swap' is called 'route = <orientation = swapped>' now
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [convert], math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES

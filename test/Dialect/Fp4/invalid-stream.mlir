@@ -3,17 +3,20 @@
 // Workers that share tiles (docs/reference/semantics.md). The first GEMM of each function verifies; the second
 // differs in one place.
 
+!rows = !fp4.scaled<nvfp4, tensor<?x1024xf4E2M1FN>,
+                    tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 !operand = !fp4.scaled<nvfp4, tensor<8x1024xf4E2M1FN>,
                        tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // matmul (C420)
-func.func @split(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+func.func @dynamic(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %x: tensor<?x1024xf4E2M1FN>, %sx: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %a_scaled = fp4.scaled %a, %sa : !operand
   %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 1, stream_k = [3, 128, 64]>}
       : (!operand, !operand) -> tensor<8x8xbf16>
-  // expected-error @+2 {{expects static rows, and no groups, 'rhs2' or 'split_k' beside 'stream_k'}}
-  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
-  %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 2, stream_k = [3, 128, 64]>}
-      : (!operand, !operand) -> tensor<8x8xbf16>
+  %x_scaled = fp4.scaled %x, %sx : !rows
+  // expected-error @+2 {{expects static rows, and no 'offsets' or 'rhs2' beside 'stream_k'}}
+  // expected-note @+1 {{leave 'stream_k' out; tiles are shared where these are not given}}
+  %1 = fp4.matmul %x_scaled, %a_scaled {work = #fp4.work<stream_k = [3, 128, 64]>}
+      : (!rows, !operand) -> tensor<?x8xbf16>
   return
 }
 

@@ -227,10 +227,10 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
-  if (op.isGrouped() || op.isDual() || op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
-    return withNote(op.emitOpError("expects static rows, and no groups, 'rhs2' or 'split_k' beside "
-                                   "'stream_k'"),
-                    "leave 'stream_k' out; 'split_k' cuts K where these are not given"); // (C420)
+  if (op.getOffsets() || op.isDual() || lhs.type.isDynamicDim(0))
+    return withNote(
+        op.emitOpError("expects static rows, and no 'offsets' or 'rhs2' beside 'stream_k'"),
+        "leave 'stream_k' out; tiles are shared where these are not given"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
   if (!shares)

@@ -259,7 +259,7 @@ def : Fp4_Constraints<"matmul", [{
     M x 1, 1 x N or M x N. In a GEMM of G groups G x 1 x N has a row for each group, such as
     the bias of an expert, and G x 1 x 1 a number.
   - (C14) `split_k` is at most the number of slices of 256 elements in K, and 1 in a grouped GEMM.
-  - (C420) `stream_k` goes with static rows, no groups, no `rhs2` and no `split_k` of more than 1.
+  - (C420) `stream_k` goes with static rows, no `offsets` and no `rhs2`.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
     kernels with tiles of that size.
