@@ -30,8 +30,8 @@ class Side:
 def matmul(names: str, results: str, lhs: Side, rhs: Side, *, rhs2: Side | None = None,
            alpha: str = "", alpha_type: str = "", offsets: str = "", offsets_type: str = "",
            inputs: tuple = (), region: str = "", work: tuple = (), attributes: tuple = ()) -> list[str]:
-    """Lines that define `names`, of types `results`: a type, or several in parentheses. Alpha, where
-    there is one, is that of both GEMMs of a dual one. `inputs` are pairs of a name and a type, and
+    """Lines that define `names`, of types `results`: a type, or several in parentheses. `alpha`, if
+    there is one, is that of both GEMMs of a dual GEMM. `inputs` are pairs of a name and a type, and
     `region` is what stands in braces behind them."""
     sides = [lhs, rhs] + ([rhs2] if rhs2 else [])
     text = f"{lhs.name}, {rhs.name}" + (f" with {rhs2.name}" if rhs2 else "")
