@@ -62,25 +62,53 @@ def pair_rows(root, pairs):
             for pair in pairs.values()]
 
 
-def generate(root):
+def targets_of(models, cores, routes, core):
+    """The targets that have some route of a core."""
+    return [model["name"] for model in models
+            if any(has(model, cores, route, pair) for route in routes if route.core == core
+                   for pair in route.pairs.split(" | "))]
+
+
+def spelled(names, everywhere):
+    """Names of targets as code, or "all"."""
+    return "all" if names == everywhere else ", ".join(f"`{name}`" for name in names)
+
+
+def route_rows(root):
+    """The routes of each pair, without the operands of the row above, the limits of the pair and the
+    targets of the core."""
     cores, words, pairs, routes = table(root)
+    models, rows = list(tables.targets_of(root).values()), []
+    for pair in pairs.values():
+        subject = pair.words
+        for route in routes:
+            names = [model["name"] for model in models if has(model, cores, route, pair.name)]
+            if not names:
+                continue
+            limits = set(route.limits.split(" | ")) - set(pair.limits.split(" | "))
+            rows.append((subject, cores[route.core].word, words["OPERAND"][route.a].word,
+                         words["OPERAND"][route.b].word, words["ACCUMULATE"][route.accumulate].word,
+                         words["ORIENTATION"][route.orientation].word,
+                         named(root, "FP4_LIMIT", " | ".join(limits)),
+                         " ".join(f"`{field}`" for field in named(root, "FP4_FIELD", route.fields).split(", ") if field),
+                         "" if names == targets_of(models, cores, routes, route.core) else spelled(names, [])))
+            subject = ""
+    return rows
+
+
+def core_rows(root):
+    """The instruction and the targets of each core."""
+    cores, _, _, routes = table(root)
     models = list(tables.targets_of(root).values())
+    everywhere = [model["name"] for model in models]
+    return [(f"`{core.word}`", f"`{core.ptx}`", spelled(targets_of(models, cores, routes, core.name), everywhere))
+            for core in cores.values()]
+
+
+def generate(root):
+    _, words, pairs, _ = table(root)
     axes = [markdown.table(["value", "meaning"], [(f"`{word.word}`", word.meaning) for word in words[axis].values()])
             for axis in words]
-    rows = []
-    for pair in pairs.values():
-        for route in routes:
-            targets = [f"`{model['name']}`" for model in models if has(model, cores, route, pair.name)]
-            if targets:
-                rows.append((pair.words, cores[route.core].word, words["OPERAND"][route.a].word,
-                             words["OPERAND"][route.b].word, words["ACCUMULATE"][route.accumulate].word,
-                             words["ORIENTATION"][route.orientation].word,
-                             named(root, "FP4_LIMIT", f"{route.limits} | {pair.limits}"),
-                             " ".join(f"`{field}`" for field in
-                                      named(root, "FP4_FIELD", route.fields).split(", ") if field),
-                             ", ".join(targets)))
-    everywhere = ", ".join(f"`{model['name']}`" for model in models)
-    rows = [(*row[:-1], "all" if row[-1] == everywhere else row[-1]) for row in rows]
     return markdown.page(
         "Routes", TABLE,
         "A route says how a GEMM reaches the core of a target. The plan of a GEMM has one, and a program or "
@@ -94,10 +122,12 @@ def generate(root):
         "## The routes\n\n" + markdown.wrap(
             "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl`, "
             "`max_rows`, `depth_unit` and `wave_cost` of a plan, and those of the column `reads`. A plan with another "
-            "field is an error.") + "\n\n" + markdown.table(
-                ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "reads", "targets"], rows),
+            "field is an error. A route without operands has those of the row above. The column `not for` adds to that "
+            "of the pair, and a route without targets is on all targets of its core.") + "\n\n" + markdown.table(
+                ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "reads", "targets"],
+                route_rows(root)),
         "## The axes\n\n" + markdown.wrap("`core` is the unit that multiplies.") + "\n\n" + markdown.table(
-            ["value", "instruction"], [(f"`{core.word}`", f"`{core.ptx}`") for core in cores.values()]),
+            ["value", "instruction", "targets"], core_rows(root)),
         "`a` and `b` are the operands of an instruction.\n\n" + axes[0],
         "`accumulate` is the place of the sums.\n\n" + axes[1],
         "`orientation` says which operand of the op is A.\n\n" + axes[2])
