@@ -20,7 +20,8 @@ OPERATIONS = ("Each operation with its syntax and an example, which a test parse
 
 PAGES = {
     "fp4-ops.md": lambda root, build: tablegen.operations(
-        root, "fp4", "Operations of fp4", OPERATIONS + "[Semantics](semantics.md) has what holds for all of them."),
+        root, "fp4", "Operations of fp4", OPERATIONS + "A former "
+        "spelling has an example alone. [Semantics](semantics.md) has what holds for all of them."),
     "fp4-attributes.md": lambda root, build: tablegen.attributes(
         root, "fp4", "Attributes and types of fp4", "Attributes of operations, functions, modules and tensor types, and bundles."),
     "pipe-ops.md": lambda root, build: tablegen.operations(

@@ -10,7 +10,7 @@ from . import constraints, markdown
 TOOL, INCLUDE = "mlir-tblgen-22", "/usr/lib/llvm-22/include"
 SOURCES = {"fp4": ["Fp4/IR/Fp4Ops.td"],
            "pipe": [f"Pipe/IR/{name}.td" for name in ("PipeOps", "PipeWarpOps", "PipeLaneOps", "PipeMatrixOps")]}
-LONGEST_EXAMPLE = 24  # lines of an example that passes.md repeats
+LONGEST_EXAMPLE = 16  # lines of an example that passes.md repeats
 # Constraints of types in the words of MLIR, and the spelling in IR.
 BUILTIN = [(r"(\d+)-bit signless integer", r"i\1"), (r"(\d+)-bit float", r"f\1"), ("bfloat16 type", "bf16"),
            (r"\b(f\d+E\w+) type", r"\1"), (r"(i\d+) dense array", r"array of \1"),
@@ -145,6 +145,12 @@ def grammar(body):
     return re.sub(r"```\n(operation ::= .*?)```", shorter, body, count=1, flags=re.S)
 
 
+def without_syntax(body):
+    """A former spelling without its syntax, operands and attributes: nobody writes it anymore."""
+    body = re.sub(r"```\noperation ::= .*?```\n", "", body, flags=re.S)
+    return re.sub(r"^#### \w+:\n.*?(?=^####|\Z)", "", body, flags=re.S | re.M)
+
+
 def rules(labels, dialect_name, name):
     """The line that leads to the rules. Labels of fp4 count anew for each operation, and are not listed."""
     found = labels.get(name)
@@ -172,6 +178,8 @@ def operations(root, name, title, more):
     known, body = summaries(parts, mnemonics(root, name), name), []
     for heading, text in sections(parts["Operations"]):
         op = re.match(rf"`{name}\.([\w.]+)`", heading)[1]
+        if re.match(r"\s*_Former spelling ", text):
+            text = without_syntax(text)
         text = markdown.rewrap(cleaned(grammar(text), known))
         body.append(f"## `{name}.{op}`\n\n{text}\n{rules(labels, name, op)}".rstrip())
     return markdown.page(title, f"the .td files of include/fp4/Dialect/{name.capitalize()}/IR", more,
@@ -260,7 +268,7 @@ def passes(root):
     return markdown.page(
         "Passes", "the Passes.td of include/fp4",
         "Each pass says why it exists, what it expects, and what holds afterwards, with an example that a "
-        "test runs; one of more than 24 lines is in the .td file. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
+        "test runs; one of more than 16 lines is in the .td file. [Phases](../concepts/phases.md) has the order in which the compiler runs them. "
         "`fp4-opt --PASS=\"OPTION=VALUE\"` runs one.", *body)
 
 

@@ -13,10 +13,8 @@ def Fp4_LegacyMatmulOp
          [Pure, Fp4_KnownAttributes, AttrSizedOperandSegments, IsolatedFromAbove]> {
   let summary = "former spelling of `fp4.matmul`";
   let description = [{
-    `fp4-upgrade` makes an `fp4.matmul` of it: data and their scales become `fp4.scaled`, the
-    attributes of the work `#fp4.work`, and `quantize_recipe` and `with_amax` operations of the
-    epilogue region. Every tool and every pipeline does so first. The next release reads this
-    spelling no more.
+    `fp4-upgrade`, which every tool and pipeline runs first, makes an `fp4.matmul` of it. The next
+    release does not read this spelling.
 
     ```mlir
     %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw {format = #fp4.format<mxfp4>}
