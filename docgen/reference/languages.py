@@ -121,7 +121,10 @@ def code(text):
 
 
 def members(name, node):
-    """The table of the members of a class, and an entry for each whose docstring has more than a paragraph."""
+    """The table of the members of a class, and an entry for each whose docstring has more than a paragraph.
+
+    A constructor that takes what is private is not for the reader.
+    """
     rows, entries = [], []
     described = re.search(r"^ *Attributes:", ast.get_docstring(node) or "", re.M)
     for member in node.body:
@@ -135,15 +138,15 @@ def members(name, node):
         if rest:
             full = f"{name}.{member.name}"
             entries.append("\n\n".join([f"#### `{full}`", signature(member, full), docstring(member)]))
-        elif first or member.name == "__init__" and arguments:
+        elif first or member.name == "__init__" and arguments and not re.search(r": _[A-Z]", arguments):
             rows.append((f"`{member.name}`" if is_property else f"`{member.name}({arguments})`", first))
     return [markdown.table(["member", "does"], rows), *entries]
 
 
 def entry(name, node):
     if isinstance(node, ast.ClassDef):
-        bases = ", ".join(ast.unparse(base) for base in node.bases)
-        parts = [f"### `{name}`", f"A class of `{bases}`." if bases else "", docstring(node), *members(name, node)]
+        bases = ", ".join(base for base in map(ast.unparse, node.bases) if not base.startswith("_"))
+        parts = [f"### `{name}`", f"Base: `{bases}`." if bases else "", docstring(node), *members(name, node)]
         return "\n\n".join(part for part in parts if part.strip()).strip()
     if isinstance(node, ast.FunctionDef):
         return "\n\n".join([f"### `{name}`", signature(node, name), docstring(node)]).strip()

@@ -150,9 +150,6 @@ class FunctionBuilder:
             element: "bf16", "f16", "f32", "i64", or that of a format: "f4E2M1FN", "f8E4M3FN", ...
             layout: of block scales: "linear" (row-major) or "tiled_128x4".
             strided: rows may have gaps between them, multiples of 16 bytes from one to the next.
-
-        Raises:
-            UsageError: an element, a layout or a size that does not exist, or a name that is taken.
         """
         self._check_open()
         attributes = f"fp4.name = {m.quote(name, 'the name of an argument')}"
@@ -173,9 +170,8 @@ class FunctionBuilder:
 
     def scaled(self, data: Value, scales: Value, format: str = "nvfp4", *,
                amax: Value | None = None, recipe: str | None = None) -> ScaledValue:
-        """A quantized matrix R x K of `data` (R x K), `scales` (R x ceil(K/block)) and, with a
-        tensor scale, `amax` (a scalar or [R]), which exist already, such as arguments. `recipe` is
-        the one that made them. The function gets no operation."""
+        """A ScaledValue of members that exist already, such as arguments. The function gets no
+        operation."""
         find_format(format)
         self._use(data, "'data'")
         self._use(scales, "'scales'")
@@ -255,8 +251,8 @@ class FunctionBuilder:
 
         Args:
             input: R x K of bf16, f16 or f32.
-            amax: a scalar, present exactly for recipes with a tensor scale, which are those of
-                nvfp4 except the one-level ones; with `per_row` a number for each row of the output.
+            amax: a scalar, exactly for recipes with a tensor scale: those of nvfp4 except the
+                one-level ones; with `per_row` a number for each row of the output.
             recipe: the order and the guards of the arithmetic, "transformer_engine, guard = none"
                 (docs/reference/numerics.md); None for the default of the format.
             layout: of the scales, "linear" or "tiled_128x4", which a matmul reads.

@@ -26,8 +26,7 @@ PHASES = ("parsed", "fused", "planned", "tiles", "roles", "pipelined", "nvvm", "
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """The code of one kernel module: its name, its PTX, and its cubin, which is empty unless the
-    program was compiled with assemble=True."""
+    """The code of one kernel module. `cubin` is empty without assemble=True."""
 
     name: str
     ptx: str
@@ -105,8 +104,7 @@ class Compiled:
     Attributes:
         kernels: name, PTX and cubin of each kernel module.
         manifest: functions and the types of their operands, and the resources of the kernels.
-        remarks: with remarks=True, what the compiler said about fusions that fired and that did
-            not; also its warnings.
+        remarks: warnings of the compiler, and with remarks=True what it said about fusions.
         target: "sm_100a".
     """
 
@@ -125,8 +123,8 @@ class Compiled:
         self.remarks = tuple(self._session.heard)
 
     def ir(self, phase: str) -> str:
-        """The program after `phase` as text: one of fp4.PHASES, of which "parsed" is the program
-        as it was written. A UsageError lists them."""
+        """The program after `phase` as text: one of fp4.PHASES, of which "parsed" is the program as
+        it was written."""
         if not isinstance(phase, str):
             raise TypeError(f"'phase' must be a str, but got {type(phase).__name__}")
         if phase not in PHASES:
@@ -140,8 +138,7 @@ class Compiled:
             return self._ir[phase]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a library, which `load` reads and fp4-run runs. The file is never half
-        written. A UsageError has the path and the words of the system."""
+        """Writes a library, which `load` reads and fp4-run runs. The file is never half written."""
         encoded = c.encode(path, "'path'")
         with self._lock:
             self._session.call("write_library", encoded)
@@ -174,8 +171,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
     Args:
         text: a program in the fp4 dialect (docs/reference/semantics.md), or the path of one as
             pathlib.Path, or an fp4.Builder.
-        target: "sm_100a" and the other names of the target table. Quantizers also compile for
-            "sm_90a".
+        target: "sm_100a" or another name of the target table.
         dims: sizes, in elements, of the dimensions that arguments name with fp4.dims.
         assemble: also make cubins. The assembler is ptxas; no GPU is needed.
         ptxas: its path; without it $FP4_PTXAS, else the one that is found.
@@ -188,9 +184,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
 
     Raises:
         CompileError: the program does not parse, verify or compile, no argument has a dimension of
-            `dims`, or ptxas is missing; the message has the located diagnostics, and `location`
-            the first place.
-        UsageError: an option, a size or a file that is wrong.
+            `dims`, or ptxas is missing.
     """
     if overlap is not None:
         raise UsageError("'overlap' is called 'pdl' now", f"pass pdl={overlap!r}")

@@ -26,7 +26,7 @@ class Device:
 
     Args:
         selector: "sim"; "cuda", "cuda:N"; or "auto": a GPU that runs `target`, else the simulator.
-        target: what the code is for, for example "sm_100a" or "sm_90a".
+        target: what the code is for, such as "sm_90a".
         check: the hazard checker of the simulator: "off", "default" or "strict".
         policy: when asynchronous work completes in the simulator: "eager", "lazy", "random" or
             "delay" (docs/reference/simulator.md).
@@ -35,7 +35,6 @@ class Device:
         threads: host threads of the simulator; all of the machine without it.
 
     Raises:
-        UsageError: an unknown selector or option, or an option of the simulator for a GPU.
         DeviceError: there is no driver or no such GPU.
 
     Different threads may use one device. A device is a context manager, which closes it.
@@ -75,7 +74,7 @@ class Device:
 
     def close(self) -> None:
         """Ends the timeline, if there is one, and gives the device back. Waits for calls that other
-        threads have begun. A closed device cannot be used; a second close does nothing."""
+        threads have begun. A second close does nothing."""
         with self._lock:
             if self._handle is None or self._finalizer.detach() is None:
                 return
@@ -91,7 +90,7 @@ class Device:
 
     @property
     def handle(self) -> int:
-        """The fp4_device, for calls of the C API; a UsageError where the device is closed."""
+        """The fp4_device, for calls of the C API."""
         if self._handle is None:
             raise closed()
         return self._handle

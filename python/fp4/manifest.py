@@ -105,7 +105,7 @@ class Manifest:
         self.functions = {item["name"]: _function(item) for item in self.data["functions"]}
 
     def find(self, name: str | None) -> Function:
-        """The function `name`, or the only one. A UsageError lists those that exist."""
+        """The function `name`, or the only one."""
         names = ", ".join(self.functions)
         if name is None:
             if len(self.functions) == 1:

@@ -23,7 +23,7 @@ class Kind:
         data: uint8 [R, K/2] with the even column in the low nibble.
         scales: of blocks, linear: E4M3 [R, K/16], or the bytes of UE8M0 [R, K/32].
         level: the scale of the tensor, one float32; "" where there is none.
-        convention: what `level` is: "encode", 2688 / amax, or "decode", amax / 2688.
+        convention: of `level`, as in GlobalScale.
         input: likewise for the input of the layer, which may be missing.
         recipe: how fp4 decodes the weight as the layout's own package does (reference/recipes.md).
         words: one of which config.json must have, if it says anything.

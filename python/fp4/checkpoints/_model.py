@@ -100,8 +100,7 @@ def save(model: torch.nn.Module, path: str | os.PathLike[str], layout: str, *,
         path: of the folder.
         layout: one of fp4.checkpoints.LAYOUTS that holds matrices by their names.
         ignore: names for the section of config.json besides those of the model's linear layers.
-        nearest: as in `write`: a scale of the tensor goes to the other convention by its rounded
-            reciprocal, where it has no exact one.
+        nearest: as in `write`.
 
     Raises:
         UsageError: a layer that the layout cannot hold, such as one with a scale for each row.

@@ -132,10 +132,9 @@ class Checkpoint(Mapping[str, Entry]):
 
     def merged(self, names: Sequence[str], *,
                weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
-        """The layer of several weights one below the other, such as q_proj, k_proj and v_proj. Each
-        part keeps its own scale of the tensor (merge), so no weight is rounded again. The input
-        needs one scale, so the one with the largest range is taken. `names` are those of the
-        weights, in this order; `weight_only` and errors are those of `linear`."""
+        """The layer of several weights one below the other (merge), such as q_proj, k_proj and
+        v_proj. The input needs one scale, so the one with the largest range is taken. `names` are
+        those of the weights, in this order; `weight_only` and errors are those of `linear`."""
         parts, scales = [self.read(name) for name in names], self._scales_of(names)
         weight = parts[0] if len(parts) == 1 else merge(parts)
         bias = self._bias(names, parts)
@@ -185,7 +184,7 @@ class Checkpoint(Mapping[str, Entry]):
         return GlobalScale(_check_level(value, entry.input, convention), convention)
 
     def tensor(self, name: str) -> torch.Tensor:
-        """Any tensor of the files, as it is. A UsageError says that there is no `name`."""
+        """Any tensor of the files, as it is."""
         if name not in self._files.headers:
             raise UsageError(f"the checkpoint has no tensor {name!r}",
                              _nearest(name, self._files.headers))

@@ -10,7 +10,8 @@ no Blackwell GPU was measured.
 
 Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 inputs, column-major
 inputs, rows that are permuted, and backends with operands of their own. Matmuls read scales in the
-layout 128x4. Tensors stay on their device, where FlashInfer moves them to the GPU.
+layout 128x4. `enable_pdl` has no effect. Tensors stay on their device, where FlashInfer moves them
+to the GPU.
 
 Three results may have other bits: scales of rows (per_token_activation) are reciprocals rounded to
 nearest, silu_and_mul_nvfp4_quantize has torch's exponential in place of an approximate one, and
@@ -105,12 +106,9 @@ def nvfp4_quantize(
 
     Args:
         a: bf16 or f16 of shape [..., K], K a multiple of 16.
-        a_global_sf: one number of any floating-point dtype, which becomes f32: the encode scale
-            448 * 6 / amax. With per_token_activation it is the inverse 1 / (448 * 6), and may be a
-            float.
-        sfLayout: the layout of the scales (SfLayout).
+        a_global_sf: one number of any floating-point dtype, which becomes f32. With
+            per_token_activation it is the inverse 1 / (448 * 6), and may be a float.
         sf_vec_size, backend: 16 and "cuda".
-        enable_pdl: has no effect here.
         per_token_activation: rows have scales of their own, amax * a_global_sf each.
 
     Returns:
@@ -181,7 +179,6 @@ def silu_and_mul_nvfp4_quantize(
         global_scale: as nvfp4_quantize has a_global_sf.
         is_sf_swizzled_layout, is_sf_8x4_layout: scales in layout_128x4, or with the second in
             layout_8x4; without the first in layout_linear.
-        enable_pdl: has no effect here.
 
     Returns:
         As nvfp4_quantize, with codes [M, K/2].
@@ -240,7 +237,7 @@ def nvfp4_batched_quantize(
 
     Args:
         a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
-        a_global_sf: one f32, the encode scale 448 * 6 / amax, or one for each matrix.
+        a_global_sf: one f32, or one for each matrix.
 
     Returns:
         Codes, uint8 [B, M, K/2]; and E4M3 scales as uint8 [B, 128 * ceil(M/128) * 4 * ceil(K/64)],
@@ -265,7 +262,7 @@ def scaled_fp4_grouped_quantize(
         a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
         mask: int32 [B], the rows of each matrix that count. FlashInfer leaves the results of the
             others unspecified; here they are quantized too.
-        a_global_sf: one f32, the encode scale 448 * 6 / amax, or one for each matrix.
+        a_global_sf: one f32, or one for each matrix.
 
     Returns:
         Codes, uint8 [M, K/2, B], a view of [B, M, K/2]; and scales, float8_e4m3fn
@@ -290,8 +287,6 @@ def mxfp4_quantize(
     Args:
         a: bf16 or f16 of shape [..., K], K a multiple of 32.
         backend: "cuda".
-        enable_pdl: has no effect here.
-        sfLayout: the layout of the scales (SfLayout).
 
     Returns:
         As nvfp4_quantize, with K/32 scales in a row.
@@ -334,9 +329,8 @@ def mm_fp4(
         out_dtype: bfloat16 or float16.
         out: [M, N], which receives the result and is returned.
         block_size: 16 with use_nvfp4, else 32.
-        backend: "auto", "cudnn" or "cutlass", which take the same operands and are all computed by
-            fp4's kernel; the order of the sum is that of the tensor core (reference/numerics.md).
-        enable_pdl: has no effect here.
+        backend: "auto", "cudnn" or "cutlass", all of which are fp4's kernel, with the sum of the
+            tensor core (reference/numerics.md).
 
     Raises:
         UsageError: an operand of another size, dtype or layout. Scales without padding that no
@@ -422,9 +416,6 @@ def e2m1_and_ufp8sf_scale_to_float(
         global_scale_tensor: one f32, the decode scale 1 / a_global_sf; needed for E4M3.
         sf_vec_size, ufp8_type: 16 and 1 (E4M3), or 32 and 0 (UE8M0).
         is_sf_swizzled_layout, is_sf_8x4_layout: as silu_and_mul_nvfp4_quantize has them.
-
-    Raises:
-        UsageError: scales of another layout or size, or no global scale beside E4M3.
     """
     refuse((sf_vec_size, ufp8_type) not in ((16, 1), (32, 0)),
            f"sf_vec_size = {sf_vec_size} with ufp8_type = {ufp8_type}",

@@ -12,8 +12,6 @@ fp4.torch applies the tensor scales before the only rounding.
 
 NVFP4Tensor and MXTensor are no subclasses of torch.Tensor: of the operators of torch they have
 torch.nn.functional.linear.
-
-Sources: the modules nvfp4_tensor and mx_tensor of torchao.prototype.mx_formats in the wheel.
 """
 
 from __future__ import annotations
@@ -78,8 +76,7 @@ def nvfp4_quantize(
     Args:
         data_hp: bf16 or f32 [..., K], K a multiple of 16.
         block_size: 16.
-        per_tensor_scale: one f32, the decode scale amax / 2688. Without it blocks have one level
-            of scales.
+        per_tensor_scale: one f32. Without it blocks have one level of scales.
 
     Returns:
         Linear E4M3 scales [..., K/16], of at least 2^-6; and codes, uint8 [..., K/2].
@@ -147,8 +144,7 @@ class NVFP4Tensor(_Packed):
         qdata: codes, uint8 [M, K/2], of a stack [E, M, K/2].
         scale: E4M3, [M, K/16], or swizzled the tiles of 128 x 4 as
             [32 * ceil(M/128), 16 * ceil(K/64)]; of a stack with E in front.
-        per_tensor_scale: the decode scale of the tensor, one f32, or [E, 1, 1] with one for each
-            matrix of a stack; or None.
+        per_tensor_scale: one f32, or [E, 1, 1] with one for each matrix of a stack; or None.
     """
 
     qdata: torch.Tensor
@@ -178,8 +174,7 @@ class NVFP4Tensor(_Packed):
             data_hp: bf16 or f32 [M, K] or [E, M, K], K a multiple of 16. Swizzled scales of a stack
                 need M a multiple of 128, as torchao's do.
             block_size: 16.
-            per_tensor_scale: one f32, amax / 2688, or of a stack [E, 1, 1]; None for one level of
-                scales.
+            per_tensor_scale: one f32, or of a stack [E, 1, 1]; None for one level of scales.
             act_per_tensor_scale, act_quant_kwargs: are kept.
             is_swizzled_scales: scales are tiles of 128 x 4, padded with zeros.
             use_triton_kernel: False.

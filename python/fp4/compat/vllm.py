@@ -1,6 +1,6 @@
-"""vLLM's functions for NVFP4, of the module vllm._custom_ops in vllm 0.33.0. SGLang's sgl_kernel
-had the same functions before SGLang took FlashInfer's; its calls without names fit here, of
-scaled_fp4_experts_quant those without an expert_map.
+"""vLLM's functions for NVFP4, of the module vllm._custom_ops in vllm 0.33.0. SGLang's former
+sgl_kernel has the same functions; its calls without names fit here, of scaled_fp4_experts_quant
+those without an expert_map.
 
 The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
 1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
@@ -37,7 +37,7 @@ def scaled_fp4_quant(
 
     Args:
         input: bf16 or f16 of shape [..., K], K a multiple of 16.
-        input_global_scale: one f32, the encode scale 448 * 6 / amax.
+        input_global_scale: one f32.
         is_sf_swizzled_layout: whether the scales are in the layout tiled_128x4.
         backend: of the kernel that will read the result. "trtllm" reads scales of up to 32 rows in
             the layout 8x4.
@@ -90,7 +90,7 @@ def scaled_fp4_experts_quant(
 
     Args:
         input_tensor: bf16 or f16 [M, K], row-major, sorted by expert, K a multiple of 16.
-        input_global_scale: f32 [E], the encode scale 448 * 6 / amax of each expert.
+        input_global_scale: f32 [E], one for each expert.
         expert_offsets: int32 or int64 [E + 1].
         blockscale_offsets: int32 or int64 [E + 1], the sums of the experts' rows, each rounded up
             to 128. Offsets on the CPU are compared with these sums.
@@ -148,7 +148,7 @@ def cutlass_scaled_fp4_mm(
     Args:
         a, b: codes [M, K/2] and [N, K/2], uint8 or float4_e2m1fn_x2.
         block_scale_a, block_scale_b: tiled scales, [128 * i, 4 * j].
-        alpha: one f32, 1 / (g_a * g_b).
+        alpha: one f32.
         out_dtype: bfloat16 or float16, of the result [M, N].
 
     Raises:

@@ -29,7 +29,7 @@ def amax(x: torch.Tensor, group: Group = None) -> torch.Tensor:
         group: a torch.distributed.ProcessGroup, or None for all ranks.
 
     Raises:
-        UsageError: this process is no member of `group`, or an `x` that does not fit.
+        UsageError: this process is no member of `group`.
     """
     _check_tensor(x)
     members(group, x.device)
@@ -73,9 +73,9 @@ def all_gather(shard: Scaled, dim: int = 0, group: Group = None, *,
         shard: this rank's part, from `quantize` above. For dim=0 [M_r, K]: rows are stacked. For
             dim=1 [R, C_r]: columns come to lie side by side, as those of columnwise shards must.
             C_r is a multiple of the block, 16 or 32.
-        sizes: M_r or C_r of every rank. Without it the ranks exchange sizes, formats, recipes and
-            amaxes first, for which the host waits, and compare them. With `sizes` nothing is
-            compared and the host does not wait, as CUDA graphs need.
+        sizes: M_r or C_r of every rank. Without it the ranks first exchange and compare sizes,
+            formats, recipes and amaxes, for which the host waits. With `sizes` nothing is compared
+            and the host does not wait, as CUDA graphs need.
         layout: of the scales of the result, "linear" or "tiled_128x4"; without it the shard's.
 
     Raises:

@@ -37,8 +37,7 @@ def column_parallel_linear(x: torch.Tensor, weight: Scaled, bias: torch.Tensor |
             may have different rows.
         weight: [N_r, K], quantized with the amax of all rows of W (`quantize`).
         bias: [N_r].
-        sizes: the rows of every rank with `sequence_parallel`; with them the host does not wait
-            (`all_gather`).
+        sizes: with `sequence_parallel`, as in `all_gather`.
 
     Returns:
         [M, N_r], with all M rows, in `dtype`.

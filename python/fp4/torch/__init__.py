@@ -7,9 +7,8 @@
     fp4.torch.quantize_(model, training=True)        # linear layers that train in NVFP4
     fp4.torch.quantize_(model, weight_only=True)     # 16-bit activations, weights in 4 bits
 
-CPU tensors run in the simulator, CUDA tensors on their device's current stream.
-docs/guides/python.md has the operations; `import fp4` does not import this package, because it
-imports torch.
+CPU tensors run in the simulator, CUDA tensors on their device's current stream. `import fp4` does
+not import this package, because it imports torch.
 """
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)

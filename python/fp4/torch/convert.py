@@ -56,7 +56,6 @@ def quantize_(model: torch.nn.Module,
         fp4.torch.quantize_(model, lambda layer, name: "gate" not in name, training=True)
 
         report = fp4.torch.quantize_(model, weight_only=True)     # and activations stay 16 bits
-        print(report)                                             # a line for each layer
 
     Layers are torch.nn.Linear, transformers' Conv1D, and its experts whose matrices are parameters
     of 3 dimensions, which become weight-only in either way. Subclasses, parametrized layers and
@@ -70,8 +69,7 @@ def quantize_(model: torch.nn.Module,
         format, recipe, square: of the weights, as in `quantize`.
         training: make fp4.torch.Linear layers, which share the parameters of those that they
             replace. Without it they become QuantizedLinear layers.
-        weight_only: make fp4.torch.WeightOnlyLinear layers, whose weights are prepacked and whose
-            activations are not quantized.
+        weight_only: make fp4.torch.WeightOnlyLinear layers.
         activations: of QuantizedLinear layers, "token" or "tensor": what has an amax of its own.
         skip_unsupported: leave a layer whose sizes have no kernel as it is.
         check: look for weights that are NaN or infinite. The host waits for each layer.

@@ -52,9 +52,6 @@ def scaled_mm(
         output_dtype: bfloat16, float16 or float32, of the result [M, N], which is rounded once.
         contraction_dim: () or (1, 0).
         use_fast_accum: False.
-
-    Raises:
-        UsageError: an operand that does not fit, or what fp4 has no kernel for, such as FP8.
     """
     format, blocks_a, number_a = _scales(scale_a, scale_recipe_a, swizzle_a, mat_a, "a")
     other, blocks_b, number_b = _scales(scale_b, scale_recipe_b, swizzle_b, mat_b.t(), "b")

@@ -241,8 +241,8 @@ class WeightOnlyExperts(torch.nn.Module):
         activation: "silu" or "gpt_oss"; without effect where there are no gates.
         limit, alpha: of the activation; None is what the table says.
     Raises:
-        UsageError: a dtype for which there is no kernel, or offsets that decrease or exceed the
-            rows, which the device tells (docs/reference/diagnostics.md).
+        UsageError: offsets that decrease or exceed the rows, which the device tells
+            (docs/reference/diagnostics.md).
     """
 
     packed: torch.Tensor
@@ -299,8 +299,7 @@ class WeightOnlyExperts(torch.nn.Module):
         Args:
             offsets: int64 or int32: [experts + 1], the first row of each expert and the end of the
                 last; [experts], the end of each, of which the first begins at row 0; or
-                [experts, 2], the first row and the end of each. Without offsets x has three
-                dimensions.
+                [experts, 2], the first row and the end of each.
         """
         fp4._check_input(input, "input")
         if input.shape[-1] != self.in_features:

@@ -95,7 +95,7 @@ def from_export(exported: torch.export.ExportedProgram, *, name: str = "exported
         target: what it is compiled for.
 
     Raises:
-        UsageError: a node that is no such matmul, or what fp4 has no matmul for.
+        UsageError: a node that is no such matmul.
         CompileError: the program does not compile.
     """
     nodes = list(exported.graph.nodes)

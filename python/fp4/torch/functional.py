@@ -82,11 +82,8 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
 def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
                   amax: torch.Tensor | None = None, rounding: str = "nearest",
                   rng: torch.Tensor | None = None, square: bool = False) -> torch.Tensor:
-    """dequantize(quantize(x)) in the shape and dtype of `x`; the gradient passes straight through.
-
-    Args:
-        x: as `quantize` takes it.
-        format, recipe, amax, rounding, rng, square: those of `quantize`.
+    """dequantize(quantize(x)) in the shape and dtype of `x`, with arguments of `quantize`; the
+    gradient passes straight through.
 
     Raises:
         UsageError: an argument that does not fit, as in `quantize`.
@@ -103,7 +100,7 @@ def fake_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
 
 def dequantize(x: Scaled, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
     """The numbers of `x`, [M, K], computed in fp32 and rounded once to `dtype`: bfloat16, float16
-    or float32. Tiled scales are rearranged first. A UsageError refuses another dtype."""
+    or float32. Tiled scales are rearranged first."""
     linear = swizzle(x, "linear")
     result: torch.Tensor = _ops.dequantize(_typed(x.data), linear.scales, x.amax, x.format,
                                            x.recipe, dtype)
@@ -150,17 +147,14 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
            dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
     """x weight^T + bias of quantized matrices, [M, N].
 
-    The sum is the fp32 sum of the tensor core. In fp32, the sum is multiplied by the scales of the
-    tensors and the bias is added. The result is rounded once to `dtype`.
+    The fp32 sum of the tensor core is multiplied by the scales of the tensors, and the bias is
+    added. The result is rounded once to `dtype`.
 
     Args:
         x: [M, K], its scales tiled.
         weight: [N, K] of the same format, its scales tiled.
         bias: [N], of a floating-point dtype.
         dtype: bfloat16, float16 or float32.
-
-    Raises:
-        UsageError: another format, K, layout or device.
     """
     for value, name in ((x, "x"), (weight, "weight")):
         _check_scaled(value, name)

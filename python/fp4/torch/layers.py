@@ -62,8 +62,6 @@ class Linear(torch.nn.Linear):
 
     Args:
         training: the parts of the recipe that are on.
-    Raises:
-        UsageError: sizes or a dtype for which there is no kernel.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
@@ -84,7 +82,6 @@ class Linear(torch.nn.Linear):
         return found.train(source.training)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """y [..., out_features] of input [..., in_features], in the dtype of input."""
         x = _input(input, self.in_features)
         recipe = self.recipe
         if torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad):
@@ -113,7 +110,6 @@ class QuantizedLinear(torch.nn.Linear):
 
     Attributes:
         scaled: an fp4.torch.ScaledBuffers; its value is [out_features, in_features].
-        weight: a StoredWeight, which is dequantized each time that it is read.
         bias: [out_features] or None.
         input_amax: float32 scalar, for recipes that take one or of a calibration, or None.
         activations: what has an amax where there is no input_amax: "token" (each row) or "tensor"
@@ -153,7 +149,7 @@ class QuantizedLinear(torch.nn.Linear):
 
     @property
     def weight(self) -> torch.Tensor:  # type: ignore[override]
-        """The weight [out_features, in_features], dequantized each time that it is read."""
+        """The weight [out_features, in_features], a StoredWeight."""
         return StoredWeight(lambda dtype: fp4.dequantize(self.unpack(), dtype),
                             (self.out_features, self.in_features), self.weight_dtype,
                             self.scaled.get_buffer("data").device)

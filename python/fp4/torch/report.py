@@ -57,7 +57,7 @@ class Report:
 
     @property
     def bytes_after(self) -> int:
-        """Bytes of the parameters and buffers of all layers after the conversion."""
+        """Bytes after the conversion, likewise."""
         return sum(layer.bytes_after for layer in self.layers)
 
     def __iter__(self) -> Iterator[LayerReport]:

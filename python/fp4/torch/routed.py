@@ -126,8 +126,6 @@ def experts_from(module: Any, *, format: str = "nvfp4",
     Args:
         module: has gate_up_proj and down_proj, and perhaps gate_up_proj_bias and down_proj_bias.
         format, recipe: of the weights, as in `quantize`.
-    Raises:
-        UsageError: another layout, or an activation that no kernel has.
     """
     recipes.check_format(format)
     layout = _layout_of(module)

@@ -103,14 +103,12 @@ class Scaled:
 
     @property
     def decode_scale(self) -> torch.Tensor | None:
-        """amax / 2688 by the rule of the recipe, the global scale of torch, torchao and
-        ModelOpt."""
+        """amax / 2688 by the rule of the recipe."""
         return None if self.amax is None else decode_scale_of(self.amax, self.recipe)
 
     @property
     def encode_scale(self) -> torch.Tensor | None:
-        """2688 / amax by the rule of the recipe, the global scale of FlashInfer, vLLM and
-        compressed-tensors."""
+        """2688 / amax by the rule of the recipe."""
         return None if self.amax is None else encode_scale_of(self.amax, self.recipe)
 
     @property

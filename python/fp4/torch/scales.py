@@ -20,9 +20,7 @@ from .recipes import computes_in_bf16, range_of, tensor_scale_rule
 
 
 def decode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
-    """About amax / 2688, as `recipe` computes it. `amax` is what Scaled.amax holds: with
-    tensor_scale = supplied the encode scale, whose decode scale is its reciprocal; with
-    supplied_decode the decode scale itself."""
+    """About amax / 2688, as `recipe` computes it. `amax` is what Scaled.amax holds."""
     rule = tensor_scale_rule(recipe)
     if rule == "supplied_decode":
         return amax
@@ -35,8 +33,7 @@ def decode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
 
 def encode_scale_of(amax: torch.Tensor, recipe: str) -> torch.Tensor:
     """About 2688 / amax, as `recipe` computes it: the last bits differ, and so does what becomes of
-    a tensor of zeros, for which it is 1 or infinite. With tensor_scale = supplied it is `amax`
-    itself, and with supplied_decode its reciprocal."""
+    a tensor of zeros, for which it is 1 or infinite. `amax` is what Scaled.amax holds."""
     rule, most = tensor_scale_rule(recipe), _range(amax, recipe)
     if rule == "supplied":
         return amax

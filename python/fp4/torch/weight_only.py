@@ -249,8 +249,7 @@ def packed_tiles(weights: Scaled) -> torch.Tensor:
 
 
 class WeightOnlyLinear(torch.nn.Linear):
-    """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16): the
-    activations are not quantized.
+    """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16).
 
     The kernel converts the prepacked weights exactly to the dtype of x. The fp32 sum is multiplied
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
@@ -272,14 +271,11 @@ class WeightOnlyLinear(torch.nn.Linear):
         alpha: the decode scale of the weights, float32, a scalar or [out_features]; None where the
             recipe has no scale of the tensor.
         bias: [out_features] or None.
-        weight: a StoredWeight, which is dequantized each time that it is read.
         weight_dtype: the dtype that `weight` has.
 
     Args:
         weight: [out_features, in_features], in any recipe and layout.
         bias: bfloat16, float16 or float32.
-    Raises:
-        UsageError: a dtype for which there is no kernel.
     """
 
     packed: torch.Tensor
@@ -314,7 +310,7 @@ class WeightOnlyLinear(torch.nn.Linear):
 
     @property
     def weight(self) -> torch.Tensor:  # type: ignore[override]
-        """The weight [out_features, in_features], dequantized each time that it is read."""
+        """The weight [out_features, in_features], a StoredWeight."""
         return StoredWeight(self._dequantized, (self.out_features, self.in_features),
                             self.weight_dtype, self.packed.device)
 
@@ -329,7 +325,6 @@ class WeightOnlyLinear(torch.nn.Linear):
         return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """y [..., out_features] of input [..., in_features], in the dtype of input."""
         fp4._check_input(input, "input")
         if input.shape[-1] != self.in_features:
             raise UsageError(f"'input' must have {self.in_features} columns, but got the shape "
