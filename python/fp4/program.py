@@ -109,8 +109,7 @@ class Program(Calls):
         out: arrays for the results, one or a tuple, with the dtypes and shapes that they would have
             (or uint8 for elements of a byte), on the device of the arguments. Results overlap
             neither each other nor an argument. One for a result with fp4.strided may have rows with
-            gaps between them. The call returns what was given. Without it every call makes new
-            arrays.
+            gaps between them. The call returns what was given.
         verify: compare the results with the reference model (docs/reference/numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of

@@ -236,7 +236,7 @@ def nvfp4_batched_quantize(
     """Quantizes each matrix of a batch to NVFP4.
 
     Args:
-        a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
+        a: bf16 or f16 [B, M, K], row-major, K a multiple of 16.
         a_global_sf: one f32, or one for each matrix.
 
     Returns:
@@ -259,7 +259,7 @@ def scaled_fp4_grouped_quantize(
     """Quantizes each matrix of a batch to NVFP4, as the masked grouped matmul takes it.
 
     Args:
-        a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
+        a: bf16 or f16 [B, M, K], row-major, K a multiple of 16.
         mask: int32 [B], the rows of each matrix that count. FlashInfer leaves the results of the
             others unspecified; here they are quantized too.
         a_global_sf: one f32, or one for each matrix.
