@@ -35,8 +35,10 @@ WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers o
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
-         "152", "192",  # of prepacked weights, whose sums stay in the tensor core
+         "24", "96", "152", "192", "200", "248", "24x256", "104x256",  # of prepacked weights
          "128ahead", "256ahead"]  # of 128 columns with pre-dequantized weights
+PROMOTED = ("24", "96", "24x256")  # beside e4m3 whose sums are promoted
+UNEVEN = (*PROMOTED, "152", "192", "200", "248", "104x256")
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
@@ -132,7 +134,7 @@ def exists_of_warps(case):
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
                 and tile in ("chosen", "16", "32", "64", "128", "64x256"))
-    fits = (tile not in ("152", "192", "128x256") and not tile.endswith("ahead")
+    fits = (tile not in (*UNEVEN, "128x256") and not tile.endswith("ahead")
             and (tile != "256" or weights == "prepacked"))
     return fits and exists(case)
 
@@ -147,7 +149,8 @@ def exists(case):
         return False
     if element == "f4E2M1FN" and weights == "plain":
         return False
-    if tile in ("152", "192") and (weights == "plain" or element == "f8E4M3FN" and weights != "fast"):
+    if tile in UNEVEN and (weights == "plain"
+                           or element == "f8E4M3FN" and weights != "fast" and tile not in PROMOTED):
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False

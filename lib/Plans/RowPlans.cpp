@@ -31,10 +31,10 @@ bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) {
 /// grouped GEMM they are the rows of each group: few, because a kernel of many experts takes long
 /// to compile.
 static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  // Tiles of 8, 16, 64 and 128 rows, two of the last; one of 64 rows for FP8; and, for tiles of 128
+  // Weights in registers have a tile for each range; one of 64 rows for FP8; and, for tiles of 128
   // rows, the columns that give work to most SMs.
-  static constexpr int64_t ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128},
-                           ofGroups[] = {1, 8, 64};
+  static constexpr int64_t ofColumns[] = {8, 16, 32, 64, 96, 128, 192, 256}, ofRows[] = {64, 256},
+                           ofLanes[] = {128}, ofGroups[] = {1, 8, 64};
   if (op.isGrouped())
     return ofGroups;
   if (op.usesK96())

@@ -19,14 +19,12 @@ static constexpr int64_t kWideTileN = 256, kMathThreads = 256;
 /// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
 /// data.
 static constexpr int64_t kTileK = 128;
-/// Rows of a tile whose sums are promoted, so that registers have them beside the accumulators.
+/// Rows of a tile of a group whose sums are promoted, so that registers have them beside the
+/// accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
-static constexpr int64_t kMostRowsOfWideTile = 64;
+static constexpr int64_t kMostPromotedRows = 128, kMostRowsOfWideTile = 64;
 /// The tile whose weights are converted a k tile ahead and stay in registers.
-static constexpr int64_t kResidentTileM = 256, kResidentTileK = 128;
-/// Time of a wave of register-resident tiles, and of tiles of 128 x 128: 67 and 35 us for K = 8192
-/// on an H200 (notebook/gemm-weights.md).
-static constexpr int64_t kResidentTime = 19, kPromotedTime = 10;
+static constexpr int64_t kResidentTileM = 256;
 /// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
 /// transposed tiles, a thread has the sums of so many rows beside as many accumulators, or two
 /// parts of 128 rows; other tiles of 192 rows have room for two deep stages.
@@ -97,19 +95,27 @@ static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges)
   return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
 }
 
-/// The depth of a tile: as deep as leaves room for several stages.
-static int64_t depthOf(Operation *op, int64_t rows) {
-  return isPrepacked(op) && (isPromoted(op) || rows < kMostWideRows) ? kPrepackedTileK : kTileK;
+/// The depth of a tile: as deep as leaves room for several stages. Beside e4m3 whose sums stay in
+/// the tensor core, two k tiles to a stage pay up to 176 rows of 128 columns
+/// (benchmarks/results/gemm_tiles_h100_2026-11-27.json).
+static int64_t depthOf(Operation *op, int64_t rows, int64_t columns) {
+  constexpr int64_t mostDeepRows = 176, mostDeepHalves = 64;
+  if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM))
+    return kTileK;
+  int64_t most = takesBytes(op) ? mostDeepRows : mostDeepHalves;
+  return isPromoted(op) || rows * columns <= most * kTileN ? kPrepackedTileK : kTileK;
 }
 
 /// The depth of each of `ranges` k slices in a stage. With few rows, twice as many elements leave
 /// room too.
-static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
+static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t ranges) {
   constexpr int64_t smallM = 16;
-  int64_t depth = depthOf(op, rows);
-  return ranges == 1      ? depth
-         : rows <= smallM ? std::min(depth, 2 * depth / ranges)
-                          : depth / ranges;
+  auto [rows, columns] = tile;
+  int64_t depth = depthOf(op, rows, columns), least = takesBytes(op) ? hw::byteTileColumns : 1;
+  if (ranges == 1)
+    return depth;
+  return std::max<int64_t>(rows <= smallM ? std::min(depth, 2 * depth / ranges) : depth / ranges,
+                           least);
 }
 
 /// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
@@ -125,12 +131,6 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &part
       !haveOneLength(op, partial, ranges))
     return partial.kSlices;
   return ranges;
-}
-
-/// The most CTAs per SM. Two CTAs with few sums have registers enough beside each other, and hide
-/// each other's waits.
-static int64_t mostResident(const std::array<int64_t, 3> &tile) {
-  return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
 
 std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
@@ -162,6 +162,9 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
     return fastestRows(kTileMs, kWarpRows / size.products, size, target);
   if (size.products > 1)
     return fastestRows(kTileMs, kMostWideRows, size, target);
+  if (!size.groups.empty() && takesBytes(op))
+    return isPromoted(op) ? fastestRows(kPromotedTileMs, kMostPromotedRows, size, target)
+                          : fastestRows(kTileMs, kMostWeightRows, size, target);
   if (!size.groups.empty())
     return fastestRows(kTileMs, mayBeWide(op, kMostWideRows, size, target) ? 128 : 256, size,
                        target);
@@ -172,30 +175,56 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
-/// Returns true when a tile may have a multiple of 8 rows from 128 to 192 beside 128 columns.
+/// Returns true when the rows of a tile are any multiple of 8.
 static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   return isPrepacked(op) && !product.isDual() && !product.isGrouped() && !multipliesByWarps(target);
 }
 
-/// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
-/// its own. A tile beside 128 columns loads half as many bytes again for each multiplication. In a
-/// GEMM of 1024 x 7168 x 16384, 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256,
-/// and 2 % less time if power sets the clock (notebook/weight-limits.md). Beside e4m3 the
-/// loop waits for conversions, and no wave is shorter for it.
-static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &partial,
-                                        std::array<int64_t, 2> tile, const MatmulSize &size,
-                                        const hw::TargetModel &target) {
+/// Returns true when a tile may have so many rows and columns.
+static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::TargetModel &target) {
+  bool isWide = columns == kWideTileN && cast<BlockScaledMatmulOp>(op).getColumns() % columns == 0;
+  int64_t most = isPromoted(op) ? (isWide ? kMostRowsOfWideTile : kMostPromotedRows)
+                                : (isWide ? kMostWideRows : kMostWeightRows);
+  bool isEven =
+      llvm::is_contained(isPromoted(op) ? ArrayRef(kPromotedTileMs) : ArrayRef(kTileMs), rows);
+  bool hasRows = isEven || (mayHaveUnevenRows(op, target) && rows > 0 && rows % kRowStep == 0);
+  bool isResident = isPromoted(op) && rows == kResidentTileM && columns == kTileN;
+  return (columns == kTileN || (isWide && isPrepacked(op))) &&
+         ((hasRows && rows <= most) || isResident);
+}
+
+static const hw::WeightRates &ratesOf(Operation *op, const hw::TargetModel &target) {
+  using enum hw::WeightGemm;
+  return *hw::weightRates(target, isPromoted(op) ? PromotedBytes : takesBytes(op) ? Bytes : Halves);
+}
+
+/// The tile that takes the fewest cycles, or zeros where rates say nothing: of dual GEMMs, groups
+/// and shared tiles. A tile for any number of rows has a power of two of them.
+static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &partial,
+                                          const MatmulSize &size, const hw::TargetModel &target) {
   bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
-  if (!mayHaveUnevenRows(op, target) || takesBytes(op) || size.splits > 1 || !isKnown)
-    return tile;
-  int64_t chosen = timeOfTiles(size, tile[0], tile[1], target), most = chosen - chosen / 16;
-  for (int64_t rows = kMostPartRows; rows > kFewestPartRows; rows -= kPartStep)
-    if (int64_t time = timeOfTiles(size, rows, kTileN, target); time < most) {
-      tile = {rows, kTileN};
-      most = time;
-    }
-  return tile;
+  if (!mayHaveUnevenRows(op, target) || size.sharers)
+    return {};
+  bool isNarrow = partial.cluster[0] > 1 || partial.kSlices.value_or(1) > 1;
+  return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
+    return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
+           (partial.tile[1] ? partial.tile[1] == columns : columns == kTileN || !isNarrow) &&
+           hasShape(op, rows, columns, target);
+  });
+}
+
+std::optional<double> fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
+                                        const hw::TargetModel &target) {
+  if (!mayHaveUnevenRows(product, target))
+    return std::nullopt;
+  const hw::WeightRates &rates = ratesOf(product, target);
+  return cyclesOfWeights(size,
+                         fastestTile(size, rates, target,
+                                     [&](int64_t rows, int64_t columns) {
+                                       return hasShape(product, rows, columns, target);
+                                     }),
+                         rates, target);
 }
 
 /// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave
@@ -209,15 +238,14 @@ static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size
 
 static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partial,
                                          const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t ranges = partial.kSlices.value_or(1);
+  if (auto [rows, columns] = chooseShape(op, partial, size, target); rows)
+    return {rows, columns, depthOfRange(op, {rows, columns}, ranges)};
   int64_t rows = partial.tile[0] ? partial.tile[0] : chooseRows(op, size, target);
   int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
-  int64_t ranges = partial.kSlices.value_or(1);
-  if (multipliesByWarps(target))
-    return {rows, columns, kWarpTileK / ranges};
-  std::array<int64_t, 2> tile = {rows, columns};
-  if (!partial.tile[0] && !partial.tile[1])
-    tile = fillWaves(op, partial, tile, size, target);
-  return {tile[0], tile[1], depthOfRange(op, tile[0], ranges)};
+  return {rows, columns,
+          multipliesByWarps(target) ? kWarpTileK / ranges
+                                    : depthOfRange(op, {rows, columns}, ranges)};
 }
 
 /// The order of tiles. Each group has weights of its own, and tiles of all groups are neighbours
@@ -234,32 +262,6 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPla
                    (takesBytes(op) ? 1.0 : 2.0) * double(plan.tile[0]),
                    bytesOfCodes(product.getFormat()) * double(plan.tile[1] * size.products)};
   return rasterOfOperands(op->getContext(), grid, size.k, target);
-}
-
-/// The time of the waves of tiles of so many rows.
-static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
-  return waves * (rows == kResidentTileM ? kResidentTime : kPromotedTime);
-}
-
-/// The tile of a GEMM beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
-/// tile of register-resident weights if its waves are faster.
-static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &partial, const MatmulSize &size,
-                                                 const hw::TargetModel &target) {
-  if (!size.groups.empty() && !partial.tile[0]) {
-    KernelPlan all = partial;
-    all.tile[0] = fastestRows(kPromotedTileMs, kPromotedTileMs[5], size, target);
-    return choosePromotedTile(all, size, target);
-  }
-  const int64_t *fit = llvm::find_if(
-      kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
-  bool isRegisterResident =
-      size.m > *fit && !partial.tile[2] && partial.tile[1] != kWideTileN &&
-      timeOfPromoted(size, kResidentTileM, target) < timeOfPromoted(size, *fit, target);
-  int64_t rows = partial.tile[0] ? partial.tile[0] : isRegisterResident ? kResidentTileM : *fit;
-  int64_t depth = rows == kResidentTileM ? kResidentTileK : kPrepackedTileK;
-  return {rows, partial.tile[1] ? partial.tile[1] : kTileN,
-          partial.tile[2] ? partial.tile[2] : depth};
 }
 
 /// Cycles of the waves of tiles of so many rows of pre-dequantized weights.
@@ -279,17 +281,18 @@ static int64_t choosePreDequantizedRows(const MatmulSize &size, const hw::Target
   return best;
 }
 
-/// Returns true when pre-dequantized weights are faster. The conversion moves its bytes at the
-/// speed of a copy, and is one more launch.
-static bool isFasterPreDequantized(const MatmulSize &size, int64_t rows,
+/// Returns true when pre-dequantized weights are faster than those of a tile in registers. The
+/// conversion moves its bytes at the speed of a copy, and is one more launch.
+static bool isFasterPreDequantized(Operation *op, const MatmulSize &size,
+                                   const std::array<int64_t, 3> &tile,
                                    const hw::TargetModel &target) {
-  constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6, unit = 3.5, unitDepth = 8192;
-  double ofUnit = unit * double(size.k) / unitDepth / double(size.splits);
+  constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6;
   double bytes = double(size.n) * double(size.k) * (0.5 + 1.0);
-  double ahead = double(cyclesAhead(size, choosePreDequantizedRows(size, target), target)) /
-                     kPreDequantizedClock +
-                 launch + bytes / bytesPerMicrosecond;
-  return size.m > kFewestPartRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
+  auto pre = double(cyclesAhead(size, choosePreDequantizedRows(size, target), target));
+  double inRegisters = cyclesOfWeights(size, {tile[0], tile[1]}, ratesOf(op, target), target);
+  return size.m > kFewestPartRows &&
+         pre / kPreDequantizedClock + launch + bytes / bytesPerMicrosecond <
+             inRegisters / kPreDequantizedClock;
 }
 
 static bool isPreDequantized(Operation *op, const KernelPlan &partial,
@@ -300,7 +303,7 @@ static bool isPreDequantized(Operation *op, const KernelPlan &partial,
   bool isFree = !partial.tile[0] && !partial.tile[1] && !partial.tile[2] && !partial.cluster[0] &&
                 !partial.ctasPerSm;
   return isTransposed(cast<BlockScaledMatmulOp>(op), partial, target) ||
-         (isFree && size.groups.empty() && isFasterPreDequantized(size, tile[0], target));
+         (isFree && size.groups.empty() && isFasterPreDequantized(op, size, tile, target));
 }
 
 static KernelPlan proposePreDequantizedWeights(Operation *op, const KernelPlan &partial,
@@ -383,7 +386,7 @@ static int64_t chooseCtasPerSm(Operation *op, const KernelPlan &plan, bool isFul
   constexpr int64_t smallM = 8;
   bool mayBeTwo = isFull && (gemmsOf(op) == 1 || plan.tile[0] <= smallM ||
                              cast<BlockScaledMatmulOp>(op).isGrouped());
-  int64_t most = mayBeTwo ? mostResident(plan.tile) : 1;
+  int64_t most = mayBeTwo ? mostResident(plan.tile[0], plan.tile[1]) : 1;
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
@@ -429,9 +432,7 @@ KernelPlan fp4::proposeWeightGemm(Operation *op, const KernelPlan &given, const 
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   KernelPlan partial = partialOfStream(cast<BlockScaledMatmulOp>(op), given);
   partial.kSlices = plan.kSlices = chooseRanges(op, given, size, target);
-  plan.tile = isPromoted(op)   ? choosePromotedTile(partial, size, target)
-              : takesBytes(op) ? chooseFastTile(partial, size, target)
-                               : chooseTile(op, partial, size, target);
+  plan.tile = chooseTile(op, partial, size, target);
   if (isPromoted(op) && isPreDequantized(op, partial, plan.tile, size, target))
     return proposePreDequantizedWeights(op, partial, size, target);
   if (isPromoted(op))
@@ -479,17 +480,12 @@ StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
 static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  bool isWide = n == kWideTileN && m <= kMostWideRows &&
-                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
-                plan.cluster[0] <= 1;
   if (gemmsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
     return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual GEMM",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
-  bool isPacked = (n == kTileN || isWide) && k >= least && kPrepackedTileK % k == 0;
-  bool hasRows = llvm::is_contained(kTileMs, m) ||
-                 (mayHaveUnevenRows(op, target) && isOnePart(m) && n == kTileN);
-  if (hasRows && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
+  bool isPacked = (n == kTileN || plan.cluster[0] <= 1) && k >= least && kPrepackedTileK % k == 0;
+  if (hasShape(op, m, n, target) && (isPrepacked(op) ? isPacked : k == kTileK))
     return success();
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (!isPrepacked(op))
@@ -497,13 +493,13 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                   "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
                   found);
   StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
-  StringRef others = mayHaveUnevenRows(op, target)
-                         ? "; beside n = 128, m is also a multiple of 8 from 128 to 192"
-                         : "";
+  StringRef rows =
+      mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 256" : "= 8, 16, 32, 64, 128 or 256";
   return misfit(op, "tile",
-                "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
-                "256 for m up to 128 and a multiple of 256 columns, and k = " +
-                    depths + " for a prepacked rhs" + others,
+                "is [m, n, k] with m " + rows +
+                    ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 "
+                    "columns, and k = " +
+                    depths + " for a prepacked rhs",
                 found);
 }
 
@@ -530,17 +526,12 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (!isPromoted(op))
     return checkFloatTile(op, plan, target);
   auto [m, n, k] = plan.tile;
-  int64_t depth = depthOf(op, m);
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
-  bool isWide = n == kWideTileN && m <= kMostRowsOfWideTile &&
-                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 && !plan.cluster[0];
-  bool isRegisterResident = m == kResidentTileM && n == kTileN && k == kResidentTileK;
-  if (isRegisterResident ||
-      (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth))
+  if (hasShape(op, m, n, target) && k == depthOf(op, m, n) && (n == kTileN || !plan.cluster[0]))
     return success();
   return misfit(
       op, "tile",
-      "is [m, 128, 256] with m = 8, 16, 32, 64, 96 or 128 for a lhs of f8E4M3FN without "
+      "is [m, 128, 256] with m a multiple of 8 up to 128 for a lhs of f8E4M3FN without "
       "scales, [256, 128, 128], or, without a cluster, [m, 256, 256] with m up to 64 for a "
       "multiple of 256 columns",
       found);
@@ -580,7 +571,8 @@ LogicalResult fp4::checkWeightGemm(Operation *op, const KernelPlan &plan,
     return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan, target)) ||
       failed(checkReductionPlace(op, plan, {m, mostReducedRows(op)}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayReduce=*/true)) ||
+      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile[0], plan.tile[1]),
+                               /*mayReduce=*/true)) ||
       failed(checkStages(op, plan, target)))
     return failure();
   using enum pipe::Engine;

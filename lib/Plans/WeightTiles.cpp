@@ -39,3 +39,70 @@ int64_t fp4::fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSize
       best = rows;
   return best;
 }
+
+int64_t fp4::mostResident(int64_t rows, int64_t columns) {
+  return rows <= 32 && columns == kTileN ? 2 : 1;
+}
+
+/// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM, or of the
+/// weights from memory.
+static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t bytesOfTile,
+                            const hw::WeightRates &rates, const hw::TargetModel &target) {
+  auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
+  double wide = columns > 1 ? rates.wide : 1;
+  double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows),
+                           columns * rates.multiplyRow * rows);
+  if (ctas > int64_t(target.sms))
+    cycles *= rates.shared;
+  return std::max(cycles, double(ctas * bytesOfTile) * columns / rates.memoryBytes);
+}
+
+/// Cycles of the reduction of split-K. A cluster reduces two ranges of a tile of 128 columns.
+static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile,
+                                const hw::WeightRates &rates) {
+  if (size.splits == 1)
+    return 0;
+  auto [rows, columns] = tile;
+  if (size.splits == 2 && rows <= kMostReducedRows && columns == kTileN)
+    return rates.cluster + rates.clusterRow * double(rows);
+  return rates.workspace +
+         rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
+}
+
+double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
+                            const hw::WeightRates &rates, const hw::TargetModel &target) {
+  constexpr int64_t depth = 128;
+  auto [rows, columns] = tile;
+  int64_t ctas = tilesOfRows(size, rows) * int64_t(llvm::divideCeil(size.n, columns)) * size.splits;
+  int64_t places = target.sms * (ctas > int64_t(target.sms) ? mostResident(rows, columns) : 1);
+  int64_t waves = llvm::divideCeil(ctas, places), last = ctas - (waves - 1) * places;
+  int64_t bytes = kTileN * depth / 2 + kTileN * depth / size.block;
+  double kTiles = double(size.k) / double(depth * size.splits);
+  double ofWaves = double(waves - 1) * cyclesOfKTile(places, tile, bytes, rates, target) +
+                   cyclesOfKTile(last, tile, bytes, rates, target);
+  return rates.launch + kTiles * ofWaves +
+         double(waves) * rates.epilogueRow * double(rows * columns / kTileN) +
+         cyclesOfReduction(size, tile, rates);
+}
+
+std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::WeightRates &rates,
+                                        const hw::TargetModel &target,
+                                        function_ref<bool(int64_t, int64_t)> isLegal) {
+  int64_t most = std::min(kMostWeightRows, int64_t(llvm::alignTo(size.m, kRowStep)));
+  constexpr double gainOfNarrow = 0.03; // a narrow tile loads activations twice as often
+  std::array<int64_t, 2> best = {};
+  double least = INFINITY;
+  for (int64_t columns : {2 * kTileN, kTileN}) {
+    least = columns == kTileN ? (1 - gainOfNarrow) * least : least;
+    for (int64_t rows = most; rows > 0; rows -= kRowStep) {
+      if (!isLegal(rows, columns))
+        continue;
+      double cycles = cyclesOfWeights(size, {rows, columns}, rates, target);
+      if (cycles < least) {
+        best = {rows, columns};
+        least = cycles;
+      }
+    }
+  }
+  return best;
+}

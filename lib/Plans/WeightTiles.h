@@ -1,13 +1,14 @@
 //===- WeightTiles.h - Tiles of GEMMs of floats and weights ---------------===//
 //
 // Sizes of tiles and times of their waves, which plans of weights beside 16-bit floats and beside
-// e4m3 share (WeightTiles.cpp). FastWeightPlans.cpp has tiles whose sums stay in the tensor core.
+// e4m3 share (WeightTiles.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "CostModel.h"
 
+#include "fp4/ISA/WeightRates.h"
 #include "fp4/Plans/KernelPlans.h"
 
 namespace fp4 {
@@ -32,9 +33,23 @@ int64_t timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &
 int64_t fastestRows(llvm::ArrayRef<int64_t> tiles, int64_t most, const MatmulSize &size,
                     const hw::TargetModel &target);
 
-/// The tile of a GEMM beside e4m3 whose sums stay in the tensor core: the smallest that has all
-/// rows; for more than 128 rows, the one of 128 or 256 whose waves are faster.
-std::array<int64_t, 3> chooseFastTile(const KernelPlan &partial, const MatmulSize &size,
-                                      const hw::TargetModel &target);
+/// Step of the rows of a tile: the columns of wgmma are multiples of 8.
+inline constexpr int64_t kRowStep = 8;
+/// The most CTAs per SM of a tile. Two CTAs with few sums have registers enough beside each other,
+/// and hide each other's waits.
+int64_t mostResident(int64_t rows, int64_t columns);
+/// Cycles of a GEMM of weights in registers, in tiles of rows x columns.
+double cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
+                       const hw::WeightRates &rates, const hw::TargetModel &target);
+/// Cycles of the fastest tile of a GEMM of prepacked weights in registers (WeightGemmPlans.cpp);
+/// none where no rates are measured.
+std::optional<double> weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
+                                   const hw::TargetModel &target);
+/// The rows and columns of the tile that takes the fewest cycles, of all with multiples of 8 rows
+/// that are no more than the GEMM needs and that `isLegal` accepts; of equals, the widest and then
+/// the tallest.
+std::array<int64_t, 2> fastestTile(const MatmulSize &size, const hw::WeightRates &rates,
+                                   const hw::TargetModel &target,
+                                   llvm::function_ref<bool(int64_t, int64_t)> isLegal);
 
 } // namespace fp4

@@ -34,7 +34,8 @@ func.func @sixteen_columns(%x: tensor<4096x7168xbf16>, %p: !w) -> tensor<4096x40
 // CHECK-LABEL: @kept
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_n>
 func.func @kept(%x: tensor<16384x1024xbf16>, %p: !few) -> tensor<16384x4096xbf16> {
-  %y = fp4.matmul %x, %p : (tensor<16384x1024xbf16>, !few) -> tensor<16384x4096xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
+      : (tensor<16384x1024xbf16>, !few) -> tensor<16384x4096xbf16>
   return %y : tensor<16384x4096xbf16>
 }
 

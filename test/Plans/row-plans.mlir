@@ -4,10 +4,10 @@
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// Two small-M tiles, two in the middle, and the wide one of many.
+// Tiles of few rows, which give all SMs a tile, and the wide one of many.
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = both>
-// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 64>, {{.*}}tile = [48, 128, 256], {{.*}}max_rows = 96>, {{.*}}tile = [64, 128, 256], {{.*}}max_rows = 128>, {{.*}}tile = [96, 128, 128], {{.*}}max_rows = 192>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
 // Plans of the option are a list in the order of the rows.
 // ASKED-LABEL: func.func @chosen
 // ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
@@ -25,7 +25,7 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // rows, the next launch has room beside the CTAs of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
-// CHECK-SAME: [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
+// CHECK-SAME: [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits, max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}tile = [104, 128, 128], cluster = [2, 1], {{.*}}max_rows = 100>, {{.*}}tile = [64, 128, 256], schedule{{.*}}max_rows = 128>, {{.*}}#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
 // A plan of the option is for all rows.
 // ASKED-LABEL: func.func @ranges
 // ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]

@@ -36,9 +36,9 @@ func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_la
 
 // -----
 
-// Split-K fills them.
+// Split-K fills them, and a cluster reduces it.
 // CHECK-LABEL: @ranges
-// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+// CHECK: tile = [128, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
 func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
       : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -48,9 +48,9 @@ func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 
 // -----
 
-// Tiles of 128 rows reduce in clusters, and tiles of 256 columns in a workspace.
+// Tiles of half of the rows give work to twice as many SMs.
 // CHECK-LABEL: @joined
-// CHECK: tile = [128, 128, 128], cluster = [2, 1]
+// CHECK: tile = [64, 128, 256], cluster = [2, 1]
 func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
       : (tensor<128x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -85,9 +85,9 @@ func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4
 
 // -----
 
-// 128 columns do not fill two tiles.
+// 128 columns fill no tile of 256.
 // CHECK-LABEL: @odd
-// CHECK: tile = [128, 128, 128]
+// CHECK: tile = [256, 128, 128]
 func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16> {
   %y = fp4.matmul %x, %p
       : (tensor<1024x512xbf16>, tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -100,11 +100,11 @@ func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_l
 // Beside e4m3, tiles of 256 rows hold their weights where waves of them are faster.
 // CHECK-LABEL: @held
 // CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
-func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
+func.func @held(%x: tensor<512x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<512x8192xbf16> {
   %y = fp4.matmul %x, %p
-      : (tensor<1024x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>)
-      -> tensor<1024x8192xbf16>
-  return %y : tensor<1024x8192xbf16>
+      : (tensor<512x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<512x8192xbf16>
+  return %y : tensor<512x8192xbf16>
 }
 
 // -----
@@ -213,9 +213,9 @@ func.func @shortest_wave(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x7168x
   return %y : tensor<300x7168xbf16>
 }
 
-// With 2048 rows, 896 tiles of 128 x 128 are nearly seven waves.
+// With 2048 rows, 784 tiles of 152 x 128 are nearly six waves.
 // CHECK-LABEL: @whole_waves
-// CHECK: tile = [128, 128, 128]
+// CHECK: tile = [152, 128, 128]
 func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168xbf16> {
   %y = fp4.matmul %x, %p : (tensor<2048x16384xbf16>, !w) -> tensor<2048x7168xbf16>
   return %y : tensor<2048x7168xbf16>
@@ -242,10 +242,10 @@ func.func @all_rows(%x: tensor<190x512xbf16>, %p: !w) -> tensor<190x16384xbf16> 
 
 // -----
 
-// Split-K has tiles of up to 128 rows, although 128 tiles of 152 are less than a wave.
+// 128 tiles of 152 rows, whose ranges are reduced in a workspace, are nearly a wave.
 !w = tensor<32x256x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @ranges_of_waves
-// CHECK: tile = [128, 256, 128]
+// CHECK: tile = [152, 128, 128]
 func.func @ranges_of_waves(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x4096xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
       : (tensor<300x16384xbf16>, !w) -> tensor<300x4096xbf16>

@@ -3,9 +3,9 @@
 // RUN: sed s/PLAN/tile=[256,256,64]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[64,256,512]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/tile=[64,256,128]/; s/2x16x4608/3x16x4608/; s/64x256xf32/64x384xf32/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
-// RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[52,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[152,256,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
-// RUN: sed s/PLAN/tile=[200,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[264,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[148,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[152,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=POWERS
 // RUN: sed s/PLAN/tile=[152,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=UNEVEN
@@ -34,16 +34,16 @@
 // RUN: sed 's/PLAN/tile=[64,256,128], k_slices = 2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
 // RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
 // RUN: sed 's/PLAN/k_slices=8/; s/{fp4.plan/{work = #fp4.work<split_k = 8>, fp4.plan/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
-// RUN: sed 's/PLAN/k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 8>, fp4.plan/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/tile = [64,128,64], k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 8>, fp4.plan/; s/1024xbf16/2048xbf16/; s/2x16x/2x32x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
 // RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
 // RUN: sed 's/PLAN/k_slices=2, cluster = [4,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
-// RUN: sed 's/PLAN/k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/tile = [64,128,64], k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
 // RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
 // LANES: error: {{.*}}must have a plan without 'k_slices', which route <core = tcgen05, a = tmem, {{.*}}> does not read
 // RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}k_slices = 4,
-// TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs; beside n = 128, m is also a multiple of 8 from 128 to 192
+// TILE: error: {{.*}}'tile' is [m, n, k] with m a multiple of 8 up to 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs
 // POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]
 // UNEVEN: tile = [152, 128, 128]
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but

@@ -18,7 +18,7 @@
 // CHECK: arith.mulf %[[V]], %[[POWER]]
 // CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>, !pipe.global<20x256xbf16>
 func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
-  %y = fp4.matmul %x, %p
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
       : (tensor<20x320xbf16>, tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
@@ -108,7 +108,7 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK: pipe.store_fragment
 func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
   %y = fp4.matmul %x, %p
-      {work = #fp4.work<split_k = 3>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
+      {work = #fp4.work<split_k = 3>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], cluster = [1, 1]>}
       : (tensor<70x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32>
   return %y : tensor<70x256xf32>
 }
@@ -234,7 +234,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] tiles %[[COUNT]]
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
 func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<20x1xf32>) -> tensor<20x256xbf16> {
-  %y = fp4.matmul %x, %p alpha %s
+  %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
       : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>)
       -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>

@@ -1,0 +1,39 @@
+//===- WeightRates.h - Rates of GEMMs whose weights wgmma has in registers -===//
+//
+// The time of a GEMM of prepacked weights by the tile of its result, from few numbers that are
+// fitted to measured kernels. The cost model of plans ranks tiles and split-K factors with it.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/Rates.h"
+
+namespace fp4::hw {
+
+struct TargetModel;
+
+/// Cycles of the parts of a GEMM. A k tile has 128 elements of K, and a warpgroup's 128 columns of
+/// the result; rows are those of the tile.
+struct WeightRates {
+  double convert, convertRow; ///< loading and converting a k tile of weights, and beside each row
+  double multiplyRow;         ///< the MMAs of a k tile, for each row
+  double wide;                ///< time of each half of a tile of 256 columns, by that of 128
+  double shared;              ///< time of two CTAs that share an SM, by that of one
+  double epilogueRow;         ///< the epilogue of 128 columns, for each row
+  double launch;              ///< a kernel besides its tiles
+  double memoryBytes;         ///< bytes that memory delivers to all SMs in a cycle
+  double workspace, workspaceRow; ///< a reduction of split-K in a workspace, and for each row of
+                                  ///< 128 columns and each range
+  double cluster, clusterRow;     ///< a reduction of two ranges in a cluster, and for each row
+  Mark mark;
+  std::string_view source;
+};
+
+/// Kinds of kernels: factors of 16 bits, e4m3 whose sums stay in the tensor core, and e4m3 whose
+/// sums are promoted after each k tile.
+enum class WeightGemm : uint8_t { Halves, Bytes, PromotedBytes };
+
+/// Returns the rates of `kind` on `target`, or null where wgmma is missing.
+const WeightRates *weightRates(const TargetModel &target, WeightGemm kind);
+
+} // namespace fp4::hw

@@ -1,0 +1,79 @@
+//===- WeightRates.cpp - The rows of the table of rates -------------------===//
+#include "fp4/ISA/WeightRates.h"
+
+#include "fp4/ISA/TargetModel.h"
+
+namespace fp4::hw {
+namespace {
+
+constexpr std::string_view measured =
+    "benchmarks/analysis/fit_weights.py, kernels of random layers on an H100";
+
+constexpr WeightRates halves = {
+    .convert = 485,
+    .convertRow = 4.86,
+    .multiplyRow = 8.33,
+    .wide = 0.932,
+    .shared = 2.07,
+    .epilogueRow = 19.9,
+    .launch = 2150,
+    .memoryBytes = 1580,
+    .workspace = 1990,
+    .workspaceRow = 29.3,
+    .cluster = 1060,
+    .clusterRow = 16,
+    .mark = Mark::Fitted,
+    .source = measured,
+};
+
+constexpr WeightRates bytes = {
+    .convert = 455,
+    .convertRow = 2.11,
+    .multiplyRow = 1.89,
+    .wide = 0.918,
+    .shared = 1.84,
+    .epilogueRow = 11.8,
+    .launch = 2040,
+    .memoryBytes = 1860,
+    .workspace = 3420,
+    .workspaceRow = 24.1,
+    .cluster = 3660,
+    .clusterRow = 8.8,
+    .mark = Mark::Fitted,
+    .source = measured,
+};
+
+constexpr WeightRates promotedBytes = {
+    .convert = 521,
+    .convertRow = 2.04,
+    .multiplyRow = 5.56,
+    .wide = 0.912,
+    .shared = 1.68,
+    .epilogueRow = 40.8,
+    .launch = 400,
+    .memoryBytes = 1790,
+    .workspace = 4160,
+    .workspaceRow = 18.2,
+    .cluster = 3530,
+    .clusterRow = 9.8,
+    .mark = Mark::Fitted,
+    .source = measured,
+};
+
+} // namespace
+
+const WeightRates *weightRates(const TargetModel &target, WeightGemm kind) {
+  if (!target.hasWgmma)
+    return nullptr;
+  switch (kind) {
+  case WeightGemm::Halves:
+    return &halves;
+  case WeightGemm::Bytes:
+    return &bytes;
+  case WeightGemm::PromotedBytes:
+    return &promotedBytes;
+  }
+  return nullptr;
+}
+
+} // namespace fp4::hw
