@@ -13,6 +13,7 @@
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
+#include "fp4/Plans/Passes.h"
 #include "fp4/Plans/PlanSpace.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Target/Ptxas.h"
@@ -80,6 +81,7 @@ public:
   SmallVector<Operation *> planned() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
+  Status chooseSplits();
   Status recordFunctions();
   Status compileTo(Phase phase);
   Status lowerHost();
@@ -204,6 +206,19 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
   return assembler.supports(target->name, target->ptxFeature);
 }
 
+/// Replaces policies of split-K by factors, which are a part of what the functions compute.
+fp4::Status fp4::Compiler::Impl::chooseSplits() {
+  bool isOpen = false;
+  module->walk([&](BlockScaledMatmulOp op) { isOpen |= op.getSplitPolicy().has_value(); });
+  if (!isOpen)
+    return {};
+  return runPasses([&](OpPassManager &manager) {
+    manager.addPass(createCheckProgram());
+    manager.addPass(createSetTarget({options.target, options.sms}));
+    manager.addPass(createChooseSplits());
+  });
+}
+
 /// Records the functions as the user wrote them; only helpers are inlined, and operations that are
 /// computed twice or for nothing go.
 fp4::Status fp4::Compiler::Impl::recordFunctions() {
@@ -224,8 +239,10 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
   if (phase == Phase::Cubin && reached == Phase::Ptx)
     return makeError(ErrorKind::Usage, "kernels are PTX already and cannot become cubins",
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
-  if (!reached)
+  if (!reached) {
+    FP4_TRY(chooseSplits());
     FP4_TRY(recordFunctions());
+  }
   for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined,
                      Phase::Nvvm, Phase::Ptx, Phase::Cubin}) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
@@ -445,7 +462,7 @@ fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
   // The plan is for all sizes, unless the split-K ranges end at some rows.
   kernels[index]->removeAttr(Fp4Dialect::kSizePlansAttr);
   if (auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
-      product && !product.getSplitRows())
+      product && product.getSplitRows().empty())
     product->removeAttr(Fp4Dialect::kRowPlansAttr);
   return {};
 }

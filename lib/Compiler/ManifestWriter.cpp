@@ -159,7 +159,7 @@ json::Object describeMatmul(fp4::BlockScaledMatmulOp op) {
       object[name] = std::to_string(*number);
   };
   auto list = [&](StringRef name, std::optional<ArrayRef<int64_t>> numbers) {
-    if (numbers)
+    if (numbers && !numbers->empty())
       object[name] = spellNumbers(*numbers);
   };
   auto attribute = [&](StringRef name, Attribute value) {
@@ -168,8 +168,8 @@ json::Object describeMatmul(fp4::BlockScaledMatmulOp op) {
   };
   if (op.getFormatOfRhs() != op.getFormat())
     object["rhs_format"] = stringifyFormat(op.getFormatOfRhs());
-  add("split_k", op.getSplitK());
-  add("split_rows", op.getSplitRows());
+  list("split_k", op.getWork() ? op.getWork()->getSplitK() : ArrayRef<int64_t>());
+  list("split_rows", op.getSplitRows());
   add("expected_rows", op.getExpectedRows());
   list("stream_k", op.getStreamK());
   list("groups", op.getGroups());

@@ -46,6 +46,7 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
   manager.addPass(fp4::createSetTarget({options.target, options.sms}));
+  manager.addPass(fp4::createChooseSplits());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());

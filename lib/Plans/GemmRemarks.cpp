@@ -64,8 +64,8 @@ static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &s
 
 /// Returns true when the GEMM neither fixes the order of its sums nor how they are shared out.
 static bool mayChangeSums(BlockScaledMatmulOp op) {
-  return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
-         op.hasOnlyElements();
+  return !op.isGrouped() && op.getMostSplits() == 1 && !op.getStreamK() && !op.isDual() &&
+         !op.usesK96() && op.hasOnlyElements();
 }
 
 /// Remarks on the gain of split-K. The order of a sum is not the pass's to change.

@@ -88,15 +88,14 @@ static Status requireWholeRuns(BlockScaledMatmulOp product, const hw::TargetMode
 /// Returns true when all GEMMs with split-K have so few rows that operands can be swapped.
 static bool splitsSmallM(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  uint64_t rows = lhs.isDynamicDim(0) ? product.getSplitRows().value_or(UINT64_MAX)
-                                      : uint64_t(lhs.getDimSize(0));
-  return rows <= uint64_t(kSwappedTileNs[3]);
+  int64_t rows = lhs.isDynamicDim(0) ? product.getWork()->getMostSplitRows() : lhs.getDimSize(0);
+  return rows <= kSwappedTileNs[3];
 }
 
 /// Checks split-K of converted operands: tensor memory has the sums of parts of more rows.
 static Status requireSplit(BlockScaledMatmulOp product, Kernel planner,
                            const hw::TargetModel &target) {
-  bool isSplit = planner == Kernel::Converted && product.getSplitK().value_or(1) > 1;
+  bool isSplit = planner == Kernel::Converted && product.getMostSplits() > 1;
   Status tmem = route::requireCore(target, route::Core::Tcgen05);
   if (tmem || !isSplit || splitsSmallM(product))
     return {};

@@ -105,6 +105,11 @@ private:
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       partial = own.getPlan();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
+    if (product && product.getSplitPolicy())
+      return withNote(
+          op->emitOpError("must have factors of 'split_k' before it is planned, but got ")
+              << stringifySplitPolicy(*product.getSplitPolicy()),
+          "run fp4-choose-splits, which replaces the policy");
     const bool hasRowPlans =
         product && partial.family == KernelFamily::TileGemm && mayHaveRowPlans(product);
     std::vector<KernelPlan> ofSmallM;

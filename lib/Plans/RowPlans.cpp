@@ -53,10 +53,10 @@ static std::vector<KernelPlan> rowPlansOn(BlockScaledMatmulOp op) {
   return plans;
 }
 
-/// The rows up to which K is split, if it is and more rows may come.
-static std::optional<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
-  bool isCut = op.getSplitK().value_or(1) > 1 && op.getSplitRows() && mayHaveRowPlans(op);
-  return isCut ? std::optional<int64_t>(*op.getSplitRows()) : std::nullopt;
+/// The numbers of rows at which a split-K factor ends, if rows are dynamic: a kernel ends there
+/// too.
+static ArrayRef<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
+  return op.getMostSplits() > 1 && mayHaveRowPlans(op) ? op.getSplitRows() : ArrayRef<int64_t>();
 }
 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.
@@ -71,16 +71,17 @@ static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
                                                const hw::TargetModel &target) {
   auto next = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr).getPlan();
   SmallVector<int64_t> bounds(boundsOf(op, target));
-  std::optional<int64_t> splitRows = splitRowsOf(op);
-  if (splitRows && !llvm::is_contained(bounds, *splitRows))
-    bounds.push_back(*splitRows);
+  ArrayRef<int64_t> splitRows = splitRowsOf(op);
+  for (int64_t rows : splitRows)
+    if (!llvm::is_contained(bounds, rows))
+      bounds.push_back(rows);
   llvm::sort(bounds);
   std::vector<KernelPlan> plans;
   for (int64_t rows : llvm::reverse(bounds)) {
     KernelPlan partial = planOfFamily(KernelFamily::TileGemm);
     partial.maxRows = rows * (op.isGrouped() ? op.getNumGroups() : 1);
     FailureOr<KernelPlan> plan = completePlan(op, partial, target);
-    if (failed(plan) || (rows != splitRows && !differs(op, *plan, next, target)))
+    if (failed(plan) || (!llvm::is_contained(splitRows, rows) && !differs(op, *plan, next, target)))
       continue;
     plans.insert(plans.begin(), *plan);
     next = *plan;
@@ -102,8 +103,9 @@ LogicalResult fp4::planRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
   std::vector<KernelPlan> plans;
   if (partials.empty() && partial == planOfFamily(partial.family) && mayHaveRowPlans(op))
     plans = proposeRowPlans(op, target);
-  else if (std::optional<int64_t> rows = splitRowsOf(op))
-    partials.emplace(*rows, partial).first->second.maxRows = rows;
+  else
+    for (int64_t rows : splitRowsOf(op))
+      partials.emplace(rows, partial).first->second.maxRows = rows;
   for (const auto &[rows, ofRows] : partials) {
     FailureOr<KernelPlan> plan = completePlan(op, ofRows, target);
     if (failed(plan))
@@ -120,14 +122,16 @@ LogicalResult fp4::planRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
   return failure(failed(plansOf(op, target)));
 }
 
-/// Checks that one kernel ends at the number of rows up to which K is split.
+/// Checks that a kernel ends at each number of rows at which a split-K factor does.
 static LogicalResult checkSplitRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> plans) {
-  std::optional<int64_t> rows = splitRowsOf(op);
-  if (!rows || llvm::any_of(plans, [&](const KernelPlan &plan) { return plan.maxRows == rows; }))
+  const int64_t *missing = llvm::find_if(splitRowsOf(op), [&](int64_t rows) {
+    return llvm::none_of(plans, [&](const KernelPlan &plan) { return plan.maxRows == rows; });
+  });
+  if (missing == splitRowsOf(op).end())
     return success();
   InFlightDiagnostic diag =
       op->emitOpError("must have a plan in fp4.row_plans whose 'max_rows' is ")
-      << *rows << ", as 'split_rows' says, but got none";
+      << *missing << ", as 'split_rows' says, but got none";
   diag.attachNote() << "fp4-plan-kernels adds it where nothing is said of its plans";
   return failure();
 }

@@ -210,19 +210,27 @@ std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
 }
 
 /// The workers of attribute "stream_k", and the tile, as in "148,256,192".
-Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
-  const std::string text = step.attributeOr("stream_k", "");
-  if (text.empty())
-    return std::optional<numerics::StreamK>();
-  std::array<uint64_t, 3> numbers = {};
+/// The numbers of an attribute, "3,128,64"; none where it is absent.
+Expected<std::vector<uint64_t>> numbersOf(const Step &step, const char *name) {
+  const std::string text = step.attributeOr(name, "");
+  std::vector<uint64_t> numbers;
   const char *at = text.data(), *last = at + text.size();
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const auto [end, error] = std::from_chars(at, last, numbers[i]);
-    const bool isEnd = i + 1 == numbers.size() ? end == last : end != last && *end == ',';
-    if (error != std::errc() || !isEnd)
-      return step.wrong(fmt::format("expects 3 numbers in 'stream_k', but got '{}'", text));
-    at = end + 1;
+  while (at != last) {
+    const auto [end, error] = std::from_chars(at, last, numbers.emplace_back());
+    if (error != std::errc() || (end != last && (*end != ',' || end + 1 == last)))
+      return step.wrong(fmt::format("expects numbers in '{}', but got '{}'", name, text));
+    at = end == last ? end : end + 1;
   }
+  return numbers;
+}
+
+Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
+  FP4_ASSIGN(auto numbers, numbersOf(step, "stream_k"));
+  if (numbers.empty())
+    return std::optional<numerics::StreamK>();
+  if (numbers.size() != 3)
+    return step.wrong(fmt::format("expects 3 numbers in 'stream_k', but got '{}'",
+                                  step.attributeOr("stream_k", "")));
   return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
 }
 
@@ -280,10 +288,15 @@ void setModel(numerics::GemmProblem &common, const MatmulOperands &operands, rou
   }
 }
 
-/// Split-K ranges of a GEMM of `rows` rows.
+/// Split-K ranges of a GEMM of `rows` rows: the factor of the first number of `split_rows` that is
+/// no smaller, else the last factor where it has no number, else 1.
 Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
-  FP4_ASSIGN(auto most, step.integer("split_rows", std::numeric_limits<uint64_t>::max()));
-  return rows <= most ? step.integer("split_k", 1) : Expected<uint64_t>(1);
+  FP4_ASSIGN(auto factors, numbersOf(step, "split_k"));
+  FP4_ASSIGN(auto most, numbersOf(step, "split_rows"));
+  for (size_t i = 0; i < std::min(factors.size(), most.size()); ++i)
+    if (rows <= most[i])
+      return factors[i];
+  return most.size() < factors.size() ? factors.back() : 1;
 }
 
 Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {

@@ -34,7 +34,7 @@ from libraries.cublas import Cublas  # noqa: E402
 from libraries.cutlass import Cutlass  # noqa: E402
 from libraries.humming import Humming  # noqa: E402
 from libraries.library import Library, Missing, Prepared  # noqa: E402
-from libraries.ours import FAST, Ours, program, ranges_of  # noqa: E402
+from libraries.ours import FAST, Ours, program  # noqa: E402
 from libraries.thunderkittens import ThunderKittens  # noqa: E402
 from libraries.triton_kernels import TritonKernels  # noqa: E402
 from problems import Problem, difference, make_operands, reference  # noqa: E402
@@ -313,15 +313,6 @@ class Layouts(unittest.TestCase):
     def test_groups_that_deepgemm_reads(self) -> None:
         self.assertEqual(deepgemm._grouped_layout(SMALL[4]).tolist(), [0] * 4 + [1] * 4)
         self.assertEqual(deepgemm._grouped_layout(SMALL[5]).tolist(), [3, 0])
-
-    def test_k_ranges_fill_the_sms_once(self) -> None:
-        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 64, 8192, 8192)), [1, 2])
-        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 16, 7168, 16384)), [2, 4])
-        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 256, 8192, 8192)), [1])
-        self.assertEqual(ranges_of(SMALL[4]), [1])
-        self.assertEqual(ranges_of(Problem("nvfp4_nvfp4", 16, 8192, 8192)), [2])
-        self.assertEqual(ranges_of(Problem("mxfp4_mxfp4", 64, 4096, 7168)), [4])
-        self.assertEqual(ranges_of(Problem("nvfp4_nvfp4", 8192, 8192, 8192)), [1])
 
     def test_cublas_without_scales(self) -> None:
         self.assertEqual(Cublas().cases(pathlib.Path("."), SMALL[5]), [])

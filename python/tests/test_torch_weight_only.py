@@ -155,13 +155,9 @@ class WeightOnly(unittest.TestCase):
         self.assertEqual(count[""], count["bf16"])
 
     def test_ranges_of_k(self) -> None:
-        choose = weight_programs.choose_splits
-        for n, k, splits in ((8192, 8192, 2), (4096, 7168, 4), (7168, 16384, 4), (128, 64, 1),
-                             (128, 512, 2), (32768, 4096, 1)):
-            self.assertEqual(choose(n, k), splits)
         text = weight_programs.product(
             weight_programs.Product(128, 512, "bf16", "nvfp4", 0), "sm_90a").ir("parsed")
-        self.assertIn("split_k = 2, split_rows = 128", text)
+        self.assertIn("split_k = fastest", text)
 
     def test_unpack_gives_the_bytes_that_were_packed(self) -> None:
         for format in ("nvfp4", "mxfp4"):

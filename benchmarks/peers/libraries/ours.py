@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from plan_space import SMS, candidates
+from plan_space import candidates
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
 
 from .library import Library, Missing, Prepared
@@ -26,6 +26,8 @@ PREPACKED = "prepacked, "
 #: The label of GEMMs whose sums stay in the tensor core begins so, as those of Humming and of
 #: `use_fast_accum` do.
 FAST = "fast_accumulation, "
+#: The split-K factor of a usual case: the compiler chooses it.
+CHOSEN = "fastest"
 
 
 class Ours(Library):
@@ -47,7 +49,7 @@ class Ours(Library):
         for problem in problems:
             cases[problem.name] = {}
             for form in forms_of(problem):
-                asked = [*((str(r), "") for r in ranges_of(problem)), *self._plans_of(problem, form)]
+                asked = [(CHOSEN, ""), *self._plans_of(problem, form)]
                 others = [case for case in candidates(problem) if case not in asked] if self.space else []
                 for ranges, plan in [*asked, *others]:
                     library = f"{problem.name}_{len(cases[problem.name])}.so"
@@ -111,19 +113,6 @@ def forms_of(problem: Problem) -> tuple[str, ...]:
     if problem.kind in PACKED:
         return PREPACKED, ""
     return ("", FAST) if problem.kind == "e4m3_mxfp4" else ("",)
-
-
-def ranges_of(problem: Problem) -> list[int]:
-    """Returns the split-K factors with which the tiles of a GEMM fill the 132 SMs of an H200 once.
-    For small M beside quantized weights, two CTAs share an SM."""
-    most = 64 if problem.kind in PACKED else 256
-    if problem.groups > 1 or problem.m > most or problem.k < 1024:
-        return [1]
-    if problem.kind == "fp8":
-        return [1, 2] if problem.m <= 128 else [1]
-    few = problem.m <= 32 and problem.kind not in PACKED
-    tiles, places = -(-problem.m // 128) * (problem.n // 128), 2 * SMS if few else SMS
-    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= places][-1 if problem.kind in PACKED else -2:]
 
 
 def label_of(form: str, ranges: str, plan: str) -> str:

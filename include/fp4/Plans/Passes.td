@@ -4,6 +4,39 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ChooseSplits : Pass<"fp4-choose-splits", "::mlir::ModuleOp"> {
+  let summary = "Choose the split-K factors of matmuls whose split_k is a policy";
+  let description = [{
+    **Why.** The factor that is fastest depends on the sizes and on the target, and it decides the
+    order of sums, which is the program's. So the pass writes it into the program, before anything
+    else.
+
+    **Precondition.** The module has a target (`fp4-set-target`).
+
+    **Postcondition.** No matmul has a policy. `fastest` has become the factor with the fewest
+    cycles by the model of the planner, or, where rows are dynamic, one for each range of rows.
+    `fixed` has become one factor for any number of rows, so that the bits of a row do not depend
+    on how many rows there are. A matmul that cannot be split has none.
+
+    ```mlir
+    // fp4-opt --fp4-set-target=target=sm_90a --fp4-choose-splits
+    !packed = tensor<40x80x4608xi8, #fp4.weight_layout<wgmma>>
+    func.func @f(%x: tensor<16x5120xbf16>, %w: !packed) -> tensor<16x5120xbf16> {
+      %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+          : (tensor<16x5120xbf16>, !packed) -> tensor<16x5120xbf16>
+      return %y : tensor<16x5120xbf16>
+    }
+    // becomes
+    func.func @f(%x: tensor<16x5120xbf16>, %w: !packed) -> tensor<16x5120xbf16> {
+      %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2>}
+          : (tensor<16x5120xbf16>, !packed) -> tensor<16x5120xbf16>
+      return %y : tensor<16x5120xbf16>
+    }
+    ```
+  }];
+  let dependentDialects = ["::fp4::Fp4Dialect"];
+}
+
 def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let summary = "Decide which kernel each operation becomes";
   let description = [{

@@ -72,7 +72,7 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
         return _in_two_parts(x, packed, bias, rows)
     rank = -1 if alpha is None else alpha.dim()
     facts = (n, columns, element_of(x.dtype, format), format, rank,
-             "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype, x.device)
+             "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype)
     y: torch.Tensor = run(_product, facts, placed(x), packed,
                           row_of(alpha, n) if rank > 0 else alpha, row_of(bias, n),
                           target=weight_programs.TARGET)
@@ -80,10 +80,9 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
 
 
 def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
-             result: torch.dtype, device: torch.device, target: str) -> Compiled:
+             result: torch.dtype, target: str) -> Compiled:
     return weight_programs.product(weight_programs.Product(
-        rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result],
-        processors_of(device)), target)
+        rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result]), target)
 
 
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None,
@@ -91,7 +90,7 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | No
     """The matmul of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
     sum of two bfloat16, whose matmuls are added in fp32."""
     n, columns, format = facts_of(packed.shape)
-    facts = (n, columns, "bf16", format, -1, "", torch.float32, x.device)
+    facts = (n, columns, "bf16", format, -1, "", torch.float32)
     sums: torch.Tensor = run(_product, facts, in_bf16(x).flatten(0, 1), packed,
                              target=weight_programs.TARGET)
     y = sums.view(2, -1, n)[..., :rows].sum(0)
@@ -148,13 +147,6 @@ def element_of(dtype: torch.dtype, format: str) -> str:
                          f"{str(dtype)[6:]}", "nothing is converted; use torch.autocast, or "
                          "pass x.bfloat16()")
     return programs.ELEMENTS[dtype]
-
-
-@functools.cache
-def processors_of(device: torch.device) -> int:
-    if device.type != "cuda":
-        return weight_programs.PROCESSORS
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 prepack = Operation("prepack(Tensor data, Tensor scales, str format) -> Tensor", _prepack,

@@ -2,8 +2,8 @@
 
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
-(docs/reference/semantics.md, several plans of one product). The module decides split-K, because
-the number of partial sums decides bits of the result, which no plan may.
+(docs/reference/semantics.md, several plans of one product), and chooses the split-K factor of each
+range for the target.
 """
 
 from __future__ import annotations
@@ -22,27 +22,11 @@ FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
 #: The targets with a matmul of prepacked weights. CPU tensors have the first.
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
-#: SMs of an H200 or H100 SXM, for which the simulator's programs are chosen.
-PROCESSORS = 132
-
-_SPLITS = (1, 2, 4)
-_SLICE = 256  # elements of K: split-K cuts between slices
-#: Rows up to which K has ranges: more have tiles enough for all SMs.
-SPLIT_ROWS = 128
 
 
 def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
     """The sizes of weights once they are padded to whole tiles."""
     return -(-rows // TILE[0]) * TILE[0], -(-columns // TILE[1]) * TILE[1]
-
-
-def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
-    """Returns the split-K factor of a small-M matmul beside weights [n, k]. The kernel reads every
-    weight once, so the smallest factor is best whose tiles occupy nearly all SMs
-    (notebook/gemm-weights.md, products of bf16 activations and prepacked weights)."""
-    tiles = n // TILE[0]
-    splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
-    return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])
 
 
 @functools.lru_cache(maxsize=256)
@@ -83,7 +67,6 @@ class Product:
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
         result: element of the result.
-        processors: SMs of the device.
     """
 
     rows: int
@@ -93,7 +76,6 @@ class Product:
     alpha_rank: int = -1
     bias: str = ""
     result: str = "bf16"
-    processors: int = PROCESSORS
 
 
 def check_target(target: str) -> None:
@@ -130,18 +112,11 @@ def product(what: Product, target: str) -> Compiled:
     return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %sums = fp4.matmul %x, %packed{alpha}{_work(what)}
+  %sums = fp4.matmul %x, %packed{alpha} {{work = #fp4.work<split_k = fastest>}}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}
 """, target)
-
-
-def _work(what: Product) -> str:
-    splits = choose_splits(what.rows, what.columns, what.processors)
-    if splits == 1:
-        return ""
-    return f" {{work = #fp4.work<split_k = {splits}, split_rows = {SPLIT_ROWS}>}}"
 
 
 def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:

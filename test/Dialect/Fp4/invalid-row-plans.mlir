@@ -73,8 +73,8 @@ func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_lay
 func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 1>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+2 {{'split_rows' must be positive, beside 'split_k', but got 0}}
-  // expected-note @+1 {{leave it out: 'split_k' then holds for all rows}}
+  // expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [0] beside 1 factors}}
+  // expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
   %1 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 0>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -86,8 +86,8 @@ func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layo
 func.func @alone(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 16>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+2 {{'split_rows' must be positive, beside 'split_k', but got 16 without one}}
-  // expected-note @+1 {{leave it out: 'split_k' then holds for all rows}}
+  // expected-error @+2 {{but got [16] beside 0 factors}}
+  // expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
   %1 = fp4.matmul %x, %w {work = #fp4.work<split_rows = 16>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return

@@ -47,3 +47,35 @@ module attributes {test.work = #fp4.work<expected_rows = 1>} {}
 // expected-error @+2 {{'expected_rows' must be positive, but got 0}}
 // expected-note @+1 {{leave it out where nothing is known of the rows}}
 module attributes {test.work = #fp4.work<expected_rows = 0>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<split_k = fastest>} {}
+// work (C1)
+// expected-error @+2 {{expects split_k to be a number, a list of numbers, fastest or fixed, but got slowest}}
+// expected-note @+1 {{write split_k = 4, for example}}
+module attributes {test.work = #fp4.work<split_k = slowest>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = [16, 64]>} {}
+// work (C4)
+// expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [64, 16] beside 3 factors}}
+// expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
+module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = [64, 16]>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<split_k = [4, 3], split_rows = [16, 64]>} {}
+// work (C4)
+// expected-error @+2 {{but got [16] beside 3 factors}}
+// expected-note @+1 {{leave it out}}
+module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = 16>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<stream_k = [132, 128, 128]>} {}
+// work (C2)
+// expected-error @+2 {{expects no 'split_k' beside 'stream_k'}}
+// expected-note @+1 {{leave 'stream_k' out}}
+module attributes {test.work = #fp4.work<stream_k = [132, 128, 128], split_k = fastest>} {}

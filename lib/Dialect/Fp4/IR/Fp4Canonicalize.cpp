@@ -238,7 +238,7 @@ struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
       return rewriter.notifyMatchFailure(op, "threads multiply small M, not small N");
-    if (product.getStreamK() || product.getSplitRows())
+    if (product.getStreamK() || !product.getSplitRows().empty() || product.getSplitPolicy())
       return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");

@@ -143,7 +143,7 @@ int64_t BlockScaledMatmulOp::getColumns() {
 static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.usesFma())
     return success();
-  if (op.getSplitK().value_or(1) > 1 || op.getOffsets())
+  if (op.getMostSplits() > 1 || op.getOffsets())
     return withNote(
         op.emitOpError("expects neither 'split_k' nor operand 'offsets' with arithmetic fma"),
         "leave 'arithmetic' out: matmuls of the tensor core have both");
@@ -272,7 +272,7 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
 
 /// matmul (C312): companions of instructions of K = 96.
 static LogicalResult verifyK96(BlockScaledMatmulOp op) {
-  if (!op.usesK96() || op.getSplitK().value_or(1) <= 1)
+  if (!op.usesK96() || op.getMostSplits() <= 1)
     return success();
   return withNote(op.emitOpError("expects no 'split_k' with arithmetic tensor_core_k96"),
                   "leave 'arithmetic' out, and instructions have K = 64");

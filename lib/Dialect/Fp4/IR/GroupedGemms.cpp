@@ -251,9 +251,9 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
 LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
   if (failed(verifyStream(op, lhs)))
     return failure();
-  if (!op.getSplitK())
+  int64_t splits = op.getMostSplits();
+  if (splits == 1)
     return success();
-  int64_t splits = *op.getSplitK();
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
   if (splits < 1 || splits > most)

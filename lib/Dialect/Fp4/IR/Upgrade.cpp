@@ -80,9 +80,12 @@ public:
 
 private:
   FailureOr<WorkAttr> workOf() {
-    auto number = [](std::optional<uint64_t> value) -> std::optional<int64_t> {
-      return value ? std::optional(int64_t(*value)) : std::nullopt;
+    auto listOf = [](std::optional<uint64_t> value) {
+      return value ? SmallVector<int64_t>{int64_t(*value)} : SmallVector<int64_t>();
     };
+    std::optional<int64_t> expected;
+    if (old.getExpectedRows())
+      expected = int64_t(*old.getExpectedRows());
     auto numbers = [](std::optional<ArrayRef<int64_t>> values) {
       return values.value_or(ArrayRef<int64_t>());
     };
@@ -91,9 +94,10 @@ private:
       return WorkAttr();
     auto emitError = [&] { return old.emitOpError(); };
     function_ref<InFlightDiagnostic()> report = emitError;
-    auto work = WorkAttr::getChecked(report, old.getContext(), number(old.getSplitK()),
-                                     number(old.getSplitRows()), numbers(old.getStreamK()),
-                                     numbers(old.getGroups()), number(old.getExpectedRows()),
+    SmallVector<int64_t> splitK = listOf(old.getSplitK()), splitRows = listOf(old.getSplitRows());
+    auto work = WorkAttr::getChecked(report, old.getContext(), ArrayRef<int64_t>(splitK),
+                                     ArrayRef<int64_t>(splitRows), std::optional<SplitPolicy>(),
+                                     numbers(old.getStreamK()), numbers(old.getGroups()), expected,
                                      old.getUnspecifiedRows());
     return work ? FailureOr<WorkAttr>(work) : FailureOr<WorkAttr>(failure());
   }

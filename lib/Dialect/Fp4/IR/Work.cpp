@@ -15,20 +15,15 @@ using namespace fp4;
 namespace {
 /// Members of the attribute while it is parsed.
 struct Members {
-  std::optional<int64_t> splitK, splitRows, expectedRows;
-  SmallVector<int64_t> streamK, groups;
+  SmallVector<int64_t> splitK, splitRows, streamK, groups;
+  std::optional<SplitPolicy> splitPolicy;
+  std::optional<int64_t> expectedRows;
   bool unspecifiedRows = false;
   SmallVector<StringRef> seen;
 };
 } // namespace
 
-static ParseResult parseNumber(AsmParser &parser, std::optional<int64_t> &number) {
-  return failure(parser.parseEqual() || parser.parseInteger(number.emplace()));
-}
-
 static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &numbers) {
-  if (parser.parseEqual())
-    return failure();
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
         return parser.parseInteger(numbers.emplace_back());
@@ -38,6 +33,31 @@ static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &num
     return success();
   return withNote(parser.emitError(at, "expects at least one number"), // work (C1)
                   "a group without rows has the number 0");
+}
+
+/// Parses a number, or a list of them.
+static ParseResult parseNumberOrList(AsmParser &parser, SmallVectorImpl<int64_t> &numbers) {
+  int64_t number;
+  OptionalParseResult single = parser.parseOptionalInteger(number);
+  if (!single.has_value())
+    return parseNumbers(parser, numbers);
+  numbers.push_back(number);
+  return *single;
+}
+
+/// Parses the factors of split-K, or the policy that chooses them.
+static ParseResult parseSplit(AsmParser &parser, Members &members) {
+  SMLoc at = parser.getCurrentLocation();
+  StringRef policy;
+  if (failed(parser.parseOptionalKeyword(&policy)))
+    return parseNumberOrList(parser, members.splitK);
+  members.splitPolicy = symbolizeSplitPolicy(policy);
+  if (members.splitPolicy)
+    return success();
+  return withNote(parser.emitError(at, "expects split_k to be a number, a list of numbers, fastest "
+                                       "or fixed, but got ") // work (C1)
+                      << policy,
+                  "write split_k = 4, for example");
 }
 
 static ParseResult parseMember(AsmParser &parser, Members &members) {
@@ -50,24 +70,26 @@ static ParseResult parseMember(AsmParser &parser, Members &members) {
                         << name << "' again",
                     "leave one of them out");
   members.seen.push_back(name);
-  if (name == "split_k")
-    return parseNumber(parser, members.splitK);
-  if (name == "split_rows")
-    return parseNumber(parser, members.splitRows);
-  if (name == "expected_rows")
-    return parseNumber(parser, members.expectedRows);
-  if (name == "stream_k")
-    return parseNumbers(parser, members.streamK);
-  if (name == "groups")
-    return parseNumbers(parser, members.groups);
   members.unspecifiedRows |= name == "unspecified_rows";
   if (name == "unspecified_rows")
     return success();
-  return withNote(parser.emitError(at,
-                                   "expects split_k, split_rows, stream_k, groups, " // work (C1)
-                                   "expected_rows or unspecified_rows, but got ")
-                      << name,
-                  "write #fp4.work<split_k = 4>, for example");
+  bool isKnown =
+      llvm::is_contained({"split_k", "split_rows", "stream_k", "groups", "expected_rows"}, name);
+  if (!isKnown)
+    return withNote(parser.emitError(at,
+                                     "expects split_k, split_rows, stream_k, groups, " // work (C1)
+                                     "expected_rows or unspecified_rows, but got ")
+                        << name,
+                    "write #fp4.work<split_k = 4>, for example");
+  if (parser.parseEqual())
+    return failure();
+  if (name == "split_k")
+    return parseSplit(parser, members);
+  if (name == "split_rows")
+    return parseNumberOrList(parser, members.splitRows);
+  if (name == "expected_rows")
+    return parser.parseInteger(members.expectedRows.emplace());
+  return parseNumbers(parser, name == "stream_k" ? members.streamK : members.groups);
 }
 
 Attribute WorkAttr::parse(AsmParser &parser, Type) {
@@ -78,30 +100,34 @@ Attribute WorkAttr::parse(AsmParser &parser, Type) {
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   function_ref<InFlightDiagnostic()> report = emitError;
-  ArrayRef<int64_t> streamK = members.streamK, groups = members.groups;
-  return getChecked(report, parser.getContext(), members.splitK, members.splitRows, streamK, groups,
+  return getChecked(report, parser.getContext(), ArrayRef<int64_t>(members.splitK),
+                    ArrayRef<int64_t>(members.splitRows), members.splitPolicy,
+                    ArrayRef<int64_t>(members.streamK), ArrayRef<int64_t>(members.groups),
                     members.expectedRows, members.unspecifiedRows);
 }
 
 void WorkAttr::print(AsmPrinter &printer) const {
   llvm::ListSeparator separator;
-  auto number = [&](StringRef name, std::optional<int64_t> value) {
-    if (value)
-      printer << StringRef(separator) << name << " = " << *value;
+  auto member = [&](StringRef name) -> raw_ostream & {
+    return printer.getStream() << StringRef(separator) << name << " = ";
   };
-  auto numbers = [&](StringRef name, ArrayRef<int64_t> values) {
+  auto numbers = [&](StringRef name, ArrayRef<int64_t> values, bool isList) {
     if (values.empty())
       return;
-    printer << StringRef(separator) << name << " = [";
+    isList |= values.size() > 1;
+    member(name) << (isList ? "[" : "");
     llvm::interleaveComma(values, printer);
-    printer << ']';
+    printer << (isList ? "]" : "");
   };
   printer << '<';
-  number("split_k", getSplitK());
-  number("split_rows", getSplitRows());
-  numbers("stream_k", getStreamK());
-  numbers("groups", getGroups());
-  number("expected_rows", getExpectedRows());
+  if (getSplitPolicy())
+    member("split_k") << stringifySplitPolicy(*getSplitPolicy());
+  numbers("split_k", getSplitK(), /*isList=*/false);
+  numbers("split_rows", getSplitRows(), /*isList=*/false);
+  numbers("stream_k", getStreamK(), /*isList=*/true);
+  numbers("groups", getGroups(), /*isList=*/true);
+  if (getExpectedRows())
+    member("expected_rows") << *getExpectedRows();
   if (getUnspecifiedRows())
     printer << StringRef(separator) << "unspecified_rows";
   printer << '>';
@@ -124,35 +150,73 @@ static LogicalResult verifyCompanions(function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
+/// Checks the factors of split-K and the rows for which they hold.
+static LogicalResult verifyFactors(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<int64_t> splitK, ArrayRef<int64_t> splitRows) {
+  for (int64_t factor : splitK)
+    if (factor < 1 || factor > WorkAttr::kMaxSplits) // work (C3)
+      return withNote(emitError() << "'split_k' must be 1 to " << WorkAttr::kMaxSplits
+                                  << ", but got " << factor,
+                      "leave 'split_k' out for one part");
+  bool ascends = splitRows.empty() || splitRows.front() >= 1;
+  for (size_t i = 1; i < splitRows.size(); ++i)
+    ascends &= splitRows[i - 1] < splitRows[i];
+  bool isOfFactors = splitRows.size() == splitK.size() || splitRows.size() + 1 == splitK.size();
+  if (ascends && isOfFactors)
+    return success();
+  InFlightDiagnostic diag =
+      emitError() << "'split_rows' must be positive, ascend, and have a number for each factor of "
+                     "'split_k', or for all but the last, but got "; // work (C4)
+  diag << "[" << splitRows << "] beside " << splitK.size() << " factors";
+  diag.attachNote() << "leave it out: one factor of 'split_k' then holds for all rows";
+  return diag;
+}
+
 LogicalResult WorkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               std::optional<int64_t> splitK, std::optional<int64_t> splitRows,
-                               ArrayRef<int64_t> streamK, ArrayRef<int64_t> groups,
-                               std::optional<int64_t> expectedRows, bool unspecifiedRows) {
-  if (splitK && (*splitK < 1 || *splitK > kMaxSplits)) // work (C3)
-    return withNote(emitError() << "'split_k' must be 1 to " << kMaxSplits << ", but got "
-                                << *splitK,
-                    "leave 'split_k' out for one part");
-  if (splitRows && (!splitK || *splitRows < 1)) // work (C4)
-    return withNote(emitError() << "'split_rows' must be positive, beside 'split_k', but got "
-                                << *splitRows << (splitK ? "" : " without one"),
-                    "leave it out: 'split_k' then holds for all rows");
+                               ArrayRef<int64_t> splitK, ArrayRef<int64_t> splitRows,
+                               std::optional<SplitPolicy> splitPolicy, ArrayRef<int64_t> streamK,
+                               ArrayRef<int64_t> groups, std::optional<int64_t> expectedRows,
+                               bool unspecifiedRows) {
+  if (failed(verifyFactors(emitError, splitK, splitRows)))
+    return failure();
   if (expectedRows && *expectedRows < 1) // work (C3)
     return withNote(emitError() << "'expected_rows' must be positive, but got " << *expectedRows,
                     "leave it out where nothing is known of the rows");
-  return verifyCompanions(emitError, splitK.value_or(1) > 1, !streamK.empty(), !groups.empty(),
+  bool splits = splitPolicy || llvm::any_of(splitK, [](int64_t factor) { return factor > 1; });
+  return verifyCompanions(emitError, splits, !streamK.empty(), !groups.empty(),
                           expectedRows || unspecifiedRows);
+}
+
+int64_t WorkAttr::splitsOfRows(int64_t rows) const {
+  for (auto [factor, most] : llvm::zip(getSplitK(), getSplitRows()))
+    if (rows <= most)
+      return factor;
+  return getSplitRows().size() < getSplitK().size() ? getSplitK().back() : 1;
+}
+
+int64_t WorkAttr::getMostSplits() const {
+  return getSplitK().empty() ? 1 : *llvm::max_element(getSplitK());
+}
+
+int64_t WorkAttr::getMostSplitRows() const {
+  if (getSplitRows().size() < getSplitK().size() && getSplitK().back() > 1)
+    return INT64_MAX;
+  int64_t most = 0;
+  for (auto [factor, rows] : llvm::zip(getSplitK(), getSplitRows()))
+    most = factor > 1 ? rows : most;
+  return most;
 }
 
 //===----------------------------------------------------------------------===//
 // Members of a matmul's attribute
 //===----------------------------------------------------------------------===//
 
-std::optional<int64_t> BlockScaledMatmulOp::getSplitK() {
-  return getWork() ? getWork()->getSplitK() : std::nullopt;
+ArrayRef<int64_t> BlockScaledMatmulOp::getSplitRows() {
+  return getWork() ? getWork()->getSplitRows() : ArrayRef<int64_t>();
 }
 
-std::optional<int64_t> BlockScaledMatmulOp::getSplitRows() {
-  return getWork() ? getWork()->getSplitRows() : std::nullopt;
+std::optional<SplitPolicy> BlockScaledMatmulOp::getSplitPolicy() {
+  return getWork() ? getWork()->getSplitPolicy() : std::nullopt;
 }
 
 std::optional<int64_t> BlockScaledMatmulOp::getExpectedRows() {

@@ -234,8 +234,9 @@ def : Fp4_Constraints<"work", [{
   - (C1) a member is one of the table above, each once, and a list has at least one number.
   - (C2) `stream_k` goes with no `groups` and no `split_k` of more than 1, and `groups` with no
     such `split_k`, no `expected_rows` and no `unspecified_rows`.
-  - (C3) `split_k` is 1 to 32, and `expected_rows` is positive.
-  - (C4) `split_rows` is positive, and beside `split_k`.
+  - (C3) factors of `split_k` are 1 to 32, and `expected_rows` is positive.
+  - (C4) numbers of `split_rows` are positive, and ascend. There is one for each factor of
+    `split_k`, or for each but the last, which then holds for all other rows.
 }]>;
 
 def : Fp4_Constraints<"matmul", [{

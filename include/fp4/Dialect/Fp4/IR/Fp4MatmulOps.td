@@ -170,8 +170,10 @@ def Fp4_BlockScaledMatmulOp
     /// The format of rhs: that of lhs where rhs does not name its own.
     ::fp4::Format getFormatOfRhs();
     /// The members of `work`.
-    std::optional<int64_t> getSplitK();
-    std::optional<int64_t> getSplitRows();
+    ::llvm::ArrayRef<int64_t> getSplitRows();
+    std::optional<::fp4::SplitPolicy> getSplitPolicy();
+    /// The largest split-K factor; 1 where K is not cut.
+    int64_t getMostSplits() { return getWork() ? getWork()->getMostSplits() : 1; }
     std::optional<int64_t> getExpectedRows();
     std::optional<::llvm::ArrayRef<int64_t>> getStreamK();
     std::optional<::llvm::ArrayRef<int64_t>> getGroups();
@@ -210,12 +212,9 @@ def Fp4_BlockScaledMatmulOp
     /// Most split-K parts: the last CTA to arrive adds all of their sums.
     static constexpr int64_t kMaxSplits = ::fp4::WorkAttr::kMaxSplits;
     /// Split-K parts of a matmul of `rows` rows.
-    int64_t splitsOfRows(int64_t rows) {
-      bool isCut = rows <= int64_t(getSplitRows().value_or(INT64_MAX));
-      return isCut ? int64_t(getSplitK().value_or(1)) : 1;
-    }
+    int64_t splitsOfRows(int64_t rows) { return getWork() ? getWork()->splitsOfRows(rows) : 1; }
     /// Partial sums of split-K are reduced, of all elements or of those of some tiles.
-    bool addsRanges() { return getSplitK().value_or(1) > 1 || getStreamK(); }
+    bool addsRanges() { return getMostSplits() > 1 || getStreamK(); }
     /// Threads multiply, and not the tensor core.
     bool usesFma() { return getArithmetic() == ::fp4::MatmulArithmetic::Fma; }
     /// Instructions of the tensor core have 96 elements of K.

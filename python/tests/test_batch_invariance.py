@@ -1,0 +1,50 @@
+"""The bits of a row beside different numbers of rows: split_k = fixed promises that they are the
+same. The test of `fastest`, which has another factor for many rows, shows that the comparison can
+fail."""
+
+import unittest
+
+import fp4
+import numpy as np
+from programs import matrix
+
+K, N, ROWS = 4096, 256, 300
+PROGRAM = f"""
+!packed = tensor<{N // 128}x{K // 64}x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @weights(%w: tensor<{N}x{K}xbf16>) -> !packed {{
+  %q, %s = fp4.quantize %w {{format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}}
+      : (tensor<{N}x{K}xbf16>) -> (tensor<{N}x{K}xf4E2M1FN>, tensor<{N}x{K // 32}xf8E8M0FNU>)
+  %p = fp4.prepack %q scaled %s {{format = #fp4.format<mxfp4>}}
+      : (tensor<{N}x{K}xf4E2M1FN>, tensor<{N}x{K // 32}xf8E8M0FNU>) -> !packed
+  return %p : !packed
+}}
+func.func @product(%x: tensor<?x{K}xbf16>, %p: !packed) -> tensor<?x{N}xf32> {{
+  %y = fp4.matmul %x, %p {{work = #fp4.work<split_k = POLICY>}}
+      : (tensor<?x{K}xbf16>, !packed) -> tensor<?x{N}xf32>
+  return %y : tensor<?x{N}xf32>
+}}
+"""
+
+
+def differing(policy: str) -> list[int]:
+    """Numbers of rows beside which a row has other bits than beside ROWS rows."""
+    program = fp4.compile(PROGRAM.replace("POLICY", policy), target="sm_90a")
+    packed = program(matrix(N, K, seed=1), function="weights")
+    x = matrix(ROWS, K, seed=2)
+    whole = program(x, packed, function="product", verify=True)
+    return [rows for rows in (1, 8, 17, 64, 130)
+            if not np.array_equal(program(x[:rows], packed, function="product", verify=True),
+                                  whole[:rows])]
+
+
+class BatchInvariance(unittest.TestCase):
+    def test_fixed(self) -> None:
+        self.assertEqual(differing("fixed"), [])
+
+    def test_fastest(self) -> None:
+        self.assertIn(1, differing("fastest"))
+        self.assertNotIn(130, differing("fastest"))
+
+
+if __name__ == "__main__":
+    unittest.main()

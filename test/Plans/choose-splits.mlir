@@ -1,0 +1,75 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-choose-splits | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-choose-splits -fp4-plan-kernels | FileCheck %s --check-prefix=PLAN
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-choose-splits | FileCheck %s --check-prefix=TMEM
+
+// Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
+// CHECK-LABEL: @rows
+// CHECK: work = #fp4.work<split_k = [3, 4, 2], split_rows = [16, 64, 256]>
+// PLAN-LABEL: @rows
+// PLAN: fp4.row_plans = [{{.*}}max_rows = 16{{.*}}max_rows = 64{{.*}}max_rows = 256
+!w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<?x7168xbf16>, !w) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+
+// -----
+
+// The policy fixed has one factor for any number of rows, as few of them want it.
+// CHECK-LABEL: @fixed
+// CHECK: work = #fp4.work<split_k = 3>
+// CHECK-LABEL: @fixed_rows
+// CHECK: work = #fp4.work<split_k = 3>
+!w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @fixed(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fixed>}
+      : (tensor<?x7168xbf16>, !w) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+func.func @fixed_rows(%x: tensor<512x7168xbf16>, %w: !w) -> tensor<512x4096xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fixed>}
+      : (tensor<512x7168xbf16>, !w) -> tensor<512x4096xbf16>
+  return %y : tensor<512x4096xbf16>
+}
+
+// -----
+
+// Tiles that fill all SMs are not cut, and the policy goes.
+// CHECK-LABEL: @wide
+// CHECK: fp4.matmul
+// CHECK-NOT: work
+!w = tensor<224x64x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @wide(%x: tensor<?x4096xbf16>, %w: !w) -> tensor<?x28672xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<?x4096xbf16>, !w) -> tensor<?x28672xbf16>
+  return %y : tensor<?x28672xbf16>
+}
+
+// -----
+
+// Operands that warps convert may be split for few rows only, and a GEMM of tensor memory by its model.
+// CHECK-LABEL: @scaled
+// CHECK: work = #fp4.work<split_k = 4, split_rows = 64>
+// TMEM-LABEL: @scaled
+// TMEM: work = #fp4.work<split_k = 2, split_rows = 256>
+!lhs = !fp4.scaled<nvfp4, tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+!rhs = !fp4.scaled<nvfp4, tensor<4096x7168xf4E2M1FN>, tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
+func.func @scaled(%a: tensor<?x7168xf4E2M1FN>, %sa: tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x4096xbf16> {
+  %lhs = fp4.scaled %a, %sa : !lhs
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs {work = #fp4.work<split_k = fastest>} : (!lhs, !rhs) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+
+// -----
+
+// Groups are never cut. Members beside the policy stay.
+// CHECK-LABEL: @groups
+// CHECK: work = #fp4.work<expected_rows = 16>
+!w = tensor<64x16x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @groups(%x: tensor<?x1024xbf16>, %w: !w, %o: tensor<9xi64>) -> tensor<?x1024xbf16> {
+  %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<split_k = fastest, expected_rows = 16>}
+      : (tensor<?x1024xbf16>, !w, tensor<9xi64>) -> tensor<?x1024xbf16>
+  return %y : tensor<?x1024xbf16>
+}
