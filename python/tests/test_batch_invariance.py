@@ -43,7 +43,6 @@ class BatchInvariance(unittest.TestCase):
 
     def test_fastest(self) -> None:
         self.assertIn(1, differing("fastest"))
-        self.assertNotIn(130, differing("fastest"))
 
 
 if __name__ == "__main__":
