@@ -9,6 +9,8 @@ namespace {
 constexpr std::string_view measured =
     "benchmarks/analysis/fit_weights.py, kernels of random layers on an H100";
 
+// The bytes of memory are a fifth more than the fit to an H100 has, because the target is also that
+// of an H200, whose memory delivers 1.43 times as many. The regret on an H100 stays the same.
 constexpr WeightRates halves = {
     .convert = 485,
     .convertRow = 4.86,
@@ -17,7 +19,7 @@ constexpr WeightRates halves = {
     .shared = 2.07,
     .epilogueRow = 19.9,
     .launch = 2150,
-    .memoryBytes = 1580,
+    .memoryBytes = 1900,
     .workspace = 1990,
     .workspaceRow = 29.3,
     .cluster = 1060,
@@ -34,7 +36,7 @@ constexpr WeightRates bytes = {
     .shared = 1.84,
     .epilogueRow = 11.8,
     .launch = 2040,
-    .memoryBytes = 1860,
+    .memoryBytes = 2230,
     .workspace = 3420,
     .workspaceRow = 24.1,
     .cluster = 3660,
@@ -51,7 +53,7 @@ constexpr WeightRates promotedBytes = {
     .shared = 1.68,
     .epilogueRow = 40.8,
     .launch = 400,
-    .memoryBytes = 1790,
+    .memoryBytes = 2150,
     .workspace = 4160,
     .workspaceRow = 18.2,
     .cluster = 3530,

@@ -219,12 +219,11 @@ std::optional<double> fp4::weightCycles(BlockScaledMatmulOp product, const Matmu
   if (!mayHaveUnevenRows(product, target))
     return std::nullopt;
   const hw::WeightRates &rates = ratesOf(product, target);
-  return cyclesOfWeights(size,
-                         fastestTile(size, rates, target,
-                                     [&](int64_t rows, int64_t columns) {
-                                       return hasShape(product, rows, columns, target);
-                                     }),
-                         rates, target);
+  auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
+    return hasShape(product, rows, columns, target) &&
+           (size.splits == 1 || runAtOnce(size, {rows, columns}, target));
+  });
+  return tile[0] ? cyclesOfWeights(size, tile, rates, target) : INFINITY;
 }
 
 /// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave

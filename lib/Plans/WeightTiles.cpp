@@ -69,11 +69,20 @@ static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> t
          rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
 }
 
+static int64_t countCtas(const MatmulSize &size, std::array<int64_t, 2> tile) {
+  return tilesOfRows(size, tile[0]) * int64_t(llvm::divideCeil(size.n, tile[1])) * size.splits;
+}
+
+bool fp4::runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile,
+                    const hw::TargetModel &target) {
+  return countCtas(size, tile) <= int64_t(target.sms) * mostResident(tile[0], tile[1]);
+}
+
 double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
                             const hw::WeightRates &rates, const hw::TargetModel &target) {
   constexpr int64_t depth = 128;
   auto [rows, columns] = tile;
-  int64_t ctas = tilesOfRows(size, rows) * int64_t(llvm::divideCeil(size.n, columns)) * size.splits;
+  int64_t ctas = countCtas(size, tile);
   int64_t places = target.sms * (ctas > int64_t(target.sms) ? mostResident(rows, columns) : 1);
   int64_t waves = llvm::divideCeil(ctas, places), last = ctas - (waves - 1) * places;
   int64_t bytes = kTileN * depth / 2 + kTileN * depth / size.block;

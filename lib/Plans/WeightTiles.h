@@ -38,11 +38,14 @@ inline constexpr int64_t kRowStep = 8;
 /// The most CTAs per SM of a tile. Two CTAs with few sums have registers enough beside each other,
 /// and hide each other's waits.
 int64_t mostResident(int64_t rows, int64_t columns);
+/// Returns true when the SMs have room for the CTAs of all tiles at a time.
+bool runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile, const hw::TargetModel &target);
 /// Cycles of a GEMM of weights in registers, in tiles of rows x columns.
 double cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
                        const hw::WeightRates &rates, const hw::TargetModel &target);
 /// Cycles of the fastest tile of a GEMM of prepacked weights in registers (WeightGemmPlans.cpp);
-/// none where no rates are measured.
+/// none where no rates are measured. With split-K, all CTAs run at a time: the sums of more would be
+/// written to memory and read again.
 std::optional<double> weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
                                    const hw::TargetModel &target);
 /// The rows and columns of the tile that takes the fewest cycles, of all with multiples of 8 rows

@@ -4,9 +4,9 @@
 
 // Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
 // CHECK-LABEL: @rows
-// CHECK: work = #fp4.work<split_k = [3, 4, 2], split_rows = [16, 64, 256]>
+// CHECK: work = #fp4.work<split_k = [4, 2], split_rows = [32, 256]>
 // PLAN-LABEL: @rows
-// PLAN: fp4.row_plans = [{{.*}}max_rows = 16{{.*}}max_rows = 64{{.*}}max_rows = 256
+// PLAN: fp4.row_plans = [{{.*}}max_rows = 32{{.*}}max_rows = 256
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
@@ -18,9 +18,9 @@ func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
 
 // The policy fixed has one factor for any number of rows, as few of them want it.
 // CHECK-LABEL: @fixed
-// CHECK: work = #fp4.work<split_k = 3>
+// CHECK: work = #fp4.work<split_k = 4>
 // CHECK-LABEL: @fixed_rows
-// CHECK: work = #fp4.work<split_k = 3>
+// CHECK: work = #fp4.work<split_k = 4>
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @fixed(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fixed>}

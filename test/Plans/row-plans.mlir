@@ -7,7 +7,7 @@
 // Tiles of few rows, which give all SMs a tile, and the wide one of many.
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = both>
-// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 64>, {{.*}}tile = [48, 128, 256], {{.*}}max_rows = 96>, {{.*}}tile = [64, 128, 256], {{.*}}max_rows = 128>, {{.*}}tile = [96, 128, 128], {{.*}}max_rows = 192>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 64>, {{.*}}tile = [48, 128, 256], {{.*}}max_rows = 96>, {{.*}}tile = [64, 128, 256], {{.*}}max_rows = 128>, {{.*}}tile = [96, 128, 128], {{.*}}max_rows = 192>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
 // Plans of the option are a list in the order of the rows.
 // ASKED-LABEL: func.func @chosen
 // ASKED: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],

@@ -28,7 +28,7 @@ def ChooseSplits : Pass<"fp4-choose-splits", "::mlir::ModuleOp"> {
     }
     // becomes
     func.func @f(%x: tensor<16x5120xbf16>, %w: !packed) -> tensor<16x5120xbf16> {
-      %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2>}
+      %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 3>}
           : (tensor<16x5120xbf16>, !packed) -> tensor<16x5120xbf16>
       return %y : tensor<16x5120xbf16>
     }
