@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fits the rates of GEMMs whose weights wgmma has in registers (lib/ISA/WeightRates.cpp) to measured
-kernels, with cross-validation.
+"""Fits the rates of GEMMs whose weights wgmma has in registers (lib/ISA/WeightRates.cpp) to
+measured kernels, with cross-validation.
 
   benchmarks/analysis/fit_weights.py collect RESULT.json PEERS.json...
   benchmarks/analysis/fit_weights.py fit RESULT.json... [--folds 5] [--seed 1]

@@ -84,7 +84,8 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
       work = kernelOperations(getOperation());
     }
     for (Operation *op : work)
-      if (failed(plan(op, *given, *target)))
+      if (failed(requireFactors(dyn_cast<BlockScaledMatmulOp>(op))) ||
+          failed(plan(op, *given, *target)))
         signalPassFailure();
     numPlans += work.size();
     warnOfUnused(*given);
@@ -98,6 +99,16 @@ private:
     bool isUsed = false; ///< a kernel is of its family, and of its rows
   };
 
+  /// Checks that the split-K factors of a matmul are numbers.
+  static LogicalResult requireFactors(BlockScaledMatmulOp product) {
+    if (!product || !product.getSplitPolicy())
+      return success();
+    return withNote(product.emitOpError("must have factors of 'split_k' before it is planned, but "
+                                        "got ")
+                        << stringifySplitPolicy(*product.getSplitPolicy()),
+                    "run fp4-choose-splits, which replaces the policy");
+  }
+
   static LogicalResult plan(Operation *op, std::vector<Given> &given,
                             const hw::TargetModel &target) {
     KernelPlan partial;
@@ -105,11 +116,6 @@ private:
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       partial = own.getPlan();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
-    if (product && product.getSplitPolicy())
-      return withNote(
-          op->emitOpError("must have factors of 'split_k' before it is planned, but got ")
-              << stringifySplitPolicy(*product.getSplitPolicy()),
-          "run fp4-choose-splits, which replaces the policy");
     const bool hasRowPlans =
         product && partial.family == KernelFamily::TileGemm && mayHaveRowPlans(product);
     std::vector<KernelPlan> ofSmallM;

@@ -185,7 +185,8 @@ class Refused(unittest.TestCase):
         weights = f.quantize(w, "nvfp4", amax=f.amax(w), layout=TILED)
         alpha = f.argument("alpha", (), "f32")
         f.returns(f.matmul(f.quantize(x, "mxfp4", layout=TILED), weights, alpha=alpha))
-        with self.assertRaisesRegex(fp4.CompileError, "no route multiplies a lhs of mxfp4 and a rhs of nvfp4"):
+        with self.assertRaisesRegex(fp4.CompileError,
+                                    "no route multiplies a lhs of mxfp4 and a rhs of nvfp4"):
             fp4.compile(builder)
 
     def test_what_the_builder_refuses(self) -> None:

@@ -73,3 +73,10 @@ func.func @groups(%x: tensor<?x1024xbf16>, %w: !w, %o: tensor<9xi64>) -> tensor<
       : (tensor<?x1024xbf16>, !w, tensor<9xi64>) -> tensor<?x1024xbf16>
   return %y : tensor<?x1024xbf16>
 }
+
+// -----
+
+// A policy is no factor yet.
+// RUN: not fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OPEN
+// OPEN: error: {{.*}}must have factors of 'split_k' before it is planned, but got fastest
+// OPEN: note: run fp4-choose-splits, which replaces the policy
