@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Writes the results of random layers (`benchmarks/peers/run.py run --random --json`) as two dated
+results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
+
+  benchmarks/analysis/random_layers.py REPORT.json DATE COMMAND
+
+A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+NAMES = {"bf16_nvfp4": "bf16 x NVFP4", "bf16_mxfp4": "bf16 x MXFP4", "e4m3_mxfp4": "e4m3 x MXFP4",
+         "nvfp4_nvfp4": "NVFP4 x NVFP4", "mxfp4_mxfp4": "MXFP4 x MXFP4"}
+LEAST = 0.97  # a problem below is one that a peer wins
+TITLES = {"operands": "operands", "problems": "layers", "mean": "geometric mean", "worst": "worst", "best": "best",
+          "won": "at least 0.97", "weights": "N x K", "rows": "rows", "fp4_us": "fp4", "peer_us": "best peer",
+          "peer": "peer", "ratio": "ratio"}
+
+
+def fastest(results: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    return min((result for result in results if "us" in result), key=lambda result: result["us"], default=None)
+
+
+def rows_of(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each problem that fp4 and a peer ran."""
+    rows = []
+    for problem in report["problems"]:
+        cases = [result for result in problem["results"] if " old " not in f" {result['case']}"]
+        ours = fastest(result for result in cases if result["library"] == "fp4")
+        peer = fastest(result for result in cases if result["library"] != "fp4")
+        if ours and peer:
+            rows.append({"operands": NAMES[problem["kind"]], "weights": f"{problem['n']} x {problem['k']}",
+                         "rows": problem["m"], "fp4_us": round(ours["us"], 1), "peer_us": round(peer["us"], 1),
+                         "peer": peer["library"], "ratio": round(peer["us"] / ours["us"], 2)})
+    return rows
+
+
+def summary_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each kind of operands, and one for all."""
+    found = []
+    for name in [*NAMES.values(), "all"]:
+        ratios = [row["peer_us"] / row["fp4_us"] for row in rows if name in ("all", row["operands"])]
+        if ratios:
+            found.append({"operands": name, "problems": len(ratios), "won": sum(r >= LEAST for r in ratios),
+                          "mean": round(statistics.geometric_mean(ratios), 2), "worst": round(min(ratios), 2),
+                          "best": round(max(ratios), 2)})
+    return found
+
+
+def write(area: str, head: dict[str, Any], rows: Sequence[dict[str, Any]], key: Sequence[str]) -> pathlib.Path:
+    columns = [{"name": name, "title": TITLES[name], "unit": "us" if name.endswith("_us") else None}
+               for name in rows[0]]
+    text = ",\n ".join(f"{json.dumps(name)}: {json.dumps(value)}"
+                       for name, value in ({"area": area} | head | {"columns": columns, "key": list(key)}).items())
+    path = ROOT / f"{area.replace('-', '_')}_{head['card'].lower()}_{head['date']}.json"
+    path.write_text(f"{{{text},\n \"rows\": [\n  " + ",\n  ".join(map(json.dumps, rows)) + "]}\n")
+    return path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("report", type=pathlib.Path)
+    parser.add_argument("date", metavar="YYYY-MM-DD")
+    parser.add_argument("command")
+    options = parser.parse_args()
+    report = json.loads(options.report.read_text())
+    machine = report["machine"]
+    head = {"card": re.search(r"H\d+", machine["device"])[0], "device": machine["device"],
+            "driver": machine["driver"], "date": options.date, "revision": None,
+            "clock": "libraries in turns, limited by power", "command": options.command, "program": None,
+            "evidence": "measured"}
+    rows = rows_of(report)
+    print(write("gemm-random-layers", head, rows, ("operands", "weights", "rows")))
+    print(write("gemm-random", head, summary_of(rows), ("operands",)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
