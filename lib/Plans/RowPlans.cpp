@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GemmRoutes.h"
+#include "WeightTiles.h"
 
 #include <map>
 
@@ -31,14 +32,18 @@ bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) {
 /// grouped GEMM they are the rows of each group: few, because a kernel of many experts takes long
 /// to compile.
 static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  // Weights in registers have a tile for each range; one of 64 rows for FP8; and, for tiles of 128
-  // rows, the columns that give work to most SMs.
-  static constexpr int64_t ofColumns[] = {8, 16, 32, 64, 96, 128, 192, 256}, ofRows[] = {64, 256},
-                           ofLanes[] = {128}, ofGroups[] = {1, 8, 64};
+  // Prepacked weights in registers have a tile for each range; other swapped operands, tiles of 8,
+  // 16, 64 and 128 rows, two of the last; FP8, one of 64 rows; and tiles of 128 rows, the columns
+  // that give work to most SMs.
+  static constexpr int64_t ofWeights[] = {8, 16, 32, 64, 96, 128, 192, 256},
+                           ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128},
+                           ofGroups[] = {1, 8, 64};
   if (op.isGrouped())
     return ofGroups;
   if (op.usesK96())
     return {};
+  if (weightCycles(op, sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm)), target))
+    return ofWeights;
   auto isPlanned = [&](route::Kernel kernel) { return isPlannedAs(op, target, kernel); };
   if (isPlanned(route::Kernel::BlockScaled) || isPlanned(route::Kernel::PromotedTmem))
     return ofLanes;
