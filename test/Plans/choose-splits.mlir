@@ -48,6 +48,19 @@ func.func @wide(%x: tensor<?x4096xbf16>, %w: !w) -> tensor<?x28672xbf16> {
 
 // -----
 
+// Two ranges of 400 tiles would not run at a time.
+// CHECK-LABEL: @at_once
+// CHECK: fp4.matmul
+// CHECK-NOT: work
+!w = tensor<400x80x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @at_once(%x: tensor<160x5120xbf16>, %w: !w) -> tensor<160x51200xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<160x5120xbf16>, !w) -> tensor<160x51200xbf16>
+  return %y : tensor<160x51200xbf16>
+}
+
+// -----
+
 // Operands that warps convert may be split for few rows only, and a GEMM of tensor memory by its model.
 // CHECK-LABEL: @scaled
 // CHECK: work = #fp4.work<split_k = 4, split_rows = 64>
@@ -67,11 +80,11 @@ func.func @scaled(%a: tensor<?x7168xf4E2M1FN>, %sa: tensor<?x448xf8E4M3FN, #fp4.
 // Groups are never cut. Members beside the policy stay.
 // CHECK-LABEL: @groups
 // CHECK: work = #fp4.work<expected_rows = 16>
-!w = tensor<64x16x4608xi8, #fp4.weight_layout<wgmma>>
-func.func @groups(%x: tensor<?x1024xbf16>, %w: !w, %o: tensor<9xi64>) -> tensor<?x1024xbf16> {
+!w = tensor<2x128x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @groups(%x: tensor<?x8192xbf16>, %w: !w, %o: tensor<3xi64>) -> tensor<?x128xbf16> {
   %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<split_k = fastest, expected_rows = 16>}
-      : (tensor<?x1024xbf16>, !w, tensor<9xi64>) -> tensor<?x1024xbf16>
-  return %y : tensor<?x1024xbf16>
+      : (tensor<?x8192xbf16>, !w, tensor<3xi64>) -> tensor<?x128xbf16>
+  return %y : tensor<?x128xbf16>
 }
 
 // -----
