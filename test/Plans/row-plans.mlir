@@ -1,10 +1,16 @@
 // One GEMM of dynamic rows has several plans, of which host code takes one by the number of rows.
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=MERGED
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, max_rows = 32, tile = [32, 128, 256]; tile_gemm, tile = [64, 128, 256]; tile_gemm, max_rows = 8, stages = 2}" | FileCheck %s --check-prefix=ASKED
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
 // Tiles of few rows, which give all SMs a tile, and the wide one of many.
+// Two ranges of rows have one tile, and one plan.
+// MERGED-LABEL: func.func @chosen
+// MERGED-COUNT-7: max_rows
+// MERGED-NOT: max_rows
+// MERGED-LABEL: func.func @ranges
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = both>
 // CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}max_rows = 64>, {{.*}}tile = [48, 128, 256], {{.*}}max_rows = 96>, {{.*}}tile = [64, 128, 256], {{.*}}max_rows = 128>, {{.*}}tile = [96, 128, 128], {{.*}}max_rows = 192>, #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}max_rows = 256>]
