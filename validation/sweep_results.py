@@ -159,8 +159,8 @@ def valid(case):
 def fits(kind, case):
     """Returns True if the plan of a case fits it; kinds of kernels differ in that."""
     _, dual, result, outputs, _, _, _, element, *_, plan = case
-    if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
-        return not (plan in ("64", "eight") and result == "mxfp4" and outputs != "columnwise")
+    if kind == "tcgen05":  # a thread has words of four scales: 64 columns in nvfp4, 128 in mxfp4
+        return not (plan in ("64", "eight", "half_pair_128") and result == "mxfp4" and outputs != "columnwise")
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
