@@ -167,7 +167,7 @@ LogicalResult fp4::checkLaneGemm(Operation *op, const KernelPlan &plan,
       failed(checkGemmCluster(op, plan, target)))
     return failure();
   bool isShared = groupsOf(n) > 1;
-  if (isShared && cast<BlockScaledMatmulOp>(op).getMostSplits() > 1)
+  if (isShared && splitsOf(cast<BlockScaledMatmulOp>(op), plan) > 1)
     return misfit(op, "tile", "has at most " + Twine(kGroupColumns) + " columns for split-K",
                   Twine(n));
   using enum pipe::Engine;

@@ -27,8 +27,8 @@ namespace fp4 {
 using namespace mlir;
 using namespace fp4;
 
-/// Factors that are tried, and numbers of rows at which another one may begin. More rows than the
-/// last have tiles enough.
+/// Factors that are tried, and numbers of rows at which another one may begin. Where rows are
+/// dynamic, K of more rows than the last is not cut.
 static constexpr int64_t kFactors[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kRowsOfFactors[] = {8, 16, 32, 64, 96, 128, 192, 256};
 /// Rows of the GEMM that decides the factor of all others, as a decoder has them.
@@ -69,11 +69,12 @@ struct Cost {
 } // namespace
 
 /// The cost of the cheapest tile by the model of the planner, or of its waves where no model knows
-/// split-K.
+/// split-K. The tiles of tensor memory depend on whether rows are static, which `fixed` must not.
 static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::TargetModel &target) {
   if (auto cycles = weightCycles(op, size, target))
     return {*cycles, kLeastGainOfFactor};
-  if (!isPlannedAs(op, target, route::Kernel::BlockScaled))
+  if (op.getSplitPolicy() == SplitPolicy::Fixed ||
+      !isPlannedAs(op, target, route::Kernel::BlockScaled))
     return {slicesOfWaves(size, target), kLeastGainOfWaves};
   double least = INFINITY;
   for (const SizedTile &tile : tilesOfGemm(op, size, target))

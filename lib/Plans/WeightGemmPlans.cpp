@@ -207,10 +207,11 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
   if (!mayHaveUnevenRows(op, target) || size.sharers)
     return {};
   bool isNarrow = partial.cluster[0] > 1 || partial.kSlices.value_or(1) > 1;
+  int64_t most = partial.cluster[0] > 1 ? mostReducedRows(op) : kMostWeightRows;
   return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
            (partial.tile[1] ? partial.tile[1] == columns : columns == kTileN || !isNarrow) &&
-           hasShape(op, rows, columns, target);
+           rows <= most && hasShape(op, rows, columns, target);
   });
 }
 
@@ -231,7 +232,8 @@ std::optional<double> fp4::weightCycles(BlockScaledMatmulOp product, const Matmu
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
                              const hw::TargetModel &target) {
   auto time = [&](int64_t columns) { return timeOfTiles(size, rows, columns, target); };
-  bool isWide = mayBeWide(op, rows, size, target) && time(kWideTileN) <= time(kTileN);
+  bool isWide = mayBeWide(op, rows, size, target) && hasShape(op, rows, kWideTileN, target) &&
+                time(kWideTileN) <= time(kTileN);
   return isWide ? kWideTileN : kTileN;
 }
 
@@ -528,12 +530,13 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (hasShape(op, m, n, target) && k == depthOf(op, m, n) && (n == kTileN || !plan.cluster[0]))
     return success();
-  return misfit(
-      op, "tile",
-      "is [m, 128, 256] with m a multiple of 8 up to 128 for a lhs of f8E4M3FN without "
-      "scales, [256, 128, 128], or, without a cluster, [m, 256, 256] with m up to 64 for a "
-      "multiple of 256 columns",
-      found);
+  StringRef rows =
+      mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 128" : "= 8, 16, 32, 64, 96 or 128";
+  return misfit(op, "tile",
+                "is [m, 128, 256] with m " + rows +
+                    " for a lhs of f8E4M3FN without scales, [256, 128, 128], or, without a "
+                    "cluster, [m, 256, 256] with m up to 64 for a multiple of 256 columns",
+                found);
 }
 
 static LogicalResult checkStages(Operation *op, const KernelPlan &plan,

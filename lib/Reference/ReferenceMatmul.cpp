@@ -209,7 +209,6 @@ std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
           uint64_t(shape[1] * hw::weightColumnsOf(shape[2]))};
 }
 
-/// The workers of attribute "stream_k", and the tile, as in "148,256,192".
 /// The numbers of an attribute, "3,128,64"; none where it is absent.
 Expected<std::vector<uint64_t>> numbersOf(const Step &step, const char *name) {
   const std::string text = step.attributeOr(name, "");
@@ -224,6 +223,7 @@ Expected<std::vector<uint64_t>> numbersOf(const Step &step, const char *name) {
   return numbers;
 }
 
+/// The workers of attribute "stream_k", and the tile, as in "148,256,192".
 Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   FP4_ASSIGN(auto numbers, numbersOf(step, "stream_k"));
   if (numbers.empty())

@@ -1,6 +1,8 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-choose-splits | FileCheck %s
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-choose-splits -fp4-plan-kernels | FileCheck %s --check-prefix=PLAN
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-choose-splits | FileCheck %s --check-prefix=TMEM
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-choose-splits -fp4-plan-kernels -o /dev/null
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_120a -fp4-choose-splits -fp4-plan-kernels -o /dev/null
 
 // Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
 // CHECK-LABEL: @rows
@@ -85,6 +87,53 @@ func.func @groups(%x: tensor<?x8192xbf16>, %w: !w, %o: tensor<3xi64>) -> tensor<
   %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<split_k = fastest, expected_rows = 16>}
       : (tensor<?x8192xbf16>, !w, tensor<3xi64>) -> tensor<?x128xbf16>
   return %y : tensor<?x128xbf16>
+}
+
+// -----
+
+// The factor of `fixed` is one for static and dynamic rows. An epilogue region is a part of the cost.
+!a = tensor<?x7168xf4E2M1FN>
+!sa = tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<4096x7168xf4E2M1FN>
+!sb = tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!c = tensor<64x7168xf4E2M1FN>
+!sc = tensor<64x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, !a, !sa>
+!rhs = !fp4.scaled<nvfp4, !b, !sb>
+!lhs2 = !fp4.scaled<nvfp4, !c, !sc>
+// TMEM-LABEL: @any_rows
+// TMEM: work = #fp4.work<split_k = [[FIXED:[0-9]+]]>
+func.func @any_rows(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<?x4096xbf16> {
+  %lhs = fp4.scaled %a, %sa : !lhs
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs {work = #fp4.work<split_k = fixed>} : (!lhs, !rhs) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+// TMEM-LABEL: @some_rows
+// TMEM: work = #fp4.work<split_k = [[FIXED]]>
+func.func @some_rows(%a: !c, %sa: !sc, %b: !b, %sb: !sb, %bias: tensor<1x4096xf32>) -> tensor<64x4096xbf16> {
+  %lhs = fp4.scaled %a, %sa : !lhs2
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs epilogue(%bias) {
+  ^bb0(%x: f32, %v: f32):
+    %sum = arith.addf %x, %v : f32
+    %rounded = arith.truncf %sum : f32 to bf16
+    fp4.yield %rounded : bf16
+  } {work = #fp4.work<split_k = fixed>} : (!lhs2, !rhs, tensor<1x4096xf32>) -> tensor<64x4096xbf16>
+  return %y : tensor<64x4096xbf16>
+}
+// TMEM-LABEL: @fast_rows
+// TMEM: work = #fp4.work<split_k =
+func.func @fast_rows(%a: !c, %sa: !sc, %b: !b, %sb: !sb, %bias: tensor<1x4096xf32>) -> tensor<64x4096xbf16> {
+  %lhs = fp4.scaled %a, %sa : !lhs2
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs epilogue(%bias) {
+  ^bb0(%x: f32, %v: f32):
+    %sum = arith.addf %x, %v : f32
+    %rounded = arith.truncf %sum : f32 to bf16
+    fp4.yield %rounded : bf16
+  } {work = #fp4.work<split_k = fastest>} : (!lhs2, !rhs, tensor<1x4096xf32>) -> tensor<64x4096xbf16>
+  return %y : tensor<64x4096xbf16>
 }
 
 // -----

@@ -251,3 +251,26 @@ func.func @ranges_of_waves(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x409
       : (tensor<300x16384xbf16>, !w) -> tensor<300x4096xbf16>
   return %y : tensor<300x4096xbf16>
 }
+
+// -----
+
+// Tiles of groups of many rows, whose sums are promoted, have 128 columns.
+!p = tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @promoted_groups
+// CHECK: tile = [128, 128, 256]
+func.func @promoted_groups(%x: tensor<?x512xf8E4M3FN>, %p: !p, %o: tensor<9xi64>) -> tensor<?x1024xbf16> {
+  %y = fp4.matmul %x, %p offsets %o : (tensor<?x512xf8E4M3FN>, !p, tensor<9xi64>) -> tensor<?x1024xbf16>
+  return %y : tensor<?x1024xbf16>
+}
+
+// -----
+
+// A cluster that a program asks for reduces tiles of up to 128 rows.
+!w = tensor<64x64x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @asked_cluster
+// CHECK: tile = [{{[0-9]+}}, 128, {{128|256}}], cluster = [2, 1]
+func.func @asked_cluster(%x: tensor<4096x4096xbf16>, %w: !w) -> tensor<4096x8192xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 1]>}
+      : (tensor<4096x4096xbf16>, !w) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}

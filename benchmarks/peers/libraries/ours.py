@@ -115,14 +115,18 @@ def forms_of(problem: Problem) -> tuple[str, ...]:
     return ("", FAST) if problem.kind == "e4m3_mxfp4" else ("",)
 
 
+def is_stream(ranges: str) -> bool:
+    return ranges[0].isdigit() and "x" in ranges
+
+
 def label_of(form: str, ranges: str, plan: str) -> str:
-    return f"{form}{'stream_k' if 'x' in ranges else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
+    return f"{form}{'stream_k' if is_stream(ranges) else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
 
 
 def split_of(ranges: str) -> str:
     """The member of the work that cuts K into so many ranges, or gives workers shares of tiles:
     "132x128x128"."""
-    if "x" in ranges:
+    if is_stream(ranges):
         return f"stream_k = [{ranges.replace('x', ', ')}]"
     return f"split_k = {ranges}" if ranges != "1" else ""
 

@@ -4,7 +4,16 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ChooseSplits : Pass<"fp4-choose-splits", "::mlir::ModuleOp"> {
+/// A pass that plans: the dialects besides those of fp4 count the instructions of epilogues
+/// (lib/Plans/EpilogueWork.h).
+class PlanningPass<string name> : Pass<name, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ChooseSplits : PlanningPass<"fp4-choose-splits"> {
   let summary = "Choose the split-K factors of matmuls whose split_k is a policy";
   let description = [{
     **Why.** The factor that is fastest depends on the sizes and on the target, and it decides the
@@ -16,7 +25,8 @@ def ChooseSplits : Pass<"fp4-choose-splits", "::mlir::ModuleOp"> {
     **Postcondition.** No matmul has a policy. `fastest` has become the factor with the fewest
     cycles by the model of the planner, or, where rows are dynamic, one for each range of rows.
     `fixed` has become one factor for any number of rows, so that the bits of a row do not depend
-    on how many rows there are. A matmul that cannot be split has none.
+    on how many rows there are, whether or not the program knows the number. A matmul that cannot
+    be split has none.
 
     ```mlir
     // fp4-opt --fp4-set-target=target=sm_90a --fp4-choose-splits
@@ -34,10 +44,9 @@ def ChooseSplits : Pass<"fp4-choose-splits", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::fp4::Fp4Dialect"];
 }
 
-def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
+def PlanKernels : PlanningPass<"fp4-plan-kernels"> {
   let summary = "Decide which kernel each operation becomes";
   let description = [{
     **Why.** Decisions are made once, from the target of the module and a cost model. Lowerings
@@ -78,11 +87,6 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numPlans", "plans", "Operations that have a plan">,
   ];
-  // The last ones count the instructions of epilogues (lib/Plans/EpilogueWork.h).
-  let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // FP4_PLANS_PASSES_TD

@@ -3,7 +3,7 @@
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
 (docs/reference/semantics.md, several plans of one product), and chooses the split-K factor of each
-range for the target.
+range for the SMs of the target.
 """
 
 from __future__ import annotations

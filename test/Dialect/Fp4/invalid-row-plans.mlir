@@ -73,7 +73,7 @@ func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_lay
 func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 1>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [0] beside 1 factors}}
+  // expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [0] beside the factors [2]}}
   // expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
   %1 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 0>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
@@ -86,7 +86,7 @@ func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layo
 func.func @alone(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 16>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+2 {{but got [16] beside 0 factors}}
+  // expected-error @+2 {{but got [16] beside the factors []}}
   // expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
   %1 = fp4.matmul %x, %w {work = #fp4.work<split_rows = 16>}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>

@@ -60,16 +60,16 @@ module attributes {test.work = #fp4.work<split_k = slowest>} {}
 
 module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = [16, 64]>} {}
 // work (C4)
-// expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [64, 16] beside 3 factors}}
-// expected-note @+1 {{leave it out: one factor of 'split_k' then holds for all rows}}
+// expected-error @+2 {{'split_rows' must be positive, ascend, and have a number for each factor of 'split_k', or for all but the last, but got [64, 16] beside the factors [4, 3, 2]}}
+// expected-note @+1 {{such as split_k = [3, 2], split_rows = 64: 3 up to 64 rows, else 2}}
 module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = [64, 16]>} {}
 
 // -----
 
 module attributes {test.work = #fp4.work<split_k = [4, 3], split_rows = [16, 64]>} {}
 // work (C4)
-// expected-error @+2 {{but got [16] beside 3 factors}}
-// expected-note @+1 {{leave it out}}
+// expected-error @+2 {{but got [16] beside the factors [4, 3, 2]}}
+// expected-note @+1 {{such as split_k}}
 module attributes {test.work = #fp4.work<split_k = [4, 3, 2], split_rows = 16>} {}
 
 // -----
@@ -79,3 +79,19 @@ module attributes {test.work = #fp4.work<stream_k = [132, 128, 128]>} {}
 // expected-error @+2 {{expects no 'split_k' beside 'stream_k'}}
 // expected-note @+1 {{leave 'stream_k' out}}
 module attributes {test.work = #fp4.work<stream_k = [132, 128, 128], split_k = fastest>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<split_k = fixed>} {}
+// work (C4)
+// expected-error @+2 {{expects no 'split_rows' beside 'split_k' = fixed}}
+// expected-note @+1 {{leave it out: the policy chooses rows too}}
+module attributes {test.work = #fp4.work<split_k = fixed, split_rows = 64>} {}
+
+// -----
+
+module attributes {test.work = #fp4.work<split_k = [2, 32], split_rows = 64>} {}
+// work (C3)
+// expected-error @+2 {{'split_k' must be 1 to 32, but got 33}}
+// expected-note @+1 {{leave 'split_k' out for one part}}
+module attributes {test.work = #fp4.work<split_k = [2, 33], split_rows = 64>} {}

@@ -256,18 +256,19 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
     return success();
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
-  if (splits < 1 || splits > most)
+  if (splits > most)
     return withNote(
         op.emitOpError("'split_k' of 'work' must be 1 to ")
             << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits,
         "a part has at least one slice of 256 elements of K; leave 'split_k' out for one part");
-  if (op.isGrouped() && splits > 1)
+  if (op.isGrouped())
     return withNote(op.emitOpError("expects no 'split_k' in a grouped matmul, but got one"),
                     "leave it out: groups give all SMs work");
-  if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
+  int64_t ofRows = lhs.type.isDynamicDim(0) ? 1 : op.splitsOfRows(lhs.type.getDimSize(0));
+  if (ofRows == 1)
     return success();
   constexpr int64_t kMostTileRows = 512; // (C456): every split-K part has whole tiles
   return verifyWorkspace(op, "split_k",
-                         splits * llvm::alignTo(lhs.type.getDimSize(0), kMostTileRows),
+                         ofRows * llvm::alignTo(lhs.type.getDimSize(0), kMostTileRows),
                          "take fewer split-K parts, or cut the rows into several matmuls");
 }

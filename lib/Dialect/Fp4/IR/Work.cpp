@@ -23,7 +23,8 @@ struct Members {
 };
 } // namespace
 
-static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &numbers) {
+static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &numbers,
+                                StringRef remedy) {
   SMLoc at = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
         return parser.parseInteger(numbers.emplace_back());
@@ -32,7 +33,7 @@ static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &num
   if (!numbers.empty())
     return success();
   return withNote(parser.emitError(at, "expects at least one number"), // work (C1)
-                  "a group without rows has the number 0");
+                  remedy);
 }
 
 /// Parses a number, or a list of them.
@@ -40,7 +41,7 @@ static ParseResult parseNumberOrList(AsmParser &parser, SmallVectorImpl<int64_t>
   int64_t number;
   OptionalParseResult single = parser.parseOptionalInteger(number);
   if (!single.has_value())
-    return parseNumbers(parser, numbers);
+    return parseNumbers(parser, numbers, "leave the member out, and K is not cut");
   numbers.push_back(number);
   return *single;
 }
@@ -89,7 +90,9 @@ static ParseResult parseMember(AsmParser &parser, Members &members) {
     return parseNumberOrList(parser, members.splitRows);
   if (name == "expected_rows")
     return parser.parseInteger(members.expectedRows.emplace());
-  return parseNumbers(parser, name == "stream_k" ? members.streamK : members.groups);
+  if (name == "stream_k")
+    return parseNumbers(parser, members.streamK, "such as stream_k = [132, 128, 128]");
+  return parseNumbers(parser, members.groups, "a group without rows has the number 0");
 }
 
 Attribute WorkAttr::parse(AsmParser &parser, Type) {
@@ -167,8 +170,10 @@ static LogicalResult verifyFactors(function_ref<InFlightDiagnostic()> emitError,
   InFlightDiagnostic diag =
       emitError() << "'split_rows' must be positive, ascend, and have a number for each factor of "
                      "'split_k', or for all but the last, but got "; // work (C4)
-  diag << "[" << splitRows << "] beside " << splitK.size() << " factors";
-  diag.attachNote() << "leave it out: one factor of 'split_k' then holds for all rows";
+  diag << "[" << splitRows << "] beside the factors [" << splitK << "]";
+  diag.attachNote() << (splitK.size() > 1
+                            ? "such as split_k = [3, 2], split_rows = 64: 3 up to 64 rows, else 2"
+                            : "leave it out: one factor of 'split_k' then holds for all rows");
   return diag;
 }
 
@@ -177,6 +182,10 @@ LogicalResult WorkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                std::optional<SplitPolicy> splitPolicy, ArrayRef<int64_t> streamK,
                                ArrayRef<int64_t> groups, std::optional<int64_t> expectedRows,
                                bool unspecifiedRows) {
+  if (splitPolicy && !splitRows.empty()) // work (C4)
+    return withNote(emitError() << "expects no 'split_rows' beside 'split_k' = "
+                                << stringifySplitPolicy(*splitPolicy),
+                    "leave it out: the policy chooses rows too");
   if (failed(verifyFactors(emitError, splitK, splitRows)))
     return failure();
   if (expectedRows && *expectedRows < 1) // work (C3)

@@ -236,7 +236,8 @@ def : Fp4_Constraints<"work", [{
     such `split_k`, no `expected_rows` and no `unspecified_rows`.
   - (C3) factors of `split_k` are 1 to 32, and `expected_rows` is positive.
   - (C4) numbers of `split_rows` are positive, and ascend. There is one for each factor of
-    `split_k`, or for each but the last, which then holds for all other rows.
+    `split_k`, or for each but the last, which then holds for all other rows. There is none beside
+    a policy.
 }]>;
 
 def : Fp4_Constraints<"matmul", [{
