@@ -36,9 +36,9 @@ TENSOR: Listed = [
     ("half_pair", of("GEMM", 128, 7168, 16384), HALF),
     ("dual", of("dual", 512, 4096, 7168, result="f16"), ""),
     ("groups", of("grouped", sum(GROUPS), 4096, 7168, groups=GROUPS, result="f16"), ""),
-    ("stream_k", of("GEMM", 1280, 2048, 16384, more="stream_k = array<i64: 74, 256, 128>"), ""),
+    ("stream_k", of("GEMM", 1280, 2048, 16384, more="work = #fp4.work<stream_k = [74, 256, 128]>"), ""),
     ("codes", of("codes", 2048, 4096, 4096, result="f32"), "")]
-SPLIT: Listed = [("split_k", of("GEMM", 128, 2048, 7168, more="split_k = 4 : i64"), "")]
+SPLIT: Listed = [("split_k", of("GEMM", 128, 2048, 7168, more="work = #fp4.work<split_k = 4>"), "")]
 PRODUCTS: dict[str, Listed] = {
     "sm_100a": DENSE + TENSOR + SPLIT + BLOCKS + BYTES + SIX + FEW_ROWS,
     "sm_103a": DENSE + TENSOR + SPLIT + BLOCKS + BYTES + SIX + FEW_ROWS,

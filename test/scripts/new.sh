@@ -54,7 +54,7 @@ FP4_PYTHON=$python adds '' recipe new_recipe --like "$like"
 target=$(sed -n 's/^ *\.name = "\(sm_\w*\)",/\1/p' lib/ISA/Targets.cpp | head -1)
 adds '' target sm_999a --like "$target"
 gemm=$(scripts/new gemm-test new-gemm --target "$target" --lhs nvfp4 --rhs nvfp4 | sed -n 's/^made *//p')
-grep -q 'format = #fp4.format<nvfp4>}' "$gemm" || fail "the GEMM of $gemm must have the formats that were asked for"
+grep -q 'fp4.scaled<nvfp4, ' "$gemm" || fail "the GEMM of $gemm must have the formats that were asked for"
 commit gemm
 
 # Lists, models and checks find what was added.
