@@ -27,8 +27,8 @@ namespace fp4 {
 using namespace mlir;
 using namespace fp4;
 
-/// Factors that are tried, and numbers of rows at which another one may begin. Where rows are
-/// dynamic, K of more rows than the last is not cut.
+/// Factors that are tried, and numbers of rows at which another one may begin. K of more rows than
+/// the last is not cut where rows are dynamic.
 static constexpr int64_t kFactors[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kRowsOfFactors[] = {8, 16, 32, 64, 96, 128, 192, 256};
 /// Rows of the GEMM that decides the factor of all others, as a decoder has them.
