@@ -43,9 +43,11 @@
 #include "EpilogueWork.h"
 
 #include "fp4/ISA/TimingRates.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cstdint>
 #include <optional>
@@ -70,6 +72,8 @@ struct MatmulSize {
   int64_t stepBytes() const { return stepK == 96 ? 48 : 32; }
   /// Instructions of a k tile: of one panel, or of three.
   int64_t tileSteps() const { return stepK == 96 ? 8 : 4; }
+  /// Slices of K, at whose ends split-K cuts.
+  int64_t slices() const { return llvm::divideCeil(k, int64_t(numerics::splitSlice)); }
   int64_t splits = 1;      ///< split-K: ranges of K that CTAs take in parallel
   int64_t sharers = 0;     ///< workers that share tiles; 0 where each has whole ones
   int64_t products = 1;    ///< GEMMs of one A, whose sums a tile has

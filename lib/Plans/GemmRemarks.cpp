@@ -47,10 +47,10 @@ static double reductionCycles(const MatmulSize &size, const GemmTile &tile,
 static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &size,
                                                              const GemmTile &tile, double cycles,
                                                              const hw::TargetModel &target) {
-  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
   std::optional<std::pair<int64_t, double>> best;
   double least = 0.9 * cycles;
-  for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
+  for (int64_t splits = 2; splits <= std::min(size.slices(), BlockScaledMatmulOp::kMaxSplits);
+       ++splits) {
     MatmulSize split = size;
     split.splits = splits;
     double joined = reductionCycles(split, tile, target);

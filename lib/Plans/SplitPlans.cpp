@@ -15,7 +15,6 @@
 #include "WeightTiles.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
-#include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -53,10 +52,9 @@ static bool splitsFewRows(BlockScaledMatmulOp op, const hw::TargetModel &target)
 /// range.
 static double slicesOfWaves(const MatmulSize &size, const hw::TargetModel &target) {
   constexpr double besides = 1.5, ofRange = 0.25;
-  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
   int64_t tiles = countTiles(size, kGemmTileM, kGemmTileM) * size.splits;
   auto waves = double(llvm::divideCeil(tiles, int64_t(target.sms)));
-  double ofTile = double(llvm::divideCeil(slices, size.splits)) + besides;
+  double ofTile = double(llvm::divideCeil(size.slices(), size.splits)) + besides;
   return waves * ofTile + (size.splits > 1 ? besides + ofRange * double(size.splits) : 0);
 }
 
@@ -87,8 +85,7 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
 static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::TargetModel &target) {
   MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   size.m = rows;
-  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
-  ArrayRef<int64_t> factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= slices; });
+  auto factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= size.slices(); });
   if (splitsFewRows(op, target) && rows > kSwappedTileNs[3])
     return 1;
   int64_t best = 1;

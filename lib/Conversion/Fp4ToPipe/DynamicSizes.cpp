@@ -110,18 +110,18 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
     checks.equal("columns", name, elementsOfRow(b, op.getLoc(), data, buffer), depth,
                  "both operands are contracted along their columns, of which lhs has so many");
   };
-  equal("rhs", op.getRhs(), adaptor.getRhs());
+  equal("rhs", op.getRhs(), adaptor.rhs);
   if (op.isDual())
-    equal("rhs2", op.getRhs2(), adaptor.getRhs2());
+    equal("rhs2", op.getRhs2(), adaptor.rhs2);
   Value blocks = checks.quotientUp(depth, blockSize(op.getFormat()));
   StringRef what = "columns";
   if (!op.hasF32Scales()) {
     blocks = checks.quotientUp(blocks, pipe::kScaleBlockColumns);
     what = "scale tiles of 4 columns";
   }
-  std::pair<StringRef, Value> all[] = {{"lhs_scales", adaptor.getLhsScales()},
-                                       {"rhs_scales", adaptor.getRhsScales()},
-                                       {"rhs2_scales", adaptor.getRhs2Scales()}};
+  std::pair<StringRef, Value> all[] = {{"lhs_scales", adaptor.lhsScales},
+                                       {"rhs_scales", adaptor.rhsScales},
+                                       {"rhs2_scales", adaptor.rhs2Scales}};
   for (auto [name, scales] : all)
     if (scales) // scales of e4m3 beside mxfp4 may be absent
       checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
@@ -141,10 +141,10 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmB
                  "rhs has as many rows as the result has columns");
   };
   if (op.getAlpha())
-    take("alpha", op.getAlpha(), adaptor.getAlpha());
+    take("alpha", op.getAlpha(), adaptor.alpha);
   if (op.getAlpha2())
-    take("alpha2", op.getAlpha2(), adaptor.getAlpha2());
-  for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.getEpilogueInputs()))
+    take("alpha2", op.getAlpha2(), adaptor.alpha2);
+  for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.inputs))
     take("epilogue_inputs", tensor, buffer);
   int64_t unit = pipe::kRowUnitBytes * 8 / bits;
   checks.multiple(
@@ -157,12 +157,12 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmB
                  checks.quotientUp(columns, pipe::kScaleBlockRows),
                  "pass the scales of the rows of rhs");
   };
-  checkScales("rhs_scales", adaptor.getRhsScales());
+  checkScales("rhs_scales", adaptor.rhsScales);
   if (!op.isDual())
     return;
-  checks.equal("rows", "rhs2", checks.size(adaptor.getRhs2(), 0), columns,
+  checks.equal("rows", "rhs2", checks.size(adaptor.rhs2, 0), columns,
                "both GEMMs have as many columns");
-  checkScales("rhs2_scales", adaptor.getRhs2Scales());
+  checkScales("rhs2_scales", adaptor.rhs2Scales);
 }
 
 void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,

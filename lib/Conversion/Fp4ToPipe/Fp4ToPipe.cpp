@@ -69,10 +69,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
       return failure();
     Gemm gemm = gemmOf(op, plans->back(), target);
     const GemmBuffers adaptor = buffersOf(op, rewriter);
-    Value rows = rowsOf(rewriter, op, adaptor.getLhs());
+    Value rows = rowsOf(rewriter, op, adaptor.lhs);
     if (gemm.problem.dynamicRows() && op.getLhsScales())
-      checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
-    GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
+      checkScaleRows(rewriter, op, adaptor.lhsScales, rows);
+    GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.lhs, adaptor.rhs);
     checkGemmSizes(rewriter, op, adaptor, sizes, gemm);
     SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 
@@ -198,15 +198,15 @@ private:
     if (gemm.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, gemm);
     if (gemm.route().lhs() == route::Operand::Pre)
-      operands.lhs = preDequantize(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), gemm,
-                                   rows, sizes.depth, target, pdlBefore(plan));
+      operands.lhs = preDequantize(rewriter, op, adaptor.lhs, adaptor.lhsScales, gemm, rows,
+                                   sizes.depth, target, pdlBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
     KernelArguments arguments = gemmArguments(rewriter, loc, gemm, operands,
                                               powers, {rows, sizes.columns, sizes.depth}, results);
     if (gemm.problem.groups)
-      addGroups(rewriter, op, adaptor.getOffsets(), rows, gemm, arguments);
+      addGroups(rewriter, op, adaptor.offsets, rows, gemm, arguments);
     launch(rewriter, loc, kernel, gemm, plan, arguments.values(gemm), product);
   }
 

@@ -70,8 +70,8 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
   auto scales = [&](Type type, Value tiles, int64_t rows, bool hasRows) {
     return scaleArgument(b, loc, gemm, Gemm::argumentOf(type, hasRows), tiles, rows, depth);
   };
-  std::pair lhs(adaptor.getLhs(), adaptor.getLhsScales());
-  std::pair rhs(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
+  std::pair lhs(adaptor.lhs, adaptor.lhsScales);
+  std::pair rhs(adaptor.rhs, powers ? powers : adaptor.rhsScales);
   auto [ofA, ofB] = gemm.swapsOperands() ? std::pair(rhs, lhs) : std::pair(lhs, rhs);
   args.a = operand(gemm.prepackedA(), gemm.prepackedA() ? Type() : gemm.mapA(), ofA.first);
   args.bb = operand(gemm.prepackedB(), gemm.prepackedB() ? Type() : gemm.mapB(), ofB.first);
@@ -80,16 +80,16 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
     args.scalesA = scales(gemm.scalesA(), ofA.second, gemm.rowsOfBlocksA(), /*hasRows=*/false);
   if (gemm.hasScalesB())
     args.scalesB = scales(gemm.scalesB(), ofB.second, gemm.scaleRowsB(), hasRowsOfB);
-  if (adaptor.getAlpha())
-    args.alpha = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.getAlpha());
+  if (adaptor.alpha)
+    args.alpha = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.alpha);
   if (!gemm.problem.dual)
     return;
   Type ofSecond = gemm.secondScales();
-  args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.getRhs2());
+  args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.rhs2);
   if (ofSecond)
-    args.scalesB2 = scales(ofSecond, adaptor.getRhs2Scales(), gemm.scaleRowsB(), hasRowsOfB);
-  if (adaptor.getAlpha2())
-    args.alpha2 = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.getAlpha2());
+    args.scalesB2 = scales(ofSecond, adaptor.rhs2Scales, gemm.scaleRowsB(), hasRowsOfB);
+  if (adaptor.alpha2)
+    args.alpha2 = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.alpha2);
 }
 
 /// The elements, and what is derived from them, behind the amax of their quantizer.
@@ -107,8 +107,8 @@ static void addResults(OpBuilder &b, Location loc, const Gemm &gemm,
   if (gemm.storesEnds())
     args.resultBuffer = pipe::GlobalViewOp::create(b, loc, gemm.resultBuffer(), results.front());
   SmallVector<Value> buffers;
-  if (adaptor.getQuantizeAmax())
-    buffers.push_back(adaptor.getQuantizeAmax());
+  if (adaptor.quantizeAmax)
+    buffers.push_back(adaptor.quantizeAmax);
   llvm::append_range(buffers, results.drop_front(gemm.results.storesElements ? 1 : 0));
   for (auto [place, type, buffer] :
        llvm::zip_equal(args.derived.derived(gemm.results), gemm.derivedTypes(), buffers)) {
@@ -154,7 +154,7 @@ KernelArguments fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
                                    const GivenSizes &sizes, ValueRange results) {
   KernelArguments args;
   addOperands(b, loc, gemm, adaptor, powers, sizes.depth, args);
-  for (auto [input, buffer] : llvm::zip_equal(gemm.results.inputs, adaptor.getEpilogueInputs())) {
+  for (auto [input, buffer] : llvm::zip_equal(gemm.results.inputs, adaptor.inputs)) {
     Value matrix = buffer;
     if (input.isOfGroups)
       matrix = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(input.type), buffer,

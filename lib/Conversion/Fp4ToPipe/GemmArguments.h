@@ -14,18 +14,6 @@ struct GivenSizes {
 
 /// The buffers of the tensors of a matmul; null where it has none.
 struct GemmBuffers {
-  mlir::Value getLhs() const { return lhs; }
-  mlir::Value getLhsScales() const { return lhsScales; }
-  mlir::Value getRhs() const { return rhs; }
-  mlir::Value getRhsScales() const { return rhsScales; }
-  mlir::Value getRhs2() const { return rhs2; }
-  mlir::Value getRhs2Scales() const { return rhs2Scales; }
-  mlir::Value getAlpha() const { return alpha; }
-  mlir::Value getAlpha2() const { return alpha2; }
-  mlir::Value getOffsets() const { return offsets; }
-  mlir::Value getQuantizeAmax() const { return quantizeAmax; }
-  mlir::ValueRange getEpilogueInputs() const { return inputs; }
-
   mlir::Value lhs, lhsScales, rhs, rhsScales, rhs2, rhs2Scales, alpha, alpha2, offsets,
       quantizeAmax;
   llvm::SmallVector<mlir::Value> inputs;
