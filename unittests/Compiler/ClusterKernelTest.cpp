@@ -1,7 +1,7 @@
 //===- ClusterKernelTest.cpp - GEMMs of several CTAs, bit by bit ----------===//
 //
-// The hand-written kernels of cluster-products.mlir, overlapped-product.mlir,
-// preferred-product.mlir and two-consumers.mlir in test/Dialect/Pipe, launched with fewer clusters
+// The hand-written kernels of cluster-gemms.mlir, overlapped-gemm.mlir,
+// preferred-gemm.mlir and two-consumers.mlir in test/Dialect/Pipe, launched with fewer clusters
 // than they have tiles, so that every ring wraps: pairs of CTAs, clusters that load operands
 // together, accumulators with common columns, and stages that two roles use. Results equal the
 // model of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard
@@ -34,7 +34,7 @@ constexpr uint16_t kUntouched = 0xEEEE;
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> grid;
-  std::string file = "cluster-products.mlir";
+  std::string file = "cluster-gemms.mlir";
   uint32_t boxA = 128, boxB = 128; ///< rows of the boxes of A and B
   std::array<uint32_t, 3> cluster{},
       preferredCluster{};          ///< of the launch; zeros: the kernel says it
@@ -226,7 +226,7 @@ TEST(ClusterKernel, PairOfBlocks) {
 }
 
 TEST(ClusterKernel, AccumulatorsThatOverlap) {
-  expectGemm({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-product.mlir"}, 600);
+  expectGemm({.name = "overlapped", .grid = {2, 1, 1}, .file = "overlapped-gemm.mlir"}, 600);
 }
 
 TEST(ClusterKernel, TwoRolesUseEachStage) {
@@ -247,7 +247,7 @@ TEST(ClusterKernel, PairsThatShareWhereTheyFindRoom) {
   for (const char *clusters : {"mixed", "preferred", "fallback"})
     expectGemm({.name = "two_sizes",
                 .grid = {4, 2, 1},
-                .file = "preferred-product.mlir",
+                .file = "preferred-gemm.mlir",
                 .boxA = 64,
                 .boxB = 64,
                 .cluster = {2, 1, 1},

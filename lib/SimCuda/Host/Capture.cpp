@@ -69,7 +69,8 @@ static Edges edgesTo(const Stream &stream, const Work &work) {
   Edges edges;
   for (size_t i = 0; i < stream.last.size(); ++i) {
     GraphNode *before = stream.last.nodes()[i];
-    const bool overlaps = kernel && kernel->asked.overlap.serialized && before == stream.captured &&
+    const bool overlaps = kernel && kernel->asked.dependence.serialized &&
+                          before == stream.captured &&
                           std::holds_alternative<KernelWork>(before->work);
     edges.add(before,
               overlaps ? EdgeData{PortTrigger, 0, programmaticEdge} : stream.last.data()[i]);
@@ -92,18 +93,18 @@ static void addTo(Stream &stream, Work work) {
   stream.last.add(node);
   stream.captured = node;
   if (const auto *kernel = std::get_if<KernelWork>(&node->work))
-    if (const Overlap &overlap = kernel->asked.overlap; overlap.event)
-      recordNode(*overlap.event, stream, node, overlap.eventAttribute);
+    if (const DependentLaunch &dependent = kernel->asked.dependence; dependent.event)
+      recordNode(*dependent.event, stream, node, dependent.eventAttribute);
 }
 
 /// Runs a kernel beside which others of the stream may still run.
 static Code launchBeside(const char *function, StreamOrder &order, const KernelWork &work) {
-  const Overlap &overlap = work.asked.overlap;
-  const Code code = Context::get().launch(function, work, order.launch(overlap));
-  if (Event *event = overlap.event) {
+  const DependentLaunch &dependent = work.asked.dependence;
+  const Code code = Context::get().launch(function, work, order.launch(dependent));
+  if (Event *event = dependent.event) {
     event->capture.reset();
     event->nodes.clear();
-    event->moment = order.momentOfLaunch(overlap);
+    event->moment = order.momentOfLaunch(dependent);
     (void)recordEvent(function, event);
   }
   return code;

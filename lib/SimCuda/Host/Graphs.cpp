@@ -142,9 +142,10 @@ sim::Dependence GraphRun::dependenceOf(const GraphNode &node, const KernelWork &
     if (node.after.isProgrammatic(i) && marks[before] && !ended.contains(before))
       made.on.push_back({marks[before], node.after.data()[i].fromPort != PortBegin});
   }
-  made.by = work.asked.overlap.serialized
-                ? attributeName(AttributeProgrammaticStreamSerialization, work.asked.overlap.driver)
-                : "an edge of type cudaGraphDependencyTypeProgrammatic";
+  made.by =
+      work.asked.dependence.serialized
+          ? attributeName(AttributeProgrammaticStreamSerialization, work.asked.dependence.driver)
+          : "an edge of type cudaGraphDependencyTypeProgrammatic";
   if (const auto own = marks.find(&node); own != marks.end())
     made.mark = own->second = std::make_shared<sim::LaunchMark>();
   return made;

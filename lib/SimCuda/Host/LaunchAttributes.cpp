@@ -43,8 +43,8 @@ Code setEvent(const char *function, const LaunchAttribute &attribute, bool drive
   if (!(event->flags & disableTiming))
     return refuse(function, attribute.id, driver, "must have an event without timing",
                   "create it with cudaEventDisableTiming");
-  asked.overlap.event = event;
-  asked.overlap.eventAttribute = attribute.id;
+  asked.dependence.event = event;
+  asked.dependence.eventAttribute = attribute.id;
   return Success;
 }
 
@@ -69,7 +69,7 @@ void fp4::simcuda::warnOfAttribute(const char *function, int id, bool driver) {
 
 Code fp4::simcuda::applyAttribute(const char *function, const LaunchAttribute &attribute,
                                   AttributeOf target, bool driver, LaunchAttributes &asked) {
-  asked.overlap.driver = driver;
+  asked.dependence.driver = driver;
   const Row *row = findRow(attribute.id);
   if (!row || (row->effect == Effect::Unsupported && attribute.flag)) {
     warnOfAttribute(function, attribute.id, driver);
@@ -92,7 +92,7 @@ Code fp4::simcuda::applyAttribute(const char *function, const LaunchAttribute &a
     asked.cooperative = attribute.flag != 0;
     return Success;
   case AttributeProgrammaticStreamSerialization:
-    asked.overlap.serialized = attribute.flag != 0;
+    asked.dependence.serialized = attribute.flag != 0;
     return Success;
   case AttributeProgrammaticEvent:
   case AttributeLaunchCompletionEvent:

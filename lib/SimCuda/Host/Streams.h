@@ -1,8 +1,8 @@
 //===- Streams.h - Streams and events -------------------------------------===//
 //
 // All work happens in the order of the calls, so a stream is only a name and an event is a time.
-// Launches that could run beside each other are known all the same (Overlap.h). A stream may be
-// captured (Graphs.h).
+// Launches that could run beside each other are known all the same (DependentLaunch.h). A stream
+// may be captured (Graphs.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

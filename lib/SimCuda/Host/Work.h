@@ -2,7 +2,7 @@
 #pragma once
 
 #include "Abi.h"
-#include "Overlap.h"
+#include "DependentLaunch.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +19,7 @@ struct Graph;
 struct LaunchAttributes {
   Dim3 cluster{0, 0, 0}, preferredCluster{0, 0, 0};
   bool cooperative = false;
-  Overlap overlap;
+  DependentLaunch dependence;
 };
 
 struct KernelWork {

@@ -25,8 +25,8 @@ using Dims = std::array<int64_t, 3>;
 using Store = std::optional<ResultStore>;
 using Order = std::optional<CtaOrder>;
 using Amax = std::optional<AmaxKernel>;
-using Overlap = std::optional<PdlMode>;
-using Join = std::optional<ReductionPlace>;
+using Pdl = std::optional<PdlMode>;
+using Place = std::optional<ReductionPlace>;
 using route::Route;
 
 /// A field by its name in the text.
@@ -34,7 +34,7 @@ struct Field {
   StringLiteral name;
   std::variant<Route KernelPlan::*, Number KernelPlan::*, Dims KernelPlan::*,
                Attribute KernelPlan::*, bool KernelPlan::*, Store KernelPlan::*,
-               Order KernelPlan::*, Amax KernelPlan::*, Overlap KernelPlan::*, Join KernelPlan::*>
+               Order KernelPlan::*, Amax KernelPlan::*, Pdl KernelPlan::*, Place KernelPlan::*>
       member;
   unsigned families;       ///< families that have the field
   bool isOptional = false; ///< a complete plan may lack it

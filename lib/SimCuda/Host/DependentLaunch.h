@@ -1,4 +1,4 @@
-//===- Overlap.h - Launches that may run beside others --------------------===//
+//===- DependentLaunch.h - Launches that may run beside others ------------===//
 //
 // Programmatic dependent launch. All work happens in the order of the calls; here is known what has
 // ended on a device when a launch begins, and what may still run: the launch before it in its
@@ -17,7 +17,7 @@ namespace fp4::simcuda {
 struct Event;
 
 /// The programmatic dependence that a launch asks for.
-struct Overlap {
+struct DependentLaunch {
   bool serialized = false; ///< it may begin before the launch before it in the stream has ended
   Event *event = nullptr;  ///< that is recorded when it triggers or begins
   int eventAttribute = 0;  ///< the attribute: trigger or begin
@@ -45,14 +45,14 @@ class FP4_HOST_API StreamOrder {
 public:
   explicit StreamOrder(StreamKind kind = StreamKind::Blocking) : kind(kind) {}
   /// A launch is the next work.
-  sim::Dependence launch(const Overlap &overlap);
+  sim::Dependence launch(const DependentLaunch &dependent);
   /// Other work is, which begins when all before it has ended.
   void settle();
   void wait(const Moment &moment);
   /// An event that is recorded now.
   Moment moment();
   /// An event that is recorded by the launch that was the last work.
-  Moment momentOfLaunch(const Overlap &overlap);
+  Moment momentOfLaunch(const DependentLaunch &dependent);
 
 private:
   void refresh();

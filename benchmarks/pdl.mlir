@@ -1,6 +1,6 @@
 // Programs of several kernels, to time with and without --pdl:
-//   fp4-runner benchmarks/overlap.mlir --emit=so -o plain.so
-//   fp4-runner benchmarks/overlap.mlir --pdl --emit=so -o overlapped.so
+//   fp4-runner benchmarks/pdl.mlir --emit=so -o plain.so
+//   fp4-runner benchmarks/pdl.mlir --pdl --emit=so -o overlapped.so
 //   fp4-run plain.so --function linear --shape 64 --benchmark --json plain.json; fp4-run overlapped.so ...
 // The row of the program counts, not those of its kernels.
 

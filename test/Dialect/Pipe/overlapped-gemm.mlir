@@ -3,7 +3,7 @@
 // RUN: fp4-opt %s -fp4-set-target | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
 // RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
 
-// The GEMM of cluster-products.mlir's pair, by hand in the pipelined form, with two accumulators of
+// The GEMM of cluster-gemms.mlir's pair, by hand in the pipelined form, with two accumulators of
 // 256 columns in 448: they have 64 columns in common. The epilogue reads what they share first and
 // gives it back; the pair then fills the other accumulator while the epilogue reads the rest.
 // unittests/Compiler/ClusterKernelTest.cpp executes it. The partial release is no mutant: without it

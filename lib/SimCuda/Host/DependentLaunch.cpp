@@ -1,5 +1,5 @@
-//===- Overlap.cpp - Launches that may run beside others ------------------===//
-#include "Overlap.h"
+//===- DependentLaunch.cpp - Launches that may run beside others ----------===//
+#include "DependentLaunch.h"
 #include "LaunchAttributes.h"
 #include <algorithm>
 #include <mutex>
@@ -59,18 +59,18 @@ void StreamOrder::refresh() {
   std::erase_if(running, [&](const Running &each) { return contains(ended, each.launch.launch); });
 }
 
-sim::Dependence StreamOrder::launch(const Overlap &overlap) {
+sim::Dependence StreamOrder::launch(const DependentLaunch &dependent) {
   std::lock_guard guard(host().lock);
   refresh();
   sim::Dependence made;
-  if (!overlap.serialized)
+  if (!dependent.serialized)
     end();
   std::erase_if(running, [&](const Running &each) {
     return each.launch.launch == last || contains(ended, each.launch.launch);
   });
   if (last)
     running.push_back(
-        {{last}, attributeName(AttributeProgrammaticStreamSerialization, overlap.driver)});
+        {{last}, attributeName(AttributeProgrammaticStreamSerialization, dependent.driver)});
   for (Running &each : std::exchange(running, {})) {
     if (made.by.find(each.by) == std::string::npos)
       made.by += (made.by.empty() ? "" : " and ") + each.by;
@@ -107,10 +107,10 @@ Moment StreamOrder::moment() {
   return made;
 }
 
-Moment StreamOrder::momentOfLaunch(const Overlap &overlap) {
+Moment StreamOrder::momentOfLaunch(const DependentLaunch &dependent) {
   std::lock_guard guard(host().lock);
-  const bool triggers = overlap.eventAttribute == AttributeProgrammaticEvent;
-  return {ended, {{{last, triggers}, attributeName(overlap.eventAttribute, overlap.driver)}}};
+  const bool triggers = dependent.eventAttribute == AttributeProgrammaticEvent;
+  return {ended, {{{last, triggers}, attributeName(dependent.eventAttribute, dependent.driver)}}};
 }
 
 void fp4::simcuda::hostWaited() {

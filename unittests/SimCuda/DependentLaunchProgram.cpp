@@ -1,7 +1,8 @@
-//===- OverlapProgram.cpp - Programmatic dependent launch without nvcc ----===//
+//===- DependentLaunchProgram.cpp - Dependent launches without nvcc ----------===//
 //
 // Launches chains of kernels that may begin before each other have ended, in every form in which
-// CUDA has that. Run by OverlapTest.cpp as `fp4-sim run -- OverlapProgram FORM CHAIN`.
+// CUDA has that. Run by DependentLaunchTest.cpp as `fp4-sim run -- DependentLaunchProgram FORM
+// CHAIN`.
 //
 //===----------------------------------------------------------------------===//
 #include "CudaApi.h"

@@ -1,4 +1,4 @@
-//===- Dots.cpp - Small M without a tensor core ---------------------------===//
+//===- Gemv.cpp - Small M without a tensor core ---------------------------===//
 //
 // A warp computes the dot products of all rows of the lhs with four rows of the rhs that are 32
 // apart, whose scales lie in 16 bytes (fp4/ISA/ScaleLayout.h). Lane l takes the chunks l, l + 32,

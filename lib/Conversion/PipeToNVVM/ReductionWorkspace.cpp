@@ -1,4 +1,4 @@
-//===- Join.cpp - Tables, counters and workspaces of a reduction ----------===//
+//===- ReductionWorkspace.cpp - Tables and workspaces of a reduction ------===//
 //
 // A CTA enters a reduction by an atomic increment, which releases what the warp has stored and
 // acquires what earlier CTAs have stored. The last increment makes the counter 0 again, for the
@@ -68,8 +68,8 @@ struct LowerCountPartial : fp4::PipePattern<fp4::pipe::CountPartialOp> {
                      ? constant(int64_t(*op.getParts()) - 1)
                      : arith::AddIOp::create(rewriter, loc, adaptor.getDynamicParts(), all);
     int64_t counters = op.getCounters().getType().getShape()[1]; // of a tile, one for each warp
-    Value row = fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(),
-                                    4 * counters);
+    Value row =
+        fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(), 4 * counters);
     Value quadrant = arith::AndIOp::create(rewriter, loc, state.warpIndex, constant(counters - 1));
     Value counter = fp4::stridedPointer(rewriter, loc, row, quadrant, 4);
     NVVM::SyncWarpOp::create(rewriter, loc, all); // the stores of the other lanes come before
@@ -85,9 +85,9 @@ struct LowerCountPartial : fp4::PipePattern<fp4::pipe::CountPartialOp> {
       rewriter.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(rewriter, loc, zero);
     }
-    Value before = NVVM::ShflOp::create(rewriter, loc, rewriter.getI32Type(), all,
-                                        branch.getResult(0), zero, constant(31),
-                                        NVVM::ShflKind::idx, UnitAttr());
+    Value before =
+        NVVM::ShflOp::create(rewriter, loc, rewriter.getI32Type(), all, branch.getResult(0), zero,
+                             constant(31), NVVM::ShflKind::idx, UnitAttr());
     NVVM::SyncWarpOp::create(rewriter, loc, all); // all lanes see what lane 0 has acquired
     rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before, most);
     return success();

@@ -1,6 +1,6 @@
-// Programmatic dependent launch: three kernels in a row, of which each may begin before the one before it has
-// ended. Arguments: what is wrong (none, unwaited, middle, early, overwritten), and with "graph" behind it the
-// launches are captured and replayed.
+// Programmatic dependent launch: three kernels in a row, of which each may begin before the one
+// before it has ended. Arguments: what is wrong (none, unwaited, middle, early, overwritten), and
+// with "graph" behind it the launches are captured and replayed.
 #include <cstdio>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-//===- OverlapTest.cpp - Programmatic dependent launch --------------------===//
+//===- DependentLaunchTest.cpp - Programmatic dependent launch --------------===//
 #include "Shell.h"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,8 +10,8 @@ using ::testing::Not;
 namespace {
 
 Outcome run(const std::string &form, const std::string &chain, const std::string &options = "") {
-  return shell(fmt::format("{} run {} -- {} {} {}", FP4_SIM_TOOL, options, FP4_OVERLAP_PROGRAM,
-                           form, chain));
+  return shell(fmt::format("{} run {} -- {} {} {}", FP4_SIM_TOOL, options,
+                           FP4_DEPENDENT_LAUNCH_PROGRAM, form, chain));
 }
 
 constexpr const char *kAttribute = "cudaLaunchAttributeProgrammaticStreamSerialization";
@@ -32,7 +32,7 @@ constexpr Form kForms[] = {{"stream", kAttribute},
                            {"recorded", kAttribute},
                            {"unrelated", kAttribute}};
 
-TEST(Overlap, WhatDoesNotWaitIsReportedInEveryForm) {
+TEST(DependentLaunch, WhatDoesNotWaitIsReportedInEveryForm) {
   for (const Form &form : kForms)
     for (const char *chain :
          {"unwaited", "middle", "early", "overwritten", "untriggered", "long"}) {
@@ -44,7 +44,7 @@ TEST(Overlap, WhatDoesNotWaitIsReportedInEveryForm) {
     }
 }
 
-TEST(Overlap, WhatWaitsIsCleanInEveryForm) {
+TEST(DependentLaunch, WhatWaitsIsCleanInEveryForm) {
   for (const Form &form : kForms)
     for (const char *chain :
          {"right", "overwritten-right", "untriggered-right", "long-right", "weights"}) {
@@ -54,7 +54,7 @@ TEST(Overlap, WhatWaitsIsCleanInEveryForm) {
 }
 
 /// A launch begins behind the triggers of the one before, or where it is told so, behind its begin.
-TEST(Overlap, ATriggerBehindTheWaitEndsWhatWasWaitedFor) {
+TEST(DependentLaunch, ATriggerBehindTheWaitEndsWhatWasWaitedFor) {
   for (const Form &form : kForms) {
     const std::string name = form.name;
     const bool atBegin = name == "completions" || name == "begin-edges";
@@ -64,7 +64,7 @@ TEST(Overlap, ATriggerBehindTheWaitEndsWhatWasWaitedFor) {
 }
 
 /// The launches of these begin when everything before them has ended.
-TEST(Overlap, OrdinaryOrderNeedsNoWait) {
+TEST(DependentLaunch, OrdinaryOrderNeedsNoWait) {
   for (const char *form : {"ordinary", "full-edges", "synchronized", "device", "filled", "crossed",
                            "returned", "asked"}) {
     const Outcome result = run(form, "unwaited");
@@ -72,12 +72,12 @@ TEST(Overlap, OrdinaryOrderNeedsNoWait) {
   }
 }
 
-TEST(Overlap, ACaptureMakesProgrammaticEdges) {
+TEST(DependentLaunch, ACaptureMakesProgrammaticEdges) {
   EXPECT_THAT(run("graph", "right").output, HasSubstr("edge of type 1 from port 1\n0 63\n"));
 }
 
 /// A policy that lets launches begin early shows what they read too early.
-TEST(Overlap, PoliciesChooseWhenALaunchBegins) {
+TEST(DependentLaunch, PoliciesChooseWhenALaunchBegins) {
   const auto result = [](const char *chain, const char *policy) {
     return run("stream", chain, std::string("--check off --policy ") + policy).output;
   };
@@ -91,7 +91,7 @@ TEST(Overlap, PoliciesChooseWhenALaunchBegins) {
   }
 }
 
-TEST(Overlap, UnknownAttributesAreNamedOnce) {
+TEST(DependentLaunch, UnknownAttributesAreNamedOnce) {
   const Outcome result = run("unknown", "right");
   EXPECT_EQ(result.code, 0) << result.output;
   for (const char *name : {"15", "99", "cudaLaunchAttributeDeviceUpdatableKernelNode"}) {
@@ -105,12 +105,12 @@ TEST(Overlap, UnknownAttributesAreNamedOnce) {
 }
 
 /// The simulator's memory of launches that have ended does not grow with each wait.
-TEST(Overlap, WaitsOfTheHostAreCounted) {
+TEST(DependentLaunch, WaitsOfTheHostAreCounted) {
   const Outcome result = run("waited-for", "right");
   EXPECT_EQ(result.code, 0) << result.output;
 }
 
-TEST(Overlap, EventsOfLaunchesHaveNoTimes) {
+TEST(DependentLaunch, EventsOfLaunchesHaveNoTimes) {
   const Outcome result = run("bad-events", "right");
   EXPECT_THAT(result.output, HasSubstr("no event: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("timed: cudaErrorInvalidValue"));
