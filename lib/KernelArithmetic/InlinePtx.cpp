@@ -156,13 +156,6 @@ Value fp4::countAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value 
       .getRes();
 }
 
-Value fp4::loadAndAcquire(OpBuilder &b, Location loc, Value pointer) {
-  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
-  return emit(b, loc, b.getI32Type(), address, "ld.acquire.gpu.global.u32 $0, [$1];",
-              "=r,l,~{memory}")
-      .getRes();
-}
-
 std::pair<Value, Value> fp4::decodeResponse(OpBuilder &b, Location loc, Value low, Value high) {
   Type word = b.getI32Type();
   Type both = LLVM::LLVMStructType::getLiteral(b.getContext(), {word, word});

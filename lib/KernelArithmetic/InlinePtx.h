@@ -63,9 +63,6 @@ llvm::SmallVector<mlir::Value> scaleE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Va
 mlir::Value countAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
                                 mlir::Value most);
 
-/// The word (i32) of global memory at `pointer`, and what other threads have released there.
-mlir::Value loadAndAcquire(mlir::OpBuilder &, mlir::Location, mlir::Value pointer);
-
 /// Decodes a response of cluster launch control (i64, low and high): whether there is a CTA to take
 /// over (i32, 0 or 1), and its index along x (i32), which is 0 without one. LLVM takes the query of
 /// the index for one that may be executed at any time; in PTX the index is undefined without a CTA.

@@ -45,8 +45,8 @@ func.func @products(%a: tensor<256x256xf4E2M1FN>, %s: !sa) -> (tensor<256x256xbf
 // TILES-DAG: gpu.func @kernel{{.*}}known_block_size = array<i32: 128, 1, 1>
 func.func @streams(%x: tensor<64x32xbf16>, %a: tensor<f32>)
     -> (tensor<f32>, tensor<f32>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>, tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>) {
-  // OWN: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 4, grid = 4>
-  // ASKED: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 64, items_per_thread = 4, grid = 4>
+  // OWN: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 1, grid = 4>
+  // ASKED: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 64, items_per_thread = 1, grid = 4>
   %b = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
   // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>
   %c = fp4.amax %x {nan = #fp4.nan_policy<propagate>, fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 2, grid = 1>}

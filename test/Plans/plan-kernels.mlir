@@ -5,15 +5,15 @@
 
 // CHECK-LABEL: func @reductions
 func.func @reductions(%x: tensor<64x32xbf16>) {
-  // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 4, grid = 4>
+  // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 1, grid = 4>
   %a = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
   // CHECK: fp4.amax {{.*}}#fp4.plan<reduce_rows, threads = 256>
   %r = fp4.amax %x {per_row} : tensor<64x32xbf16> -> tensor<64xf32>
   // CHECK: fp4.amax {{.*}}#fp4.plan<stream_items, threads = 256, items_per_thread = 4>
   %c = fp4.amax %x {per_column} : tensor<64x32xbf16> -> tensor<32xf32>
-  // CHECK: fp4.hadamard_amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 4, grid = 4>
+  // CHECK: fp4.hadamard_amax {{.*}}#fp4.plan<reduce_grid, threads = 512, items_per_thread = 1, grid = 2>
   %b, %h = fp4.hadamard_amax %x : tensor<64x32xbf16> -> tensor<f32>, tensor<f32>
-  // CHECK: fp4.hadamard_amax {{.*}}#fp4.plan<reduce_grid, threads = 256, items_per_thread = 4, grid = 8>
+  // CHECK: fp4.hadamard_amax {{.*}}#fp4.plan<reduce_grid, threads = 256, items_per_thread = 1, grid = 1>
   %bc, %hc = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<64x32xbf16> -> tensor<f32>, tensor<f32>
   return
 }

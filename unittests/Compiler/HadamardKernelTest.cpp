@@ -141,13 +141,13 @@ void expectAmaxes(const Case &c, numerics::NanPolicy policy,
                     "  return %0, %1 : tensor<f32>, tensor<f32>\n}}\n",
                     c.type(), attributes),
         target);
-    Buffer words = kernel.allocate(12, 0); // of all launches, each of which leaves them zero
+    Buffer words = kernel.allocate(16, 0); // of all launches, each of which leaves them zero
     for (const std::vector<float> &values : inputs) {
       Buffer x = kernel.upload(numerics::encodeFloats(FloatType::BF16, values));
       Buffer before = kernel.allocate(4), after = kernel.allocate(4);
       kernel.launch("f_hadamard_amax_0", c.pieces() > 600 ? 2 : 1, x, before, after, c.pieces(),
                     words);
-      EXPECT_EQ(kernel.download<uint32_t>(words), std::vector<uint32_t>(3, 0));
+      EXPECT_EQ(kernel.download<uint32_t>(words), std::vector<uint32_t>(4, 0));
       Amaxes got = {kernel.download<uint32_t>(before)[0], kernel.download<uint32_t>(after)[0]};
       auto expected =
           numerics::hadamardAmax(values, c.rows, c.columns, c.dimension == 0, c.options(), policy);

@@ -18,10 +18,11 @@ inline constexpr int64_t kTileQuantizeThreads = 256;
 /// A stream_blocks kernel that computes the amax of its input too: threads of a CTA, blocks of a
 /// thread, which keeps their elements in registers until it knows the amax, and CTAs that an SM
 /// holds.
-inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxCtasPerSm = 4;
+inline constexpr int64_t kAmaxThreads = 512, kAmaxBlocksPerThread = 1, kAmaxCtasPerSm = 4;
 /// The largest grid of such a kernel, in eighths of the CTAs that fit on the GPU at once: 924 rows
-/// of 4096 elements on an H200. With more rows two launches that overlap take less time.
-inline constexpr int64_t kAmaxEighths = 7;
+/// of 4096 elements on an H200. With more rows two launches that overlap take less time. No GPU
+/// holds more than kAmaxMostCtas of its CTAs.
+inline constexpr int64_t kAmaxEighths = 7, kAmaxMostCtas = 1024;
 /// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation
 /// needs it before. Null where there is none.
 AmaxOp amaxOfKernel(QuantizeOp quantize);

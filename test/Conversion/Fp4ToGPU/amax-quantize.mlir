@@ -1,21 +1,26 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu | FileCheck %s
 // An amax that its quantizer computes itself if the host finds that all CTAs run at once. Every thread keeps
-// what it has loaded until the last CTA has come.
+// its elements until the first CTA has the maxima of all CTAs and answers each of them.
 
 // CHECK-LABEL: gpu.module @small_amax_quantize_0
 // CHECK:         nvvm.minctasm = 4 : i32
-// CHECK-COUNT-2: llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
-// CHECK:         llvm.atomicrmw umax %[[WORD:.*]], %{{.*}} syncscope("device") monotonic : !llvm.ptr<1>, i64
-// CHECK:         atom.acq_rel.gpu.global.inc.u32
-// CHECK:         scf.while
-// CHECK:           "ld.acquire.gpu.global.u32 $0, [$1];"
-// The maximum, and in the same word who has read it; the last one leaves zero and stores the amax.
-// CHECK:         %[[BOTH:.*]] = llvm.atomicrmw add %[[WORD]], %c4294967296
-// CHECK:         %[[MAX:.*]] = arith.trunci %[[BOTH]]
-// CHECK:         scf.if
-// CHECK:           llvm.atomicrmw xchg %[[WORD]], %c0
-// CHECK:           llvm.store %[[MAX]], %
+// CHECK:         llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK:         scf.if %[[FIRST]]
+// CHECK:           scf.while
+// CHECK:         nvvm.redux.sync umax
+// CHECK:         scf.if %[[FIRST]]
+// CHECK:         } else {
+// CHECK:           llvm.store %{{.*}} atomic syncscope("device") monotonic
+// CHECK:           scf.while
+// CHECK:             llvm.load %[[ANSWER:.*]] atomic syncscope("device") monotonic
+// CHECK:           llvm.store %c0{{.*}}, %[[ANSWER]] atomic syncscope("device") monotonic
 // CHECK:         nvvm.barrier0
+// CHECK:         %[[MAX:.*]] = llvm.load
+// CHECK:         scf.if %[[FIRST]]
+// CHECK:           arith.ori %[[MAX]], %c-2147483648
+// CHECK:           scf.for
+// CHECK:             llvm.store %{{.*}} atomic syncscope("device") monotonic
 // CHECK-NOT:     vector<8xi32>
 
 // CHECK-LABEL: func.func @small
@@ -24,7 +29,7 @@
 // CHECK:         %[[NONE:.*]] = arith.select %[[FITS]], %c0{{.*}}, %
 // CHECK:         gpu.launch_func @small_amax_0::@kernel blocks in (%[[NONE]],
 // CHECK:         %[[FIT:.*]] = arith.andi
-// CHECK:         gpu.alloc () {fp4.counters} : memref<3xi32>
+// CHECK:         gpu.alloc () {fp4.counters} : memref<9216xi32>
 // CHECK:         %[[BOTH:.*]] = arith.select %[[FIT]], %{{.*}}, %c0
 // CHECK:         gpu.launch_func @small_amax_quantize_0::@kernel blocks in (%[[BOTH]],
 // CHECK-SAME:      {fp4.cooperative}

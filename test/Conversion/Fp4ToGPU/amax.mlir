@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
-// amax: 32-byte chunks, a maximum and a count per CTA, and elements behind the last chunk one by one.
+// amax: 32-byte chunks, a word for each CTA, and elements behind the last chunk one by one.
 
 // Rows of whole chunks have no residue. The kernel is told how many chunks there are.
 // CHECK-LABEL: gpu.module @whole_amax_0
-// CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<2xi32>)
+// CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<592xi32>)
 // CHECK-SAME:    kernel attributes {known_block_size = array<i32: 512, 1, 1>}
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
 // CHECK:         scf.for unsigned %{{.*}} = %{{.*}} to %[[CHUNKS]] step
@@ -13,20 +13,25 @@
 // CHECK:           llvm.intr.maxnum
 // CHECK-NOT:       llvm.intr.maximum
 // CHECK:         %[[W:.*]] = pipe.global_ptr %[[WORDS]]
-// CHECK:         %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK:         %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK:         %[[CTAS:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// The first CTA waits for what the others leave, clears their words, and stores the largest.
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[CTA]], %c0
+// CHECK:         scf.if %[[FIRST]]
+// CHECK:           scf.for unsigned %{{.*}} = %{{.*}} to %[[CTAS]]
+// CHECK:             scf.while
+// CHECK:               llvm.load %[[WORD:.*]] atomic syncscope("device") monotonic
+// CHECK:             arith.maxui
+// CHECK:             llvm.store %c0{{.*}}, %[[WORD]] atomic syncscope("device") monotonic
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax
-// The last CTA has acquired what all others released: it stores the largest, and both words are zero again.
-// CHECK:         llvm.atomicrmw umax %[[W]], %{{.*}} syncscope("device") monotonic
-// CHECK:         %[[MOST:.*]] = arith.subi %[[BLOCKS]]
-// CHECK:         llvm.getelementptr inbounds %[[W]][4]
-// CHECK:         %[[BEFORE:.*]] = llvm.inline_asm has_side_effects {{.*}}"atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}" %{{.*}}, %[[MOST]]
-// CHECK:         %[[LAST:.*]] = arith.cmpi eq, %[[BEFORE]], %[[MOST]]
-// CHECK:         scf.if %[[LAST]]
-// CHECK-NEXT:      %[[AMAX:.*]] = llvm.load %[[W]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-// CHECK-NEXT:      llvm.store %[[AMAX]], %[[P]]
-// CHECK:           llvm.store %c0{{.*}}, %[[W]]
+// CHECK:         scf.if %[[FIRST]]
+// CHECK-NEXT:      llvm.store %{{.*}}, %[[P]]
+// CHECK:         } else {
+// CHECK:           arith.ori %{{.*}}, %c-2147483648
+// CHECK:           llvm.store %{{.*}} atomic syncscope("device") monotonic
+// CHECK-NOT:     atomicrmw
 // CHECK-LABEL: func.func @whole
 // CHECK-SAME:  (%[[X:.*]]: tensor<?x1024xbf16>)
 // CHECK-DAG:     %[[XB:.*]] = builtin.unrealized_conversion_cast %[[X]] : tensor<?x1024xbf16> to memref<?x1024xbf16>
@@ -35,10 +40,10 @@
 // CHECK-NOT:     gpu.memset
 // CHECK:         %[[G0:.*]] = pipe.global_view %{{.*}} : memref<?x1024xbf16> -> !pipe.global<?x1024xbf16>
 // CHECK:         %[[G1:.*]] = pipe.global_view %[[R]] : memref<f32> -> !pipe.global<f32>
-// CHECK:         %[[C:.*]] = gpu.alloc () {fp4.counters} : memref<2xi32>
-// CHECK:         %[[G2:.*]] = pipe.global_view %[[C]] : memref<2xi32> -> !pipe.global<2xi32>
+// CHECK:         %[[C:.*]] = gpu.alloc () {fp4.counters} : memref<592xi32>
+// CHECK:         %[[G2:.*]] = pipe.global_view %[[C]] : memref<592xi32> -> !pipe.global<592xi32>
 // CHECK:         gpu.launch_func @whole_amax_0::@kernel blocks in (%{{.*}}, %{{.*}}, %{{.*}}) threads in (%c512{{[^)]*}})
-// CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32, %[[G2]] : !pipe.global<2xi32>)
+// CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32, %[[G2]] : !pipe.global<592xi32>)
 func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {
   %0 = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
   return %0 : tensor<f32>
@@ -57,15 +62,15 @@ func.func @ragged(%x: tensor<?x10xf16>) -> tensor<f32> {
 
 // -----
 
-// Every group has its words. A group without rows has no CTA that would store 0.
+// Every CTA of every group has a word. A group without rows has no CTA that would store 0.
 // CHECK-LABEL: gpu.module @groups_amax_0
-// CHECK:         atom.acq_rel.gpu.global.inc.u32
+// CHECK:         scf.while
 // CHECK-LABEL: func.func @groups
 // CHECK-NOT:     gpu.memset
-// CHECK:         gpu.alloc () {fp4.counters} : memref<4xi32>
+// CHECK:         gpu.alloc () {fp4.counters} : memref<2xi32>
 // CHECK-LABEL: func.func @empty_group
 // CHECK:         gpu.memset
-// CHECK:         gpu.alloc () {fp4.counters} : memref<4xi32>
+// CHECK:         gpu.alloc () {fp4.counters} : memref<1xi32>
 func.func @groups(%x: tensor<64x32xbf16>) -> tensor<2xf32> {
   %0 = fp4.amax %x {groups = array<i64: 48, 16>} : tensor<64x32xbf16> -> tensor<2xf32>
   return %0 : tensor<2xf32>

@@ -244,7 +244,7 @@ public:
         kernel.forEachItem(warps.bound(), zeros(), [&](Value item, ValueRange carried) {
           return includePiece(pieces.lanes() > 1 ? warps.clamped(item) : item, carried);
         });
-    finishAmax(found, pointers, ctasOfGrid(kernel, /*maxima=*/2));
+    finishAmax(found, pointers, ctasOfGrid(kernel, target, /*maxima=*/2));
     kernel.launch(gridMaxCtas(kernel, target, hostCount));
   }
 

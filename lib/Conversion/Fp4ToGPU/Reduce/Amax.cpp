@@ -150,7 +150,7 @@ private:
     })[0];
     if (residue)
       amax = includeResidue(amax);
-    emitGridMax(kernel, s, amax, result, ctasOfGrid(kernel, /*maxima=*/1));
+    emitGridMax(kernel, s, amax, result, ctasOfGrid(kernel, target, /*maxima=*/1));
   }
 
   void emitGroups(ArrayRef<int64_t> groups) {

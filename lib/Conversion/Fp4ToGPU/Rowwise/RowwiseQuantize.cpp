@@ -200,7 +200,9 @@ Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows, Val
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
   Value eighths = arith::MulIOp::create(host, hostSms(host, op->getParentOfType<ModuleOp>()),
                                         constIndex(host, kAmaxCtasPerSm * kAmaxEighths));
-  Value most = arith::DivUIOp::create(host, eighths, constIndex(host, 8));
+  Value most =
+      arith::MinUIOp::create(host, arith::DivUIOp::create(host, eighths, constIndex(host, 8)),
+                             constIndex(host, kAmaxMostCtas));
   auto isAtMost = [&](Value x, Value y) {
     return arith::CmpIOp::create(host, arith::CmpIPredicate::ule, x, y);
   };
