@@ -27,6 +27,8 @@ public:
   const Slot *find(std::string_view name) const;
   bool has(std::string_view name) const { return choice(name) >= 0; }
   int choice(std::string_view name) const;
+  /// The choice of a slot whose alternatives have the order of the enumerators.
+  template <typename E> E pick(std::string_view name) const { return E(choice(name)); }
   std::string_view text(std::string_view name) const;
   /// The type in slot `name`, None when absent.
   Type type(std::string_view name = "type") const;

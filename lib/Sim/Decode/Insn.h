@@ -1,7 +1,7 @@
 //===- Insn.h - Decoded instructions --------------------------------------===//
 //
 // Program::parse turns every PTX instruction into one Insn: a function pointer, dense register
-// slots and the modifiers its handler needs. Nothing is looked up by name while a kernel runs.
+// slots and the modifiers of its family. Nothing is looked up by name while a kernel runs.
 //
 // Register storage. A warp's registers are structure-of-arrays: register r of a width of w bytes
 // (1, 2, 4, 8, 16) is w*32 contiguous bytes, lane l at l*w. Predicates are one 32-bit lane mask.
@@ -13,31 +13,17 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers.h"
+#include "Sim/Decode/Types.h"
 #include <array>
-#include <cstdint>
+#include <cassert>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace fp4::sim {
 
 class ExecContext;
 struct Insn;
-
-enum class Type : uint8_t {
-  None,
-#define FP4_TYPE(Name, text, bits, kind) Name,
-#include "Sim/Decode/Types.def"
-#undef FP4_TYPE
-};
-
-unsigned bitsOf(Type type); ///< 1 for Pred
-inline unsigned bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
-bool isSigned(Type type);
-bool isFloat(Type type);
-unsigned partsOf(Type type); ///< of a packed type: 2 or 4; else 1
-std::string_view spelling(Type type);
-Type typeFromSpelling(std::string_view text); ///< None when it is no type
 
 /// The answer of a handler to the warp loop. "The group" is the set of lanes that run together.
 enum class Outcome : uint8_t {
@@ -125,9 +111,20 @@ struct Insn {
   uint32_t debugFile = 0; ///< .loc: index of .file, 0 when there is none
   uint32_t debugLine = 0;
   uint32_t debugColumn = 0;
+  Modifiers modifiers;
   std::array<uint8_t, 16> m{};            ///< decoded modifiers; each family documents its own use
   uint64_t u = 0;                         ///< more of the same
   std::array<Operand, kMaxOperands> op{}; ///< in the order of the table's operand pattern
+
+  /// Returns the modifiers of family T, which the bind function of the handler has filled.
+  template <typename T> const T &as() const {
+    assert(std::holds_alternative<T>(modifiers));
+    return *std::get_if<T>(&modifiers);
+  }
+  /// Returns the modifiers of family T, or null for an instruction of another family.
+  template <typename T> const T *get() const { return std::get_if<T>(&modifiers); }
+  /// Makes the instruction one of family T.
+  template <typename T> T &make(const T &value = {}) { return modifiers.emplace<T>(value); }
 };
 
 } // namespace fp4::sim

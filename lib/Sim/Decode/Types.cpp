@@ -1,5 +1,6 @@
 //===- Types.cpp - Properties of PTX types --------------------------------===//
-#include "Sim/Decode/Insn.h"
+#include "Sim/Decode/Types.h"
+#include <iterator>
 
 using namespace fp4::sim;
 

@@ -1,0 +1,21 @@
+//===- Modifiers.h - Decoded modifiers of an instruction ------------------===//
+//
+// Each family of instructions has a struct for what its modifiers say, in a header for each room of
+// lib/Sim/Insn. A bind function fills the struct, handlers and analyses read its members.
+// `Modifiers` is one of these structs, or nothing for an instruction whose handler and operands say
+// all.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <variant>
+
+namespace fp4::sim {
+
+using Modifiers = std::variant<
+    std::monostate>;
+
+// Instructions are copied and read all the time: no struct above owns memory or is large.
+static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);
+
+} // namespace fp4::sim
