@@ -8,12 +8,17 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers/Scalar.h"
 #include <variant>
 
 namespace fp4::sim {
 
 using Modifiers = std::variant<
-    std::monostate>;
+    std::monostate,
+    // Scalar.h
+    FloatModifiers, TestModifiers, ConvertModifiers, PackModifiers, CompareModifiers,
+    CarryModifiers, PermuteModifiers, LogicModifiers, ClockModifiers, WindowModifiers,
+    SpaceModifiers>;
 
 // Instructions are copied and read all the time: no struct above owns memory or is large.
 static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);

@@ -135,14 +135,15 @@ template <typename T> struct PopcF {
   uint32_t operator()(T a) const { return static_cast<uint32_t>(std::popcount(a)); }
 };
 
-/// Computes lop3: u is the truth table; a, b and c, which begin at `operands`, are bits 2, 1 and 0
+/// Computes lop3: a, b and c, which begin at `operands`, are bits 2, 1 and 0
 /// of its index.
 Lanes<uint32_t> combine3(ExecContext &cx, const Insn &insn, const Operand *operands) {
   const uint32_t *a = cx.src<uint32_t>(operands[0]), *b = cx.src<uint32_t>(operands[1]);
   const uint32_t *c = cx.src<uint32_t>(operands[2]);
+  const unsigned table = insn.as<LogicModifiers>().table;
   uint32_t term[8];
   for (int i = 0; i < 8; ++i)
-    term[i] = insn.u >> i & 1 ? ~0u : 0u;
+    term[i] = table >> i & 1 ? ~0u : 0u;
   Lanes<uint32_t> result;
   for (int l = 0; l < 32; ++l) {
     uint32_t low = ~a[l] & ((~b[l] & ((~c[l] & term[0]) | (c[l] & term[1]))) |
@@ -173,7 +174,7 @@ template <bool And> Outcome lop3Predicate(ExecContext &cx, const Insn &insn) {
 }
 
 /// The selectors of the special modes, PTX ISA table of prmt.
-uint32_t permuteSelector(uint8_t mode, uint32_t c) {
+uint32_t permuteSelector(PermuteMode mode, uint32_t c) {
   static constexpr uint32_t table[6][4] = {
       {0x3210, 0x4321, 0x5432, 0x6543}, // f4e
       {0x5670, 0x6701, 0x7012, 0x0123}, // b4e
@@ -182,17 +183,18 @@ uint32_t permuteSelector(uint8_t mode, uint32_t c) {
       {0x0000, 0x1110, 0x2210, 0x3210}, // ecr
       {0x1010, 0x3232, 0x1010, 0x3232}, // rc16
   };
-  return mode == 0 ? c : table[mode - 1][c & 3];
+  return mode == PermuteMode::Generic ? c : table[size_t(mode) - 1][c & 3];
 }
 
-/// m[0] = mode + 1; 0: generic, each nibble selects a byte, its top bit replicates the sign.
+/// Each nibble of a generic selector selects a byte, and its top bit replicates the sign.
 Outcome prmt(ExecContext &cx, const Insn &insn) {
   const uint32_t *a = cx.src<uint32_t>(insn.op[1]), *b = cx.src<uint32_t>(insn.op[2]);
   const uint32_t *c = cx.src<uint32_t>(insn.op[3]);
+  const PermuteMode mode = insn.as<PermuteModifiers>().mode;
   Lanes<uint32_t> result;
   for (int lane = 0; lane < 32; ++lane) {
     uint64_t bytes = uint64_t(b[lane]) << 32 | a[lane];
-    uint32_t selector = permuteSelector(insn.m[0], c[lane]);
+    uint32_t selector = permuteSelector(mode, c[lane]);
     uint32_t value = 0;
     for (int i = 0; i < 4; ++i) {
       uint32_t pick = selector >> (4 * i);
@@ -286,19 +288,22 @@ Status bindNot(BindContext &cx) {
 }
 Status bindCnot(BindContext &cx) { return useFor(cx, pickInteger<Cnot>(cx.insn.type)); }
 
-Status bindLop3(BindContext &cx) {
-  cx.insn.u = static_cast<uint64_t>(cx.insn.op[4].imm);
+static Status describeLogic(BindContext &cx, const Operand &table) {
   if (cx.insn.type != Type::B32)
     return useFor(cx, nullptr);
-  return cx.insn.u < 256 ? cx.use(lop3) : cx.fail("the table must be below 256");
+  if (static_cast<uint64_t>(table.imm) >= 256)
+    return cx.fail("the table must be below 256");
+  cx.insn.make<LogicModifiers>({static_cast<uint8_t>(table.imm)});
+  return {};
+}
+
+Status bindLop3(BindContext &cx) {
+  FP4_TRY(describeLogic(cx, cx.insn.op[4]));
+  return cx.use(lop3);
 }
 
 Status bindLop3Predicate(BindContext &cx) {
-  cx.insn.u = static_cast<uint64_t>(cx.insn.op[5].imm);
-  if (cx.insn.type != Type::B32)
-    return useFor(cx, nullptr);
-  if (cx.insn.u >= 256)
-    return cx.fail("the table must be below 256");
+  FP4_TRY(describeLogic(cx, cx.insn.op[5]));
   return cx.use(cx.match.text("bool") == "and" ? lop3Predicate<true> : lop3Predicate<false>);
 }
 
@@ -368,7 +373,7 @@ Status bindClz(BindContext &cx) { return bindCount<ClzF>(cx); }
 Status bindPopc(BindContext &cx) { return bindCount<PopcF>(cx); }
 
 Status bindPrmt(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode") + 1);
+  cx.insn.make<PermuteModifiers>({PermuteMode(cx.match.choice("mode") + 1)});
   return useFor(cx, cx.insn.type == Type::B32 ? prmt : nullptr);
 }
 

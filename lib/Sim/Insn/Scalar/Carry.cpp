@@ -4,21 +4,17 @@
 // use it. The carry is one bit per lane, kept with the warp.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Lanes.h"
-#include <algorithm>
 
 using namespace fp4;
 using namespace fp4::sim;
 
 namespace {
 
-/// Insn::m of this file.
-enum Field : unsigned { kSets, kUses };
-
 /// op[0] = f(lane, carry in), which also gives the carry out.
 template <typename T, typename F> Outcome withCarry(ExecContext &cx, const Insn &insn, F &&f) {
+  const auto [sets, uses] = insn.as<CarryModifiers>();
   uint32_t &carry = cx.warp().carry;
   T *d = cx.dst<T>(insn.op[0]);
   uint32_t out = carry;
@@ -26,10 +22,10 @@ template <typename T, typename F> Outcome withCarry(ExecContext &cx, const Insn 
     int lane = std::countr_zero(rest);
     uint32_t bit = 1u << lane;
     bool overflow = false;
-    d[lane] = f(lane, insn.m[kUses] && (carry & bit), overflow);
+    d[lane] = f(lane, uses && (carry & bit), overflow);
     out = overflow ? out | bit : out & ~bit;
   }
-  if (insn.m[kSets])
+  if (sets)
     carry = out;
   return Outcome::Next;
 }
@@ -102,8 +98,7 @@ template <bool High> Handler madOf(Type type) {
 }
 
 Status useChain(BindContext &cx, bool uses, Handler handler) {
-  cx.insn.m[kSets] = cx.match.has("cc");
-  cx.insn.m[kUses] = uses;
+  cx.insn.make<CarryModifiers>({cx.match.has("cc"), uses});
   return useFor(cx, handler);
 }
 
@@ -125,10 +120,8 @@ Status bindMadc(BindContext &cx) {
 }
 
 CarryUse carryUse(const Insn &insn) {
-  constexpr BindFn chains[] = {bindAddCc, bindAddc, bindSubCc, bindSubc, bindMadCc, bindMadc};
-  if (std::ranges::find(chains, opcodeTable()[insn.row].bind) == std::end(chains))
-    return {};
-  return {insn.m[kUses] != 0, insn.m[kSets] != 0};
+  const auto *carry = insn.get<CarryModifiers>();
+  return carry ? CarryUse{carry->uses, carry->sets} : CarryUse{};
 }
 
 } // namespace fp4::sim

@@ -9,62 +9,38 @@ using namespace fp4::sim;
 
 namespace {
 
-/// The order of class cmp in ModifierClasses.def.
-enum Cmp : uint8_t {
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  Lo,
-  Ls,
-  Hi,
-  Hs,
-  Equ,
-  Neu,
-  Ltu,
-  Leu,
-  Gtu,
-  Geu,
-  Num,
-  Nan
-};
-
-/// Insn::m of this file.
-enum Field : unsigned { kCmp, kBool, kFtz };
-enum Combine : uint8_t { kNone, kAnd, kOr, kXor };
+using Cmp = Comparison;
 
 template <Cmp C, typename T> bool compare(T a, T b) {
   switch (C) {
-  case Eq:
+  case Cmp::Eq:
     return a == b;
-  case Ne:
+  case Cmp::Ne:
     // An ordered comparison is false for NaN; x86's != is not.
     return std::is_floating_point_v<T> ? a < b || a > b : a != b;
-  case Lt:
+  case Cmp::Lt:
     return a < b;
-  case Le:
+  case Cmp::Le:
     return a <= b;
-  case Gt:
+  case Cmp::Gt:
     return a > b;
-  case Ge:
+  case Cmp::Ge:
     return a >= b;
-  case Equ:
+  case Cmp::Equ:
     return !(a < b || a > b);
-  case Neu:
+  case Cmp::Neu:
     return a != b;
-  case Ltu:
+  case Cmp::Ltu:
     return !(a >= b);
-  case Leu:
+  case Cmp::Leu:
     return !(a > b);
-  case Gtu:
+  case Cmp::Gtu:
     return !(a <= b);
-  case Geu:
+  case Cmp::Geu:
     return !(a < b);
-  case Num:
+  case Cmp::Num:
     return a == a && b == b;
-  case Nan:
+  case Cmp::Nan:
     return a != a || b != b;
   default:
     return false;
@@ -89,13 +65,13 @@ template <Cmp C, typename T> uint32_t compareLanes(const T *a, const T *b) {
   return gather(flags);
 }
 
-uint32_t combine(uint8_t how, uint32_t mask, uint32_t c) {
+uint32_t combine(Combine how, uint32_t mask, uint32_t c) {
   switch (how) {
-  case kAnd:
+  case Combine::And:
     return mask & c;
-  case kOr:
+  case Combine::Or:
     return mask | c;
-  case kXor:
+  case Combine::Xor:
     return mask ^ c;
   default:
     return mask;
@@ -104,9 +80,10 @@ uint32_t combine(uint8_t how, uint32_t mask, uint32_t c) {
 
 /// p = (a cmp b) op c, q = !(a cmp b) op c
 Outcome setBoth(ExecContext &cx, const Insn &insn, uint32_t mask) {
+  const Combine how = insn.as<CompareModifiers>().combine;
   uint32_t c = cx.predicate(insn.op[4]);
-  cx.setPredicate(insn.op[0], combine(insn.m[kBool], mask, c));
-  cx.setPredicate(insn.op[1], combine(insn.m[kBool], ~mask, c));
+  cx.setPredicate(insn.op[0], combine(how, mask, c));
+  cx.setPredicate(insn.op[1], combine(how, ~mask, c));
   return Outcome::Next;
 }
 
@@ -118,24 +95,27 @@ template <typename T> using CompareFn = uint32_t (*)(const T *, const T *);
 
 template <typename T> CompareFn<T> compareFunction(Cmp c) {
   static constexpr CompareFn<T> table[] = {
-      compareLanes<Eq, T>,  compareLanes<Ne, T>,  compareLanes<Lt, T>,  compareLanes<Le, T>,
-      compareLanes<Gt, T>,  compareLanes<Ge, T>,  compareLanes<Lt, T>,  compareLanes<Le, T>,
-      compareLanes<Gt, T>,  compareLanes<Ge, T>,  compareLanes<Equ, T>, compareLanes<Neu, T>,
-      compareLanes<Ltu, T>, compareLanes<Leu, T>, compareLanes<Gtu, T>, compareLanes<Geu, T>,
-      compareLanes<Num, T>, compareLanes<Nan, T>};
-  return table[c];
+      compareLanes<Cmp::Eq, T>,  compareLanes<Cmp::Ne, T>,  compareLanes<Cmp::Lt, T>,
+      compareLanes<Cmp::Le, T>,  compareLanes<Cmp::Gt, T>,  compareLanes<Cmp::Ge, T>,
+      compareLanes<Cmp::Lt, T>,  compareLanes<Cmp::Le, T>,  compareLanes<Cmp::Gt, T>,
+      compareLanes<Cmp::Ge, T>,  compareLanes<Cmp::Equ, T>, compareLanes<Cmp::Neu, T>,
+      compareLanes<Cmp::Ltu, T>, compareLanes<Cmp::Leu, T>, compareLanes<Cmp::Gtu, T>,
+      compareLanes<Cmp::Geu, T>, compareLanes<Cmp::Num, T>, compareLanes<Cmp::Nan, T>};
+  return table[size_t(c)];
 }
 
 template <typename T> Handler setpHandler(Cmp c) {
   static constexpr Handler table[] = {
-      setp<Eq, T>,  setp<Ne, T>,  setp<Lt, T>,  setp<Le, T>,  setp<Gt, T>,  setp<Ge, T>,
-      setp<Lt, T>,  setp<Le, T>,  setp<Gt, T>,  setp<Ge, T>,  setp<Equ, T>, setp<Neu, T>,
-      setp<Ltu, T>, setp<Leu, T>, setp<Gtu, T>, setp<Geu, T>, setp<Num, T>, setp<Nan, T>};
-  return table[c];
+      setp<Cmp::Eq, T>,  setp<Cmp::Ne, T>,  setp<Cmp::Lt, T>,  setp<Cmp::Le, T>,  setp<Cmp::Gt, T>,
+      setp<Cmp::Ge, T>,  setp<Cmp::Lt, T>,  setp<Cmp::Le, T>,  setp<Cmp::Gt, T>,  setp<Cmp::Ge, T>,
+      setp<Cmp::Equ, T>, setp<Cmp::Neu, T>, setp<Cmp::Ltu, T>, setp<Cmp::Leu, T>, setp<Cmp::Gtu, T>,
+      setp<Cmp::Geu, T>, setp<Cmp::Num, T>, setp<Cmp::Nan, T>};
+  return table[size_t(c)];
 }
 
 /// Sources of 16-bit and flushed floats, as float.
 void widen(ExecContext &cx, const Insn &insn, const Operand &o, unsigned half, Lanes<float> &out) {
+  const bool ftz = insn.as<CompareModifiers>().ftz;
   for (int lane = 0; lane < 32; ++lane) {
     switch (insn.type) {
     case Type::F32:
@@ -154,7 +134,7 @@ void widen(ExecContext &cx, const Insn &insn, const Operand &o, unsigned half, L
       out.v[lane] = bf16ToFloat(static_cast<uint16_t>(cx.src<uint32_t>(o)[lane] >> (16 * half)));
       break;
     }
-    if (insn.m[kFtz])
+    if (ftz)
       out.v[lane] = flush(out.v[lane]);
   }
 }
@@ -164,7 +144,7 @@ uint32_t compareWidened(ExecContext &cx, const Insn &insn, const Operand &left,
   Lanes<float> a, b;
   widen(cx, insn, left, half, a);
   widen(cx, insn, right, half, b);
-  return compareFunction<float>(static_cast<Cmp>(insn.m[kCmp]))(a.v, b.v);
+  return compareFunction<float>(insn.as<CompareModifiers>().comparison)(a.v, b.v);
 }
 
 Outcome setpWidened(ExecContext &cx, const Insn &insn) {
@@ -176,14 +156,14 @@ Outcome setpHalves(ExecContext &cx, const Insn &insn) {
   uint32_t c = cx.predicate(insn.op[4]);
   for (unsigned half = 0; half < 2; ++half) {
     uint32_t mask = compareWidened(cx, insn, insn.op[2], insn.op[3], half);
-    cx.setPredicate(insn.op[half], combine(insn.m[kBool], mask, c));
+    cx.setPredicate(insn.op[half], combine(insn.as<CompareModifiers>().combine, mask, c));
   }
   return Outcome::Next;
 }
 
 template <typename T>
 uint32_t compareAs(ExecContext &cx, const Insn &insn, const Operand &a, const Operand &b) {
-  return compareFunction<T>(static_cast<Cmp>(insn.m[kCmp]))(cx.src<T>(a), cx.src<T>(b));
+  return compareFunction<T>(insn.as<CompareModifiers>().comparison)(cx.src<T>(a), cx.src<T>(b));
 }
 
 uint32_t compareAny(ExecContext &cx, const Insn &insn, const Operand &a, const Operand &b,
@@ -211,20 +191,18 @@ uint32_t compareAny(ExecContext &cx, const Insn &insn, const Operand &a, const O
   }
 }
 
-/// True is all ones, or 1.0 for a floating-point destination. m[3..] = bytes, u = the true value of
-/// one element, m[4] = elements.
 Outcome set(ExecContext &cx, const Insn &insn) {
+  const auto &compare = insn.as<CompareModifiers>();
   uint32_t c = cx.predicate(insn.op[3]);
-  unsigned elements = insn.m[4], bits = 8u * insn.m[3] / elements;
   uint32_t masks[2] = {};
-  for (unsigned e = 0; e < elements; ++e)
-    masks[e] = combine(insn.m[kBool], compareAny(cx, insn, insn.op[1], insn.op[2], e), c);
+  for (unsigned e = 0; e < compare.elements; ++e)
+    masks[e] = combine(compare.combine, compareAny(cx, insn, insn.op[1], insn.op[2], e), c);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     uint64_t value = 0;
-    for (unsigned e = 0; e < elements; ++e)
+    for (unsigned e = 0; e < compare.elements; ++e)
       if (masks[e] >> lane & 1)
-        value |= insn.u << (bits * e);
+        value |= uint64_t(compare.trueValue) << (compare.elementBits * e);
     cx.setScalar(insn.op[0], lane, value);
   }
   return Outcome::Next;
@@ -250,20 +228,20 @@ template <typename T, typename C> Outcome slct(ExecContext &cx, const Insn &insn
 /// lo, ls, hi, hs compare unsigned; the u-forms, num and nan are for floats.
 bool comparisonFits(Cmp c, Type type) {
   if (isFloat(type))
-    return c < Lo || c > Hs;
-  if (c >= Equ)
+    return c < Cmp::Lo || c > Cmp::Hs;
+  if (c >= Cmp::Equ)
     return false;
-  return (c < Lo || !isSigned(type)) && !(c > Ne && c < Lo && typeFromSpelling("b32") == type);
+  return (c < Cmp::Lo || !isSigned(type)) &&
+         !(c > Cmp::Ne && c < Cmp::Lo && typeFromSpelling("b32") == type);
 }
 
 Status describe(BindContext &cx) {
   Insn &insn = cx.insn;
-  insn.m[kCmp] = static_cast<uint8_t>(cx.match.choice("cmp"));
-  insn.m[kBool] = static_cast<uint8_t>(cx.match.choice("bool") + 1);
-  insn.m[kFtz] = cx.match.has("ftz");
-  if (insn.m[kFtz] && (!isFloat(insn.type) || insn.type == Type::F64))
+  const auto &compare = insn.make<CompareModifiers>(
+      {cx.match.pick<Cmp>("cmp"), Combine(cx.match.choice("bool") + 1), cx.match.has("ftz")});
+  if (compare.ftz && (!isFloat(insn.type) || insn.type == Type::F64))
     return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
-  if (!comparisonFits(static_cast<Cmp>(insn.m[kCmp]), insn.type))
+  if (!comparisonFits(compare.comparison, insn.type))
     return cx.fail("'." + std::string(cx.match.text("cmp")) + "' does not work on ." +
                    std::string(spelling(insn.type)));
   return {};
@@ -278,7 +256,8 @@ Status bindSetp(BindContext &cx) {
   Insn &insn = cx.insn;
   if (bool(insn.op[4]) != cx.match.has("bool"))
     return cx.fail("a combining operation and its predicate belong together");
-  auto c = static_cast<Cmp>(insn.m[kCmp]);
+  const auto &compare = insn.as<CompareModifiers>();
+  const Cmp c = compare.comparison;
   switch (insn.type) {
   case Type::U16:
   case Type::B16:
@@ -298,7 +277,7 @@ Status bindSetp(BindContext &cx) {
   case Type::F64:
     return cx.use(setpHandler<double>(c));
   case Type::F32:
-    return cx.use(insn.m[kFtz] ? setpWidened : setpHandler<float>(c));
+    return cx.use(compare.ftz ? setpWidened : setpHandler<float>(c));
   case Type::F16:
   case Type::BF16:
     return cx.use(setpWidened);
@@ -313,20 +292,22 @@ Status bindSetp(BindContext &cx) {
 Status bindSet(BindContext &cx) {
   FP4_TRY(describe(cx));
   Insn &insn = cx.insn;
+  auto compare = insn.as<CompareModifiers>();
   Type type = cx.match.type("dtype");
   if (bool(insn.op[3]) != cx.match.has("bool"))
     return cx.fail("a combining operation and its predicate belong together");
-  insn.m[3] = static_cast<uint8_t>(bytesOf(type));
   bool packed = insn.type == Type::F16x2 || insn.type == Type::BF16x2;
-  insn.m[4] = packed ? 2 : 1;
+  compare.elements = packed ? 2 : 1;
+  compare.elementBits = static_cast<uint8_t>(8 * bytesOf(type) / compare.elements);
   if (type == Type::F32)
-    insn.u = 0x3F800000;
+    compare.trueValue = 0x3F800000;
   else if (type == Type::F16 || type == Type::F16x2)
-    insn.u = 0x3C00;
+    compare.trueValue = 0x3C00;
   else if (type == Type::BF16 || type == Type::BF16x2)
-    insn.u = 0x3F80;
+    compare.trueValue = 0x3F80;
   else
-    insn.u = packed ? 0xFFFF : bitsOf(type) == 16 ? 0xFFFF : 0xFFFFFFFF;
+    compare.trueValue = packed ? 0xFFFF : bitsOf(type) == 16 ? 0xFFFF : 0xFFFFFFFF;
+  insn.make(compare);
   return useFor(cx, bytesOf(type) == 2 || bytesOf(type) == 4 ? set : nullptr);
 }
 

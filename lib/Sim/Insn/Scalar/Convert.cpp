@@ -74,13 +74,13 @@ double roundIntegral(double x, Round mode) {
 }
 
 /// Out of range clamps; NaN is 0, or the top bit when f64 or a 64-bit integer takes part.
-uint64_t floatToInteger(double x, const Insn &insn) {
-  Type type = destinationOf(insn);
+uint64_t floatToInteger(double x, const ConvertModifiers &cvt) {
+  Type type = cvt.destination;
   if (std::isnan(x)) {
-    bool wide = bitsOf(type) == 64 || (sourceOf(insn) == Type::F64 && bitsOf(type) == 32);
+    bool wide = bitsOf(type) == 64 || (cvt.source == Type::F64 && bitsOf(type) == 32);
     return wide ? writeInteger(Int(1) << (bitsOf(type) - 1), type) : 0;
   }
-  x = roundIntegral(x, static_cast<Round>(insn.m[kRound]));
+  x = roundIntegral(x, cvt.round);
   x = x < -0x1p100 ? -0x1p100 : x > 0x1p100 ? 0x1p100 : x;
   return writeInteger(clampTo(static_cast<Int>(x), type), type);
 }
@@ -103,45 +103,44 @@ double integerToOdd(Int value) {
   return roundToOdd(nearest, static_cast<double>(value - static_cast<Int>(nearest)));
 }
 
-uint64_t writeFloat(double odd, const Insn &insn) {
-  Type type = destinationOf(insn);
-  auto mode = static_cast<Round>(insn.m[kRound]);
-  if (insn.m[kSat])
+uint64_t writeFloat(double odd, const ConvertModifiers &cvt) {
+  Type type = cvt.destination;
+  if (cvt.sat)
     odd = saturate(odd);
   if (type == Type::F64)
     return std::bit_cast<uint64_t>(odd);
-  uint32_t bits = encode(odd, formatOf(type), mode);
+  uint32_t bits = encode(odd, formatOf(type), cvt.round);
   if (type == Type::TF32)
     return std::isnan(odd) ? kNaN32 : bits << 13;
-  if (insn.m[kFtz] && type == Type::F32)
+  if (cvt.ftz && type == Type::F32)
     bits = std::bit_cast<uint32_t>(flush(std::bit_cast<float>(bits)));
   return bits;
 }
 
-uint64_t convert(uint64_t bits, const Insn &insn) {
-  Type from = sourceOf(insn), to = destinationOf(insn);
+uint64_t convert(uint64_t bits, const ConvertModifiers &cvt) {
+  Type from = cvt.source, to = cvt.destination;
   if (!isFloat(from)) {
     Int value = readInteger(bits, from);
     if (!isFloat(to))
-      return writeInteger(insn.m[kSat] ? clampTo(value, to) : value, to);
-    return writeFloat(to == Type::F64 ? integerToDouble(value, static_cast<Round>(insn.m[kRound]))
-                                      : integerToOdd(value),
-                      insn);
+      return writeInteger(cvt.sat ? clampTo(value, to) : value, to);
+    return writeFloat(to == Type::F64 ? integerToDouble(value, cvt.round) : integerToOdd(value),
+                      cvt);
   }
   double x = readFloat(bits, from);
-  if (insn.m[kFtz] && from == Type::F32)
+  if (cvt.ftz && from == Type::F32)
     x = flush(static_cast<float>(x));
   if (!isFloat(to))
-    return floatToInteger(x, insn);
-  if (insn.m[kIntegral])
-    x = roundIntegral(x, static_cast<Round>(insn.m[kRound]));
-  return writeFloat(x, insn);
+    return floatToInteger(x, cvt);
+  if (cvt.integral)
+    x = roundIntegral(x, cvt.round);
+  return writeFloat(x, cvt);
 }
 
 Outcome cvtAny(ExecContext &cx, const Insn &insn) {
+  const auto &cvt = insn.as<ConvertModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    cx.setScalar(insn.op[0], lane, convert(cx.scalar(insn.op[1], lane), insn));
+    cx.setScalar(insn.op[0], lane, convert(cx.scalar(insn.op[1], lane), cvt));
   }
   return Outcome::Next;
 }
@@ -214,15 +213,15 @@ const FastRow kFastRows[] = {
 
 /// Only when the registers are exactly as wide as the types and nothing else is asked for.
 Handler fastHandler(const Insn &insn) {
-  Type to = destinationOf(insn), from = sourceOf(insn);
-  if (insn.m[kSat] || insn.m[kFtz] || insn.m[kRelu] || insn.op[0].width != bytesOf(to) ||
+  const auto &cvt = insn.as<ConvertModifiers>();
+  Type to = cvt.destination, from = cvt.source;
+  if (cvt.sat || cvt.ftz || cvt.relu || insn.op[0].width != bytesOf(to) ||
       insn.op[1].width != bytesOf(from))
     return nullptr;
   bool nanPayload =
       (to == Type::F32 && from == Type::F64) || (to == Type::F64 && from == Type::F32);
   for (const FastRow &row : kFastRows)
-    if (row.to == to && row.from == from && static_cast<uint8_t>(row.round) == insn.m[kRound] &&
-        !nanPayload)
+    if (row.to == to && row.from == from && row.round == cvt.round && !nanPayload)
       return row.handler;
   return nullptr;
 }
@@ -239,7 +238,7 @@ bool scalarInteger(Type type) {
 
 namespace fp4::sim {
 
-void describeConversion(BindContext &cx) {
+const ConvertModifiers &describeConversion(BindContext &cx) {
   static constexpr struct {
     std::string_view text;
     Round round;
@@ -253,17 +252,16 @@ void describeConversion(BindContext &cx) {
                {"rzi", Round::Zero, true},
                {"rmi", Round::Down, true},
                {"rpi", Round::Up, true}};
-  Insn &insn = cx.insn;
+  auto &cvt = cx.insn.make<ConvertModifiers>({cx.insn.type, cx.match.type("dtype")});
   for (const auto &mode : modes)
     if (cx.match.text("round") == mode.text) {
-      insn.m[kRound] = static_cast<uint8_t>(mode.round);
-      insn.m[kIntegral] = mode.integral;
+      cvt.round = mode.round;
+      cvt.integral = mode.integral;
     }
-  insn.m[kFtz] = cx.match.has("ftz");
-  insn.m[kSat] = cx.match.has("sat") || cx.match.has("satfinite");
-  insn.m[kRelu] = cx.match.has("relu") || cx.match.has("relu2");
-  insn.m[kSource] = static_cast<uint8_t>(insn.type);
-  insn.m[kDestination] = static_cast<uint8_t>(cx.match.type("dtype"));
+  cvt.ftz = cx.match.has("ftz");
+  cvt.sat = cx.match.has("sat") || cx.match.has("satfinite");
+  cvt.relu = cx.match.has("relu") || cx.match.has("relu2");
+  return cvt;
 }
 
 Status refuseConversion(BindContext &cx) {
@@ -272,21 +270,19 @@ Status refuseConversion(BindContext &cx) {
 }
 
 Status bindCvt(BindContext &cx) {
-  describeConversion(cx);
-  Insn &insn = cx.insn;
-  Type to = destinationOf(insn), from = sourceOf(insn);
+  const auto &cvt = describeConversion(cx);
+  Type to = cvt.destination, from = cvt.source;
   bool known = (scalarFloat(from) || scalarInteger(from)) &&
                (scalarFloat(to) || scalarInteger(to) || (to == Type::TF32 && from == Type::F32));
   if (!known)
     return refuseConversion(cx);
-  bool integralMode = insn.m[kIntegral];
-  if (isFloat(from) && !isFloat(to) && !integralMode)
+  if (isFloat(from) && !isFloat(to) && !cvt.integral)
     return cx.fail("a conversion to an integer expects .rni, .rzi, .rmi or .rpi");
   // Between f16 and bf16, where bits are lost too, ptxas takes an absent mode for .rn.
   bool loses = isFloat(to) && (!isFloat(from) || bitsOf(to) < bitsOf(from) || to == Type::TF32);
-  if (loses && (!cx.match.has("round") || integralMode))
+  if (loses && (!cx.match.has("round") || cvt.integral))
     return cx.fail("a conversion that may lose bits expects .rn, .rz, .rm or .rp");
-  Handler fast = fastHandler(insn);
+  Handler fast = fastHandler(cx.insn);
   return cx.use(fast ? fast : cvtAny);
 }
 

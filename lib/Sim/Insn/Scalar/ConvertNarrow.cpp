@@ -71,13 +71,15 @@ double decodeNarrow(uint32_t code, const Narrow &narrow) {
 }
 
 /// One element of a packed destination.
-uint32_t encodeElement(double x, Type type, Round mode, bool relu, bool satfinite) {
+uint32_t encodeElement(double x, const ConvertModifiers &cvt) {
+  const Type type = cvt.destination;
+  const Round mode = cvt.round;
   if (const Narrow *narrow = narrowOf(type))
-    return encodeNarrow(x, *narrow, mode, relu);
+    return encodeNarrow(x, *narrow, mode, cvt.relu);
   if (type == Type::UE8M0x2) {
     auto value = static_cast<float>(x);
     const float largest = mode == Round::Up ? 0x1p127f : 0x1.fffffep127f; // that rounds to 2^127
-    if (!satfinite && std::fabs(value) > largest)
+    if (!cvt.sat && std::fabs(value) > largest)
       return numerics::ue8m0NaN;
     return mode == Round::Up ? numerics::encodeUE8M0Up(value)
                              : numerics::encodeUE8M0TowardZero(value);
@@ -85,12 +87,12 @@ uint32_t encodeElement(double x, Type type, Round mode, bool relu, bool satfinit
   const Format &format = type == Type::F16x2 || type == Type::F16 ? kF16
                          : type == Type::TF32                     ? kTF32
                                                                   : kBF16;
-  if (relu && !(x > 0) && !std::isnan(x))
+  if (cvt.relu && !(x > 0) && !std::isnan(x))
     x = 0;
   uint32_t bits = encode(x, format, mode);
   uint32_t infinity = ((1u << format.exponentBits) - 1) << format.mantissaBits;
   uint32_t magnitude = (1u << (format.exponentBits + format.mantissaBits)) - 1;
-  if (satfinite && (bits & magnitude) == infinity)
+  if (cvt.sat && (bits & magnitude) == infinity)
     bits -= 1;
   return bits;
 }
@@ -119,13 +121,12 @@ unsigned elementBits(Type type) {
 /// d = {a, b}: a in the upper half. f32 sources.
 Outcome cvtPack(ExecContext &cx, const Insn &insn) {
   const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
-  Type to = destinationOf(insn);
-  auto mode = static_cast<Round>(insn.m[kRound]);
-  unsigned bits = elementBits(to);
+  const auto &cvt = insn.as<ConvertModifiers>();
+  unsigned bits = elementBits(cvt.destination);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    uint32_t high = encodeElement(a[lane], to, mode, insn.m[kRelu], insn.m[kSat]);
-    uint32_t low = encodeElement(b[lane], to, mode, insn.m[kRelu], insn.m[kSat]);
+    uint32_t high = encodeElement(a[lane], cvt);
+    uint32_t low = encodeElement(b[lane], cvt);
     cx.setScalar(insn.op[0], lane, high << bits | low);
   }
   return Outcome::Next;
@@ -191,7 +192,8 @@ Outcome cvtPackFast(ExecContext &cx, const Insn &insn) {
 
 /// Packed to packed, element by element; also one element (f32 to tf32 with satfinite).
 Outcome cvtPacked(ExecContext &cx, const Insn &insn) {
-  Type from = sourceOf(insn), to = destinationOf(insn);
+  const auto &cvt = insn.as<ConvertModifiers>();
+  Type from = cvt.source, to = cvt.destination;
   bool single = from == Type::F32;
   unsigned fromBits = single ? 32 : elementBits(from), toBits = elementBits(to);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -200,10 +202,9 @@ Outcome cvtPacked(ExecContext &cx, const Insn &insn) {
     for (unsigned e = 0; e < (single ? 1u : 2u); ++e) {
       auto bits = static_cast<uint32_t>(lowBits(source >> (fromBits * e), fromBits));
       double x = decodeElement(bits, from);
-      if (insn.m[kFtz] && single)
+      if (cvt.ftz && single)
         x = flush(static_cast<float>(x));
-      uint32_t code =
-          encodeElement(x, to, static_cast<Round>(insn.m[kRound]), insn.m[kRelu], insn.m[kSat]);
+      uint32_t code = encodeElement(x, cvt);
       if (to == Type::TF32)
         code = std::isnan(x) ? kNaN32 : code << 13;
       result |= uint64_t(code) << (toBits * e);
@@ -244,16 +245,17 @@ uint32_t reverseBits(uint32_t value, unsigned count) {
 Outcome cvtRs(ExecContext &cx, const Insn &insn) {
   const float *a = cx.src<float>(insn.op[1]), *b = cx.src<float>(insn.op[2]);
   const uint32_t *random = cx.src<uint32_t>(insn.op[3]);
-  bool half = destinationOf(insn) == Type::F16x2;
+  const auto &cvt = insn.as<ConvertModifiers>();
+  bool half = cvt.destination == Type::F16x2;
   const Format &format = half ? kF16 : kBF16;
   unsigned k = half ? 13 : 16;
   uint32_t infinity = ((1u << format.exponentBits) - 1) << format.mantissaBits;
   auto one = [&](float x, uint32_t bits) -> uint32_t {
     if (std::isnan(x))
       return kNaN16;
-    if (insn.m[kRelu] && !(x > 0))
+    if (cvt.relu && !(x > 0))
       return 0;
-    return encodeStochastic(x, format, k, bits & ((1u << k) - 1), infinity - insn.m[kSat]);
+    return encodeStochastic(x, format, k, bits & ((1u << k) - 1), infinity - cvt.sat);
   };
   cx.store<uint32_t>(insn.op[0], [&](int lane) {
     return one(a[lane], random[lane] >> 16) << 16 | one(b[lane], random[lane] & 0xFFFF);
@@ -264,8 +266,9 @@ Outcome cvtRs(ExecContext &cx, const Insn &insn) {
 /// {a, b, e, f}: a in the top element.
 Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
   const Operand *v = cx.elements(insn.op[1]);
-  const Narrow &narrow = *narrowOf(destinationOf(insn));
-  unsigned bits = elementBits(destinationOf(insn));
+  const auto &cvt = insn.as<ConvertModifiers>();
+  const Narrow &narrow = *narrowOf(cvt.destination);
+  unsigned bits = elementBits(cvt.destination);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     uint32_t random = cx.src<uint32_t>(insn.op[2])[lane];
@@ -273,10 +276,10 @@ Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
     float x[4];
     for (int i = 0; i < 4; ++i) {
       x[i] = cx.src<float>(v[i])[lane];
-      if (insn.m[kRelu] && x[i] < 0)
+      if (cvt.relu && x[i] < 0)
         x[i] = 0;
     }
-    if (destinationOf(insn) == Type::E2M1x4) {
+    if (cvt.destination == Type::E2M1x4) {
       result = numerics::encodeE2M1x4Stochastic(x[0], x[1], x[2], x[3], random);
     } else {
       // [uncertain] The bits for each element are taken from measurements of others.
@@ -299,9 +302,8 @@ Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
 namespace fp4::sim {
 
 Status bindCvtNarrow(BindContext &cx) {
-  describeConversion(cx);
-  Insn &insn = cx.insn;
-  Type to = destinationOf(insn), from = sourceOf(insn);
+  const auto &cvt = describeConversion(cx);
+  Type to = cvt.destination, from = cvt.source;
   bool fromHalves = from == Type::F16x2 || from == Type::BF16x2;
   bool toHalves = to == Type::F16x2 || to == Type::BF16x2;
   bool pair = (narrowOf(from) && narrowOf(from)->pair == from && to == Type::F16x2) ||
@@ -317,25 +319,25 @@ Status bindCvtNarrow(BindContext &cx) {
 }
 
 Status bindCvtPack(BindContext &cx) {
-  describeConversion(cx);
+  const auto &cvt = describeConversion(cx);
   Insn &insn = cx.insn;
-  Type to = destinationOf(insn);
+  Type to = cvt.destination;
   bool narrow = (narrowOf(to) && narrowOf(to)->pair == to) || to == Type::UE8M0x2;
   if (insn.type != Type::F32 || (!narrow && to != Type::F16x2 && to != Type::BF16x2))
     return refuseConversion(cx);
   bool scale = to == Type::UE8M0x2;
   if (narrow && !scale && !cx.match.has("satfinite"))
     return cx.fail("a conversion to a narrow format expects .satfinite");
-  bool known = static_cast<Round>(insn.m[kRound]) == (scale ? Round::Up : Round::Nearest) ||
-               (static_cast<Round>(insn.m[kRound]) == Round::Zero && (scale || !narrow));
+  bool known = cvt.round == (scale ? Round::Up : Round::Nearest) ||
+               (cvt.round == Round::Zero && (scale || !narrow));
   if (!known)
     return cx.fail(scale ? "a conversion to .ue8m0x2 expects .rz or .rp"
                          : "this conversion does not work with ." +
                                std::string(cx.match.text("round")));
-  bool plain = insn.m[kRound] == 0 && !insn.m[kRelu];
-  if (to == Type::BF16x2 && plain && !insn.m[kSat])
+  bool plain = cvt.round == Round::Nearest && !cvt.relu;
+  if (to == Type::BF16x2 && plain && !cvt.sat)
     return cx.use(cvtPackBF16);
-  if (to == Type::F16x2 && !insn.m[kRelu] && !insn.m[kSat] && insn.m[kRound] != 0)
+  if (to == Type::F16x2 && !cvt.relu && !cvt.sat && cvt.round != Round::Nearest)
     return cx.use(cvtPackFast<uint32_t, truncateToF16Lane, 16>);
   if (to == Type::E2M1x2 && plain && insn.op[0].width == 1)
     return cx.use(cvtPackFast<uint8_t, encodeE2M1Lane, 4>);
@@ -345,17 +347,16 @@ Status bindCvtPack(BindContext &cx) {
 }
 
 Status bindCvtRs(BindContext &cx) {
-  describeConversion(cx);
-  Type to = destinationOf(cx.insn);
+  Type to = describeConversion(cx).destination;
   if (cx.insn.type != Type::F32 || (to != Type::F16x2 && to != Type::BF16x2))
     return refuseConversion(cx);
   return cx.use(cvtRs);
 }
 
 Status bindCvtRs4(BindContext &cx) {
-  describeConversion(cx);
-  const Narrow *narrow = narrowOf(destinationOf(cx.insn));
-  if (cx.insn.type != Type::F32 || !narrow || narrow->quad != destinationOf(cx.insn))
+  Type to = describeConversion(cx).destination;
+  const Narrow *narrow = narrowOf(to);
+  if (cx.insn.type != Type::F32 || !narrow || narrow->quad != to)
     return refuseConversion(cx);
   if (cx.insn.op[1].imm != 4)
     return cx.fail("expects a vector of 4");

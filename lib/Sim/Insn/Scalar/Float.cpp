@@ -60,9 +60,9 @@ double minMax(double a, double b, bool max, bool propagateNaN) {
 }
 
 /// One element, as a double rounded to odd.
-double evaluate(const Insn &insn, double a, double b, double c) {
-  auto mode = static_cast<Round>(insn.m[kRound]);
-  switch (static_cast<Op>(insn.m[kOp])) {
+double evaluate(const FloatModifiers &how, double a, double b, double c) {
+  const Round mode = how.round;
+  switch (how.op) {
   case Op::Add:
     return zeroSum(addOdd(a, b), a, b, mode);
   case Op::Sub:
@@ -94,10 +94,10 @@ double evaluate(const Insn &insn, double a, double b, double c) {
   default:
     break;
   }
-  bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
-  if (!insn.m[kXorsign])
-    return minMax(a, b, max, insn.m[kNaN]);
-  double magnitude = minMax(std::fabs(a), std::fabs(b), max, insn.m[kNaN]);
+  bool max = how.op == Op::Max;
+  if (!how.xorsign)
+    return minMax(a, b, max, how.nan);
+  double magnitude = minMax(std::fabs(a), std::fabs(b), max, how.nan);
   return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
 }
 
@@ -106,22 +106,23 @@ double flushWide(double x, const Format &format) {
 }
 
 /// One element of a format of at most 32 bits, from bits to bits.
-uint32_t element(const Insn &insn, const Format &format, const uint32_t *bits, unsigned count) {
+uint32_t element(const FloatModifiers &how, const Format &format, const uint32_t *bits,
+                 unsigned count) {
   double v[3] = {0, 0, 0};
   for (unsigned i = 0; i < count; ++i) {
     v[i] = decode(bits[i], format);
-    if (insn.m[kFtz])
+    if (how.ftz)
       v[i] = flushWide(v[i], format);
   }
-  double x = evaluate(insn, v[0], v[1], v[2]);
-  if (count == 3 && static_cast<Op>(insn.m[kOp]) != Op::Fma)
-    x = evaluate(insn, x, v[2], 0); // three-input min and max
-  if (insn.m[kSat])
+  double x = evaluate(how, v[0], v[1], v[2]);
+  if (count == 3 && how.op != Op::Fma)
+    x = evaluate(how, x, v[2], 0); // three-input min and max
+  if (how.sat)
     x = saturate(x);
-  if (insn.m[kRelu] && x < 0)
+  if (how.relu && x < 0)
     x = 0;
-  uint32_t result = encode(x, format, static_cast<Round>(insn.m[kRound]));
-  if (!insn.m[kFtz])
+  uint32_t result = encode(x, format, how.round);
+  if (!how.ftz)
     return result;
   uint32_t exponent = ((1u << format.exponentBits) - 1) << format.mantissaBits;
   uint32_t sign = 1u << (format.exponentBits + format.mantissaBits);
@@ -137,6 +138,7 @@ Outcome general(ExecContext &cx, const Insn &insn) {
   const Format &format = sizeof(T) == 4                                       ? kF32
                          : insn.type == Type::F16 || insn.type == Type::F16x2 ? kF16
                                                                               : kBF16;
+  const auto &how = insn.as<FloatModifiers>();
   Lanes<Element> result;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
@@ -144,7 +146,7 @@ Outcome general(ExecContext &cx, const Insn &insn) {
       uint32_t bits[3];
       for (unsigned s = 0; s < Sources; ++s)
         bits[s] = cx.src<Element>(insn.op[s + 1])[lane].part[p];
-      result.v[lane].part[p] = static_cast<T>(element(insn, format, bits, Sources));
+      result.v[lane].part[p] = static_cast<T>(element(how, format, bits, Sources));
     }
   }
   commit(cx, insn.op[0], result);
@@ -153,15 +155,16 @@ Outcome general(ExecContext &cx, const Insn &insn) {
 
 /// Three-input min and max of absolute values.
 Outcome magnitudes(ExecContext &cx, const Insn &insn) {
-  const bool max = static_cast<Op>(insn.m[kOp]) == Op::Max;
+  const auto &how = insn.as<FloatModifiers>();
+  const bool max = how.op == Op::Max;
   Lanes<uint32_t> result;
   for (unsigned lane = 0; lane < 32; ++lane) {
     double v[3];
     for (unsigned s = 0; s < 3; ++s) {
       const double x = cx.src<float>(insn.op[s + 1])[lane];
-      v[s] = std::fabs(insn.m[kFtz] ? flushWide(x, kF32) : x);
+      v[s] = std::fabs(how.ftz ? flushWide(x, kF32) : x);
     }
-    const double least = minMax(minMax(v[0], v[1], max, insn.m[kNaN]), v[2], max, insn.m[kNaN]);
+    const double least = minMax(minMax(v[0], v[1], max, how.nan), v[2], max, how.nan);
     result.v[lane] = encode(least, kF32, Round::Nearest);
   }
   commit(cx, insn.op[0], result);
@@ -171,15 +174,15 @@ Outcome magnitudes(ExecContext &cx, const Insn &insn) {
 /// The last operand and the result are f32, the others f16 or bf16.
 template <unsigned Sources> Outcome mixed(ExecContext &cx, const Insn &insn) {
   const Format &format = insn.type == Type::F16 ? kF16 : kBF16;
+  const auto &how = insn.as<FloatModifiers>();
   Lanes<uint32_t> result;
   for (unsigned lane = 0; lane < 32; ++lane) {
     double v[3] = {0, 0, 0};
     for (unsigned s = 0; s + 1 < Sources; ++s)
       v[s] = decode(cx.src<uint16_t>(insn.op[s + 1])[lane], format);
     v[Sources - 1] = cx.src<float>(insn.op[Sources])[lane];
-    double x = evaluate(insn, v[0], v[1], v[2]);
-    result.v[lane] =
-        encode(insn.m[kSat] ? saturate(x) : x, kF32, static_cast<Round>(insn.m[kRound]));
+    double x = evaluate(how, v[0], v[1], v[2]);
+    result.v[lane] = encode(how.sat ? saturate(x) : x, kF32, how.round);
   }
   commit(cx, insn.op[0], result);
   return Outcome::Next;
@@ -206,8 +209,8 @@ template <unsigned Sources> Handler pickGeneral(Type type) {
 // f64
 //===----------------------------------------------------------------------===//
 
-double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
-  switch (op) {
+double evaluate64(const FloatModifiers &how, double a, double b, double c) {
+  switch (how.op) {
   case Op::Add:
     return a + b;
   case Op::Sub:
@@ -226,15 +229,16 @@ double evaluate64(Op op, double a, double b, double c, const Insn &insn) {
   case Op::Rsqrt:
     return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
   default:
-    return evaluate(insn, a, b, c);
+    return evaluate(how, a, b, c);
   }
 }
 
 /// Directed modes switch the host's rounding mode: f64 has no wider type to round from.
 Outcome general64(ExecContext &cx, const Insn &insn) {
   static constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+  const auto &how = insn.as<FloatModifiers>();
   Lanes<double> result;
-  int mode = modes[insn.m[kRound]];
+  int mode = modes[size_t(how.round)];
   if (mode != FE_TONEAREST)
     std::fesetround(mode);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -243,7 +247,7 @@ Outcome general64(ExecContext &cx, const Insn &insn) {
     for (unsigned s = 0; s < 3; ++s)
       if (insn.op[s + 1])
         v[s] = cx.src<double>(insn.op[s + 1])[lane];
-    volatile double x = evaluate64(static_cast<Op>(insn.m[kOp]), v[0], v[1], v[2], insn);
+    volatile double x = evaluate64(how, v[0], v[1], v[2]);
     result.v[lane] = x;
   }
   if (mode != FE_TONEAREST)
@@ -331,13 +335,14 @@ template <bool Negate> Handler pickSign(Type type, bool ftz) {
 
 template <typename T> Outcome testp(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
+  const auto test = size_t(insn.as<TestModifiers>().test);
   uint32_t result = 0;
   for (int lane = 0; lane < 32; ++lane) {
     int kind = std::fpclassify(a[lane]);
     bool is[] = {
         kind != FP_INFINITE && kind != FP_NAN, kind == FP_INFINITE, kind != FP_NAN, kind == FP_NAN,
         kind == FP_NORMAL || kind == FP_ZERO,  kind == FP_SUBNORMAL};
-    result |= uint32_t(is[insn.m[0]]) << lane;
+    result |= uint32_t(is[test]) << lane;
   }
   cx.setPredicate(insn.op[0], result);
   return Outcome::Next;
@@ -347,28 +352,30 @@ bool packedOrNarrow(Type type) {
   return type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
 }
 
-/// Fills Insn::m from the modifiers; checks what depends on the type alone.
+/// Fills the FloatModifiers; checks what depends on the type alone.
 Status describe(BindContext &cx, Op op, const char *roundSlot) {
   static constexpr std::string_view names[] = {"rn", "rz", "rm", "rp"};
   Insn &insn = cx.insn;
-  insn.m[kOp] = static_cast<uint8_t>(op);
+  auto &how = insn.make<FloatModifiers>({op});
   for (uint8_t i = 0; i < 4; ++i)
     if (cx.match.text(roundSlot) == names[i])
-      insn.m[kRound] = i;
-  insn.m[kFtz] = cx.match.has("ftz");
-  insn.m[kSat] = cx.match.has("sat");
-  insn.m[kNaN] = cx.match.has("NaN");
-  insn.m[kXorsign] = cx.match.has("xorsign");
-  insn.m[kRelu] = cx.match.has("relu");
-  if (insn.m[kFtz] && op != Op::Ex2 &&
+      how.round = Round(i);
+  how.ftz = cx.match.has("ftz");
+  how.sat = cx.match.has("sat");
+  how.nan = cx.match.has("NaN");
+  how.xorsign = cx.match.has("xorsign");
+  how.relu = cx.match.has("relu");
+  if (how.ftz && op != Op::Ex2 &&
       (insn.type == Type::F64 || insn.type == Type::BF16 || insn.type == Type::BF16x2))
     return cx.fail("'.ftz' does not work on ." + std::string(spelling(insn.type)));
-  if (insn.m[kSat] && (insn.type == Type::F64 || insn.type == Type::F32x2))
+  if (how.sat && (insn.type == Type::F64 || insn.type == Type::F32x2))
     return cx.fail("'.sat' does not work on ." + std::string(spelling(insn.type)));
-  if (insn.m[kRound] && packedOrNarrow(insn.type))
+  if (how.round != Round::Nearest && packedOrNarrow(insn.type))
     return cx.fail("half precision rounds to nearest only");
   return {};
 }
+
+bool roundsToNearest(const Insn &insn) { return insn.as<FloatModifiers>().round == Round::Nearest; }
 
 /// The general handler for `op`, whatever the type.
 template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const char *roundSlot) {
@@ -399,7 +406,7 @@ namespace fp4::sim {
 
 Status bindFloatAdd(BindContext &cx) {
   FP4_TRY(bindGeneral<2>(cx, Op::Add, "round"));
-  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+  if (cx.insn.type == Type::F64 && roundsToNearest(cx.insn))
     return cx.use(lanewise<Add64F, double, double, double>);
   return {};
 }
@@ -408,7 +415,7 @@ Status bindFloatSub(BindContext &cx) { return bindGeneral<2>(cx, Op::Sub, "round
 
 Status bindFloatMul(BindContext &cx) {
   FP4_TRY(bindGeneral<2>(cx, Op::Mul, "round"));
-  if (cx.insn.type == Type::F64 && cx.insn.m[kRound] == 0)
+  if (cx.insn.type == Type::F64 && roundsToNearest(cx.insn))
     return cx.use(lanewise<Mul64F, double, double, double>);
   return {};
 }
@@ -479,7 +486,7 @@ Status bindFloatNeg(BindContext &cx) {
 }
 
 Status bindTestp(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("kind"));
+  cx.insn.make<TestModifiers>({cx.match.pick<FloatTest>("kind")});
   if (cx.insn.type == Type::F32)
     return cx.use(testp<float>);
   return useFor(cx, cx.insn.type == Type::F64 ? testp<double> : nullptr);

@@ -159,7 +159,7 @@ Handler pickFma(bool wide, bool ftz, bool sat) {
 template <typename F> Handler pickUnary(bool ftz) { return ftz ? unary<F, true> : unary<F, false>; }
 
 template <bool Max> Handler pickMinMax(const Insn &insn, unsigned sources) {
-  bool ftz = insn.m[kFtz], nan = insn.m[kNaN];
+  bool ftz = insn.as<FloatModifiers>().ftz, nan = insn.as<FloatModifiers>().nan;
   if (sources == 3) {
     if (nan)
       return ftz ? three<MinMaxF<Max, true>, true> : three<MinMaxF<Max, true>, false>;
@@ -172,8 +172,9 @@ template <bool Max> Handler pickMinMax(const Insn &insn, unsigned sources) {
 } // namespace
 
 Handler fp4::sim::nearestHandler(const Insn &insn, FloatOp op, unsigned sources) {
-  bool wide = insn.type == Type::F32x2, ftz = insn.m[kFtz], sat = insn.m[kSat];
-  if ((insn.type != Type::F32 && !wide) || insn.m[kRound] || insn.m[kXorsign] || insn.m[kRelu])
+  const auto &how = insn.as<FloatModifiers>();
+  bool wide = insn.type == Type::F32x2, ftz = how.ftz, sat = how.sat;
+  if ((insn.type != Type::F32 && !wide) || how.round != Round::Nearest || how.xorsign || how.relu)
     return nullptr;
   switch (op) {
   case FloatOp::Add:

@@ -5,28 +5,6 @@
 
 namespace fp4::sim {
 
-enum class FloatOp : uint8_t {
-  Add,
-  Sub,
-  Mul,
-  Fma,
-  Div,
-  DivApprox,
-  Rcp,
-  Sqrt,
-  Rsqrt,
-  Ex2,
-  Lg2,
-  Sin,
-  Cos,
-  Tanh,
-  Min,
-  Max
-};
-
-/// Insn::m of floating-point arithmetic.
-enum FloatField : unsigned { kOp, kRound, kFtz, kSat, kNaN, kXorsign, kRelu };
-
 /// A handler that computes all lanes at once, or null: then the general path serves. `sources` is
 /// the number of operands.
 Handler nearestHandler(const Insn &insn, FloatOp op, unsigned sources);

@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers/Scalar.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 namespace fp4::sim {
-
-enum class Round : uint8_t { Nearest, Zero, Down, Up, NearestAway };
 
 inline constexpr uint32_t kNaN32 = 0x7FFFFFFF; ///< the NaN GPU arithmetic produces
 inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< the same NaN in f16 and bf16

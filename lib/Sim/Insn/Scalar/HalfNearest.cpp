@@ -105,7 +105,8 @@ template <typename Format, unsigned Parts> Handler pick(FloatOp op) {
 } // namespace
 
 Handler fp4::sim::halfHandler(const Insn &insn, FloatOp op) {
-  if (insn.m[kRound] || insn.m[kFtz] || insn.m[kSat] || insn.m[kRelu])
+  const auto &how = insn.as<FloatModifiers>();
+  if (how.round != Round::Nearest || how.ftz || how.sat || how.relu)
     return nullptr;
   switch (insn.type) {
   case Type::F16:

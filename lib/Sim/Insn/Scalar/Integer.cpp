@@ -32,12 +32,13 @@ template <> struct DoubleOf<int64_t> {
 };
 template <typename T> using D = typename DoubleOf<T>::type;
 
-/// cvt.pack.sat: a and b clamped to Insn::m[0] bits, a above b, above them what was in the low bits
-/// of c. m[1]: signed.
+/// cvt.pack.sat: a and b clamped to their bits, a above b, above them what was in the low bits of
+/// c.
 Outcome packIntegers(ExecContext &cx, const Insn &insn) {
-  const unsigned bits = insn.m[0];
-  const int64_t low = insn.m[1] ? -(int64_t(1) << (bits - 1)) : 0;
-  const int64_t high = (int64_t(1) << (bits - (insn.m[1] ? 1 : 0))) - 1;
+  const auto &pack = insn.as<PackModifiers>();
+  const unsigned bits = pack.bits;
+  const int64_t low = pack.isSigned ? -(int64_t(1) << (bits - 1)) : 0;
+  const int64_t high = (int64_t(1) << (bits - (pack.isSigned ? 1 : 0))) - 1;
   const uint32_t field = (1u << bits) - 1;
   auto clamped = [&](int32_t value) {
     return static_cast<uint32_t>(value < low ? low : value > high ? high : value) & field;
@@ -287,9 +288,9 @@ Status bindMadPart(BindContext &cx) {
 
 Status bindCvtIntegers(BindContext &cx) {
   const std::string_view type = cx.match.text("dtype");
-  cx.insn.m[0] = static_cast<uint8_t>(type == "u16" || type == "s16" ? 16 : type[1] - '0');
-  cx.insn.m[1] = type[0] == 's';
-  const bool wide = cx.insn.m[0] == 16;
+  const bool wide = type == "u16" || type == "s16";
+  const auto bits = static_cast<uint8_t>(wide ? 16 : type[1] - '0');
+  cx.insn.make<PackModifiers>({bits, type[0] == 's'});
   if (cx.match.has("ctype") == wide || bool(cx.insn.op[3]) == wide)
     return cx.fail(wide ? "packs two halves and takes no third operand"
                         : "expects .b32 and a third operand");

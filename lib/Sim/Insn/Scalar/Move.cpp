@@ -84,8 +84,9 @@ Outcome readClock(ExecContext &cx, const Insn &insn) {
   const uint64_t ticks =
       cycles ? uint64_t(*cycles) : policy.clock() * 1024 + cx.warp().executed;
   const uint64_t time = cycles ? cx.launch().nanoseconds(*cycles) : nanoseconds();
-  uint64_t value = insn.m[0] == 3 ? time : insn.m[0] == 1 ? ticks >> 32 : ticks;
-  if (insn.m[0] == 4)
+  const Clock clock = insn.as<ClockModifiers>().which;
+  uint64_t value = clock == Clock::Nanoseconds ? time : clock == Clock::High ? ticks >> 32 : ticks;
+  if (clock == Clock::NanosecondsHigh)
     value = time >> 32;
   for (int lane = 0; lane < 32; ++lane)
     if (cx.mask >> lane & 1)
@@ -107,18 +108,17 @@ uint64_t windowOf(Space space) {
   }
 }
 
-/// u = the window, m[0] = to.
 template <typename T> Outcome cvta(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
-  uint64_t delta = insn.m[0] ? 0 - insn.u : insn.u;
+  const auto &window = insn.as<WindowModifiers>();
+  uint64_t delta = window.toSpace ? 0 - window.base : window.base;
   cx.store<T>(insn.op[0], [&](int lane) { return static_cast<T>(a[lane] + delta); });
   return Outcome::Next;
 }
 
-/// m[0] = the space asked for.
 Outcome isspacep(ExecContext &cx, const Insn &insn) {
   const uint64_t *a = cx.src<uint64_t>(insn.op[1]);
-  Space wanted = static_cast<Space>(insn.m[0]);
+  const Space wanted = insn.as<SpaceModifiers>().space;
   uint32_t result = 0;
   for (int lane = 0; lane < 32; ++lane) {
     ExecContext::Place place = cx.place(Space::Generic, a[lane]);
@@ -194,18 +194,17 @@ Status bindMovPack(BindContext &cx) { return bindParts(cx, cx.insn.op[1], true);
 Status bindMovUnpack(BindContext &cx) { return bindParts(cx, cx.insn.op[0], false); }
 
 Status bindMovClock(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.insn.op[1].imm);
+  cx.insn.make<ClockModifiers>({Clock(cx.insn.op[1].imm)});
   return cx.use(readClock);
 }
 
 Status bindCvta(BindContext &cx) {
-  cx.insn.m[0] = cx.match.has("to");
-  cx.insn.u = windowOf(cx.match.space());
+  cx.insn.make<WindowModifiers>({windowOf(cx.match.space()), cx.match.has("to")});
   return cx.use(bytesOf(cx.insn.type) == 8 ? cvta<uint64_t> : cvta<uint32_t>);
 }
 
 Status bindIsspacep(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.match.space());
+  cx.insn.make<SpaceModifiers>({cx.match.space()});
   return cx.use(isspacep);
 }
 
