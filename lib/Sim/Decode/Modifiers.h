@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers/Memory.h"
 #include "Sim/Decode/Modifiers/Scalar.h"
 #include <variant>
 
@@ -18,7 +19,9 @@ using Modifiers = std::variant<
     // Scalar.h
     FloatModifiers, TestModifiers, ConvertModifiers, PackModifiers, CompareModifiers,
     CarryModifiers, PermuteModifiers, LogicModifiers, ClockModifiers, WindowModifiers,
-    SpaceModifiers>;
+    SpaceModifiers,
+    // Memory.h
+    MemoryModifiers, AtomicModifiers, MatrixModifiers, StackModifiers>;
 
 // Instructions are copied and read all the time: no struct above owns memory or is large.
 static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);

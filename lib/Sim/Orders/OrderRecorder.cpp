@@ -149,24 +149,22 @@ ByteUse OrderRecorder::useOf(const MemoryEvent &event) {
   if (event.kind == AccessKind::Read)
     return ByteUse::Read;
   const Insn &insn = kernel->code[event.at.pc];
-  constexpr unsigned kOperation = 3; // of Insn::m, in Atomics.cpp
-  constexpr uint8_t add = 0, exchange = 4, increment = 7;
-  const uint8_t operation = insn.m[kOperation];
-  const bool exact =
-      operation != exchange && operation < increment && !(operation == add && isFloat(insn.type));
-  if (event.kind == AccessKind::Write || event.actor.ticket || !exact)
+  const auto *atomic = insn.get<AtomicModifiers>();
+  if (!atomic || event.kind == AccessKind::Write || event.actor.ticket)
+    return ByteUse::Write;
+  const AtomicOp op = atomic->op;
+  if (op == AtomicOp::Exch || op >= AtomicOp::Inc || (op == AtomicOp::Add && isFloat(insn.type)))
     return ByteUse::Write;
   const std::string_view base = opcodeTable()[insn.row].base;
   const bool orders = event.order != MemOrder::Weak && event.order != MemOrder::Relaxed;
   if (base != "red" && (base != "atom" || orders || !isUnused(event.at.pc)))
     return ByteUse::Write;
-  if (const auto known = reductions.find({operation, uint8_t(insn.type)});
-      known != reductions.end())
+  if (const auto known = reductions.find({op, insn.type}); known != reductions.end())
     return known->second;
   const size_t next = size_t(ByteUse::Reduce) + reductions.size();
   if (next >= kByteUses)
     return ByteUse::Write;
-  return reductions[{operation, uint8_t(insn.type)}] = ByteUse(next);
+  return reductions[{op, insn.type}] = ByteUse(next);
 }
 
 void OrderRecorder::touchBytes(const MemoryEvent &event, ByteUse use) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "Sim/Async/Tcgen05Pairs.h"
+#include "Sim/Decode/Modifiers.h"
 #include "Sim/Orders/Trace.h"
 #include "Sim/State/Cluster.h"
 #include "fp4/Sim/Observer.h"
@@ -160,7 +161,7 @@ private:
   Trace::Past past;                           ///< steps before this one, if it was asked
   std::tuple<Process, size_t, size_t> pastAt; ///< there: its warp, steps, what it touched
   std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns
-  std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
+  std::map<std::pair<AtomicOp, Type>, ByteUse> reductions; ///< by operation and type
 };
 
 } // namespace fp4::sim

@@ -30,11 +30,10 @@ bool isArithmetic(const Insn &insn) {
 bool isPrivate(const Insn &insn) {
   static constexpr std::string_view bases[] = {"add", "sub", "mad", "min",  "max", "neg",
                                                "abs", "bfe", "bfi", "prmt", "rem", "div"};
-  constexpr unsigned kSpace = 0; // of Insn::m, in Memory.cpp
   const std::string_view base = rowOf(insn).base;
   return isBranch(insn.handler) || isArithmetic(insn) ||
          std::ranges::find(bases, base) != std::end(bases) ||
-         (base == "ld" && Space(insn.m[kSpace]) == Space::Param);
+         (base == "ld" && insn.as<MemoryModifiers>().space == Space::Param);
 }
 
 /// Returns the number of operands, from the first, that are destinations.
@@ -82,8 +81,7 @@ private:
   }
   /// A plain load belongs to the step in which it happens.
   static bool isLoad(const Insn &insn) {
-    constexpr unsigned kOrder = 1; // of Insn::m, in Memory.cpp
-    return rowOf(insn).base == "ld" && MemOrder(insn.m[kOrder]) != MemOrder::Weak;
+    return rowOf(insn).base == "ld" && insn.as<MemoryModifiers>().order != MemOrder::Weak;
   }
 
   void read(const Insn &insn) {

@@ -6,19 +6,16 @@
 namespace fp4::sim {
 namespace {
 
-constexpr unsigned kSpace = 0, kOrder = 1, kScope = 2; // of Insn::m of ld, in Memory.cpp
-
 std::string_view baseOf(const Insn &insn) { return opcodeTable()[insn.row].base; }
 
 /// Returns true for a load from memory whose contents are not known here; parameters are those of
 /// the launch.
 bool loads(const TimedInsn &timed, const Insn &insn) {
-  const std::string_view base = baseOf(insn);
   if (timed.unit != Unit::Memory || !timed.writes)
     return false;
-  const auto space = Space(insn.m[kSpace]);
-  return base.starts_with("atom") ||
-         (base.starts_with("ld") && space != Space::Param && space != Space::Const);
+  if (const auto *load = insn.get<MemoryModifiers>())
+    return load->space != Space::Param && load->space != Space::Const;
+  return insn.get<AtomicModifiers>() || insn.get<MatrixModifiers>();
 }
 
 /// Registers that may differ between CTAs by more than addresses of their own data: what follows
@@ -176,11 +173,11 @@ bool mayTalk(const TimedCode &code, const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   if (!code[pc].talks)
     return false;
-  if (baseOf(insn) != "ld")
+  const auto *load = insn.get<MemoryModifiers>();
+  if (!load)
     return true;
-  const auto space = Space(insn.m[kSpace]);
-  return (space == Space::Global || space == Space::Generic) &&
-         MemOrder(insn.m[kOrder]) != MemOrder::Weak && Scope(insn.m[kScope]) != Scope::Cta;
+  return (load->space == Space::Global || load->space == Space::Generic) &&
+         load->order != MemOrder::Weak && load->scope != Scope::Cta;
 }
 
 } // namespace

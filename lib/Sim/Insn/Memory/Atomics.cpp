@@ -14,30 +14,28 @@ using namespace fp4::sim;
 
 namespace {
 
-/// Insn::m of this file; kOp is the index in the table's list for atom.
-enum Field : unsigned { kSpace, kOrder, kScope, kOp };
-enum Op : uint8_t { Add, And, Or, Xor, Exch, Min, Max, Inc, Dec };
+using Op = AtomicOp;
 
 template <typename T> T combine(Op op, T old, T b) {
   using U = std::make_unsigned_t<T>;
   switch (op) {
-  case Add:
+  case Op::Add:
     return static_cast<T>(U(old) + U(b));
-  case And:
+  case Op::And:
     return old & b;
-  case Or:
+  case Op::Or:
     return old | b;
-  case Xor:
+  case Op::Xor:
     return old ^ b;
-  case Exch:
+  case Op::Exch:
     return b;
-  case Min:
+  case Op::Min:
     return old < b ? old : b;
-  case Max:
+  case Op::Max:
     return old > b ? old : b;
-  case Inc:
+  case Op::Inc:
     return U(old) >= U(b) ? T(0) : static_cast<T>(old + 1);
-  case Dec:
+  case Op::Dec:
     return old == 0 || U(old) > U(b) ? b : static_cast<T>(old - 1);
   }
   return b;
@@ -49,16 +47,16 @@ float addFlushed(float a, float b) { return flush(canonical(flush(a) + flush(b))
 template <bool Brain> uint16_t combineHalf(Op op, uint16_t old, uint16_t b) {
   auto number = [](uint16_t x) { return Brain ? bf16ToFloat(x) : f16ToFloat(x); };
   float x = number(old), y = number(b);
-  if (op == Add)
+  if (op == Op::Add)
     return Brain ? floatToBF16(x + y) : floatToF16(x + y);
   if (x != x || y != y)
     return x == x ? old : y == y ? b : kNaN16;
   bool below = x < y || (x == y && std::signbit(x) > std::signbit(y));
-  return (op == Min) == below ? old : b;
+  return (op == Op::Min) == below ? old : b;
 }
 
 uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
-  auto op = static_cast<Op>(insn.m[kOp]);
+  const Op op = insn.as<AtomicModifiers>().op;
   auto both = [&](auto combine) {
     return uint32_t(combine(op, uint16_t(old), uint16_t(b))) |
            uint32_t(combine(op, uint16_t(old >> 16), uint16_t(b >> 16))) << 16;
@@ -115,7 +113,7 @@ template <typename F> Wide updateWide(std::byte *object, F &&f) {
 
 std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int lane,
                   uint32_t bytes) {
-  auto space = static_cast<Space>(insn.m[kSpace]);
+  const Space space = insn.as<AtomicModifiers>().space;
   uint64_t at = cx.address(address, lane);
   if (!cx.readable(space, at, bytes, bytes, lane))
     return nullptr;
@@ -125,10 +123,10 @@ std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int
 /// `unchanged`: MemoryEvent::unchanged.
 void report(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
             uint32_t unchanged = 0) {
+  const auto &how = insn.as<AtomicModifiers>();
   if (cx.observer)
     reportAccess(cx, LaneAddresses(cx, address, bytes), AccessKind::Atomic,
-                 {static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
-                  static_cast<Scope>(insn.m[kScope]), bytes, unchanged});
+                 {how.space, how.order, how.scope, bytes, unchanged});
 }
 
 /// All lanes, if none can change what it finds: programs load so.
@@ -141,10 +139,10 @@ template <typename Idle> uint32_t unchangedIf(const ExecContext &cx, const Idle 
 
 /// Returns true when an integer operation with `b` gives what was there.
 template <typename T> bool isIdle(const Insn &insn, T b) {
-  const auto op = static_cast<Op>(insn.m[kOp]);
+  const Op op = insn.as<AtomicModifiers>().op;
   if (isFloat(insn.type))
     return false;
-  return op == And ? b == T(~T(0)) : (op == Add || op == Or || op == Xor) && b == 0;
+  return op == Op::And ? b == T(~T(0)) : (op == Op::Add || op == Op::Or || op == Op::Xor) && b == 0;
 }
 
 template <typename T, bool Returns> Outcome atom(ExecContext &cx, const Insn &insn) {
@@ -220,12 +218,21 @@ template <typename T> Outcome cas(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
+/// Returns the operation of a name; Add where there is none, as for atom.cas.
+Op operationOf(std::string_view name) {
+  static constexpr std::string_view names[] = {"add", "and", "or",  "xor", "exch",
+                                               "min", "max", "inc", "dec"};
+  for (uint8_t i = 0; i < std::size(names); ++i)
+    if (names[i] == name)
+      return Op(i);
+  return Op::Add;
+}
+
 Status describe(BindContext &cx) {
-  Insn &insn = cx.insn;
-  insn.m[kSpace] = static_cast<uint8_t>(cx.match.space());
-  insn.m[kOrder] = static_cast<uint8_t>(cx.match.order("sem", MemOrder::Relaxed));
-  insn.m[kScope] = static_cast<uint8_t>(cx.match.has("scope") ? cx.match.scope() : Scope::Gpu);
   Space space = cx.match.space();
+  cx.insn.make<AtomicModifiers>({space, cx.match.order("sem", MemOrder::Relaxed),
+                                 cx.match.has("scope") ? cx.match.scope() : Scope::Gpu,
+                                 operationOf(cx.match.text("op"))});
   if (space != Space::Global && space != Space::SharedCta && space != Space::SharedCluster &&
       space != Space::Generic)
     return cx.fail("atomics work on .global and .shared only");
@@ -234,31 +241,25 @@ Status describe(BindContext &cx) {
 
 /// Checks that the operation goes with the type.
 Status checkOperation(BindContext &cx) {
-  static constexpr std::string_view names[] = {"add", "and", "or",  "xor", "exch",
-                                               "min", "max", "inc", "dec"};
-  Insn &insn = cx.insn;
-  for (uint8_t i = 0; i < std::size(names); ++i)
-    if (names[i] == cx.match.text("op"))
-      insn.m[kOp] = i;
-  Type type = insn.type;
+  Type type = cx.insn.type;
   bool bits = type == Type::B32 || type == Type::B64;
   bool legal = false;
-  switch (static_cast<Op>(insn.m[kOp])) {
-  case Add:
+  switch (cx.insn.as<AtomicModifiers>().op) {
+  case Op::Add:
     legal = !bits;
     break;
-  case And:
-  case Or:
-  case Xor:
-  case Exch:
+  case Op::And:
+  case Op::Or:
+  case Op::Xor:
+  case Op::Exch:
     legal = bits;
     break;
-  case Min:
-  case Max:
+  case Op::Min:
+  case Op::Max:
     legal = !bits && (!isFloat(type) || cx.match.has("vec"));
     break;
-  case Inc:
-  case Dec:
+  case Op::Inc:
+  case Op::Dec:
     legal = type == Type::U32;
     break;
   }

@@ -28,39 +28,38 @@ namespace {
 constexpr uint32_t kRowBytes = 16;
 using Matrix = std::array<std::array<uint8_t, kRowBytes>, 16>;
 
-/// Insn::m of this file.
-enum Field : uint8_t { kSpace, kArrangement, kSourceBits };
-enum Arrangement : uint8_t { Rows, Halves, Columns16, Columns8 };
-
-unsigned rowsOf(const Insn &insn) { return insn.m[kArrangement] == Columns16 ? 16 : 8; }
-unsigned registersOf(const Insn &insn) { return insn.m[kArrangement] == Columns16 ? 2 : 1; }
+Arrangement arrangementOf(const Insn &insn) { return insn.as<MatrixModifiers>().arrangement; }
+unsigned rowsOf(const Insn &insn) { return arrangementOf(insn) == Arrangement::Columns16 ? 16 : 8; }
+unsigned registersOf(const Insn &insn) {
+  return arrangementOf(insn) == Arrangement::Columns16 ? 2 : 1;
+}
 
 /// Byte `b` of register `i` of a lane.
 template <typename M>
-auto &byteOf(M &matrix, uint8_t arrangement, unsigned lane, unsigned i, unsigned b) {
+auto &byteOf(M &matrix, Arrangement arrangement, unsigned lane, unsigned i, unsigned b) {
   const unsigned group = lane / 4, member = lane % 4;
   switch (arrangement) {
-  case Rows:
+  case Arrangement::Rows:
     return matrix[group][4 * member + b];
-  case Halves:
+  case Arrangement::Halves:
     return matrix[2 * member + b / 2][2 * group + b % 2];
-  case Columns16:
+  case Arrangement::Columns16:
     return matrix[4 * member + b][group + 8 * i];
   default:
     return matrix[2 * member + b % 2][group + 8 * (b / 2)];
   }
 }
 
-uint32_t fragmentOf(const Matrix &matrix, uint8_t arrangement, unsigned lane, unsigned i) {
+uint32_t fragmentOf(const Matrix &matrix, Arrangement arrangement, unsigned lane, unsigned i) {
   uint32_t value = 0;
-  if (arrangement == Rows)
+  if (arrangement == Arrangement::Rows)
     std::memcpy(&value, &matrix[lane / 4][4 * (lane % 4)], 4);
-  for (unsigned b = 0; arrangement != Rows && b < 4; ++b)
+  for (unsigned b = 0; arrangement != Arrangement::Rows && b < 4; ++b)
     value |= uint32_t(byteOf(matrix, arrangement, lane, i, b)) << (8 * b);
   return value;
 }
 
-void setFragment(Matrix &matrix, uint8_t arrangement, unsigned lane, uint32_t value) {
+void setFragment(Matrix &matrix, Arrangement arrangement, unsigned lane, uint32_t value) {
   for (unsigned b = 0; b < 4; ++b)
     byteOf(matrix, arrangement, lane, 0, b) = uint8_t(value >> (8 * b));
 }
@@ -77,7 +76,9 @@ void unpackRow(const std::byte *from, unsigned bits, std::array<uint8_t, kRowByt
 }
 
 /// Bytes of a row in memory; padding may follow, which may be unset.
-uint32_t rowBytes(const Insn &insn) { return kRowBytes * insn.m[kSourceBits] / 8; }
+uint32_t rowBytes(const Insn &insn) {
+  return kRowBytes * insn.as<MatrixModifiers>().sourceBits / 8;
+}
 
 /// Tells the observer of `rows` rows, of whose addresses each comes from one lane. `written` are
 /// the matrices of a store, or null.
@@ -85,7 +86,7 @@ void reportRows(ExecContext &cx, const Insn &insn, const Operand &address, unsig
                 const Matrix *written) {
   if (!cx.observer)
     return;
-  const auto space = static_cast<Space>(insn.m[kSpace]);
+  const Space space = insn.as<MatrixModifiers>().space;
   const uint32_t bytes = rowBytes(insn), all = cx.mask;
   cx.mask = rows == 32 ? kAllLanes : (1u << rows) - 1;
   const LaneAddresses lanes(cx, address, bytes);
@@ -102,7 +103,7 @@ void reportRows(ExecContext &cx, const Insn &insn, const Operand &address, unsig
 /// Calls f(bytes of the row, row) for each of `rows` rows; false after an error.
 template <bool Write, typename F>
 bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsigned rows, F &&f) {
-  auto space = static_cast<Space>(insn.m[kSpace]);
+  const Space space = insn.as<MatrixModifiers>().space;
   const uint32_t bytes = rowBytes(insn);
   for (unsigned row = 0; row < rows; ++row) {
     int lane = static_cast<int>(row);
@@ -127,17 +128,18 @@ bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsig
 
 /// A row as it lies in memory becomes one of a matrix.
 void takeRow(const Insn &insn, const std::byte *from, std::array<uint8_t, kRowBytes> &row) {
-  if (insn.m[kSourceBits] == 8)
+  const unsigned bits = insn.as<MatrixModifiers>().sourceBits;
+  if (bits == 8)
     std::memcpy(row.data(), from, kRowBytes);
   else
-    unpackRow(from, insn.m[kSourceBits], row);
+    unpackRow(from, bits, row);
 }
 
 void setFragments(ExecContext &cx, const Insn &insn, const std::array<Matrix, 4> &matrices) {
   const unsigned perMatrix = registersOf(insn), count = cx.elementCount(insn.op[0]);
   for (unsigned i = 0; i < count; ++i)
     cx.store<uint32_t>(cx.elements(insn.op[0])[i], [&](int lane) {
-      return fragmentOf(matrices[i / perMatrix], insn.m[kArrangement], unsigned(lane),
+      return fragmentOf(matrices[i / perMatrix], arrangementOf(insn), unsigned(lane),
                         i % perMatrix);
     });
 }
@@ -147,7 +149,7 @@ std::array<Matrix, 4> fragmentsOf(ExecContext &cx, const Insn &insn) {
   for (unsigned i = 0; i < cx.elementCount(insn.op[1]); ++i) {
     const uint32_t *reg = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
     for (unsigned lane = 0; lane < 32; ++lane)
-      setFragment(matrices[i], insn.m[kArrangement], lane, reg[lane]);
+      setFragment(matrices[i], arrangementOf(insn), lane, reg[lane]);
   }
   return matrices;
 }
@@ -188,7 +190,7 @@ bool storeShadows(ExecContext &cx, const Insn &insn) {
   }
   for (unsigned row = 0; row < rows * count; ++row) {
     const auto *bits = reinterpret_cast<const std::byte *>(shadows[row / rows][row % rows].data());
-    const auto place = cx.place(Space(insn.m[kSpace]), cx.address(insn.op[0], int(row)));
+    const auto place = cx.place(insn.as<MatrixModifiers>().space, cx.address(insn.op[0], int(row)));
     if (!storePoison(cx, place.space, place.address, std::span(bits, kRowBytes), origin, int(row)))
       return false;
   }
@@ -235,19 +237,19 @@ Outcome moveMatrix(ExecContext &cx, const Insn &insn) {
   Matrix matrix;
   const uint32_t *reg = cx.src<uint32_t>(insn.op[1]);
   for (unsigned lane = 0; lane < 32; ++lane)
-    setFragment(matrix, Rows, lane, reg[lane]);
-  cx.store<uint32_t>(insn.op[0],
-                     [&](int lane) { return fragmentOf(matrix, Halves, unsigned(lane), 0); });
+    setFragment(matrix, Arrangement::Rows, lane, reg[lane]);
+  cx.store<uint32_t>(insn.op[0], [&](int lane) {
+    return fragmentOf(matrix, Arrangement::Halves, unsigned(lane), 0);
+  });
   return Outcome::Next;
 }
 
-Status describe(BindContext &cx, const Operand &data, Arrangement arrangement) {
+Status describe(BindContext &cx, const Operand &data, Arrangement arrangement,
+                uint8_t sourceBits = 8) {
   Space space = cx.match.space();
   if (space != Space::Generic && space != Space::SharedCta)
     return cx.fail("works on .shared only");
-  cx.insn.m[kSpace] = static_cast<uint8_t>(space);
-  cx.insn.m[kArrangement] = arrangement;
-  cx.insn.m[kSourceBits] = 8;
+  cx.insn.make<MatrixModifiers>({space, arrangement, sourceBits});
   const int64_t count = (cx.match.text("num")[1] - '0') * int64_t(registersOf(cx.insn));
   if (data.imm != count)
     return cx.fail(fmt::format("expects {} registers, but got {}", count, data.imm));
@@ -258,7 +260,7 @@ Status describe(BindContext &cx, const Operand &data, Arrangement arrangement) {
 Status describeHalves(BindContext &cx, const Operand &data) {
   if (cx.insn.type != Type::B16)
     return useFor(cx, nullptr);
-  return describe(cx, data, cx.match.has("trans") ? Halves : Rows);
+  return describe(cx, data, cx.match.has("trans") ? Arrangement::Halves : Arrangement::Rows);
 }
 
 } // namespace
@@ -275,13 +277,16 @@ Status bindStmatrix(BindContext &cx) {
 }
 /// .b8, and .b8x16 of narrower elements.
 Status bindLdmatrixBytes(BindContext &cx) {
-  FP4_TRY(describe(cx, cx.insn.op[0], cx.match.has("m16n16") ? Columns16 : Rows));
-  if (cx.match.has("source"))
-    cx.insn.m[kSourceBits] = cx.match.text("source") == "b6x16_p32" ? 6 : 4;
+  const uint8_t sourceBits = !cx.match.has("source")                  ? 8
+                             : cx.match.text("source") == "b6x16_p32" ? 6
+                                                                      : 4;
+  FP4_TRY(describe(cx, cx.insn.op[0],
+                   cx.match.has("m16n16") ? Arrangement::Columns16 : Arrangement::Rows,
+                   sourceBits));
   return cx.use(loadMatrix);
 }
 Status bindStmatrixBytes(BindContext &cx) {
-  FP4_TRY(describe(cx, cx.insn.op[1], Columns8));
+  FP4_TRY(describe(cx, cx.insn.op[1], Arrangement::Columns8));
   return cx.use(storeMatrix);
 }
 Status bindMovmatrix(BindContext &cx) {

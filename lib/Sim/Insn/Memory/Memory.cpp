@@ -17,9 +17,6 @@ using namespace fp4::sim;
 
 namespace {
 
-/// Insn::m of ld and st.
-enum Field : unsigned { kSpace, kOrder, kScope, kBytes, kSigned, kWidth };
-
 /// The host addresses of the active lanes' accesses.
 struct Places {
   std::byte *v[32];
@@ -36,7 +33,8 @@ uint32_t unchangedElements(ExecContext &cx, const Insn &insn, const LaneAddresse
                            uint32_t bytes) {
   unsigned count;
   const Operand *values = elementsOf(cx, insn.op[1], count);
-  const unsigned size = insn.m[kBytes];
+  const auto &store = insn.as<MemoryModifiers>();
+  const unsigned size = store.bytes;
   const bool inRow = count == 1 && values->width == size;
   const auto same = [&](unsigned lane, const std::byte *there) {
     bool equal = true;
@@ -48,23 +46,24 @@ uint32_t unchangedElements(ExecContext &cx, const Insn &insn, const LaneAddresse
     }
     return equal;
   };
-  return unchangedLanes(cx, static_cast<Space>(insn.m[kSpace]), lanes, bytes, same,
+  return unchangedLanes(cx, store.space, lanes, bytes, same,
                         inRow ? cx.src<std::byte>(*values) : nullptr);
 }
 
 template <bool Write>
 bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
             Places &places) {
-  auto space = static_cast<Space>(insn.m[kSpace]);
+  const auto &how = insn.as<MemoryModifiers>();
+  const Space space = how.space;
   LaneAddresses lanes(cx, address, bytes);
   if (cx.observer) // first: a checker may know why the access then fails
     reportAccess(cx, lanes, Write ? AccessKind::Write : AccessKind::Read,
-                 {space, static_cast<MemOrder>(insn.m[kOrder]), static_cast<Scope>(insn.m[kScope]),
-                  bytes, Write ? unchangedElements(cx, insn, lanes, bytes) : 0});
+                 {space, how.order, how.scope, bytes,
+                  Write ? unchangedElements(cx, insn, lanes, bytes) : 0});
   if (uint64_t base = fastBase<Write>(cx, space, lanes, bytes)) {
     places.contiguous = lanes.contiguous;
-    places.uniform = lanes.uniform && !Write && insn.m[kWidth];
-    if ((lanes.contiguous && insn.m[kWidth]) || places.uniform) {
+    places.uniform = lanes.uniform && !Write && how.width;
+    if ((lanes.contiguous && how.width) || places.uniform) {
       places.v[0] = reinterpret_cast<std::byte *>(base + lanes.v[0]);
       return true;
     }
@@ -195,7 +194,6 @@ void moveElements(ExecContext &cx, const Operand *o, unsigned count, const Place
   }
 }
 
-/// m[5] = width of every register of the access, 0 when they differ.
 template <typename M, bool Load>
 void moveByWidth(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count,
                  Places &places) {
@@ -211,8 +209,8 @@ void moveByWidth(ExecContext &cx, const Insn &insn, const Operand *o, unsigned c
       return moveElements<M, uint64_t, Load>(cx, first, n, at);
     }
   };
-  if (insn.m[kWidth])
-    return with(insn.m[kWidth], o, count, places);
+  if (const uint8_t width = insn.as<MemoryModifiers>().width)
+    return with(width, o, count, places);
   places.contiguous = false;
   for (unsigned e = 0; e < count; ++e) {
     Places shifted = places;
@@ -279,7 +277,7 @@ bool storeShadows(ExecContext &cx, const Insn &insn, const Operand *o, unsigned 
     });
     const PoisonOrigin origin =
         source == o + count ? PoisonOrigin() : poison.origin(source->offset, lane);
-    if (!storePoison(cx, Space(insn.m[kSpace]), lanes.of(uint64_t(lane), bytes),
+    if (!storePoison(cx, insn.as<MemoryModifiers>().space, lanes.of(uint64_t(lane), bytes),
                      std::span(shadows.bits[lane], bytes), origin, lane))
       return false;
   }
@@ -336,7 +334,8 @@ Outcome gridWait(ExecContext &cx, const Insn &) {
 }
 
 Outcome policy(ExecContext &cx, const Insn &insn) {
-  cx.store<uint64_t>(insn.op[0], [&](int) { return insn.u; });
+  constexpr uint64_t opaque = 0x12F0'0000'0000'0000; // only ever a cache hint
+  cx.store<uint64_t>(insn.op[0], [&](int) { return opaque; });
   return Outcome::Next;
 }
 
@@ -353,20 +352,16 @@ uint8_t commonWidth(BindContext &cx, const Operand &data) {
 
 Status describe(BindContext &cx) {
   Insn &insn = cx.insn;
-  insn.m[kSpace] = static_cast<uint8_t>(cx.match.space());
-  insn.m[kOrder] = static_cast<uint8_t>(cx.match.order("sem", MemOrder::Weak));
-  insn.m[kScope] = static_cast<uint8_t>(cx.match.scope());
-  insn.m[kBytes] = static_cast<uint8_t>(bytesOf(insn.type));
-  insn.m[kSigned] = isSigned(insn.type);
   const Operand &data = insn.op[insn.op[0].kind == OperandKind::Address ? 1 : 0];
-  insn.m[kWidth] = commonWidth(cx, data);
+  const auto &how = insn.make<MemoryModifiers>(
+      {cx.match.space(), cx.match.order("sem", MemOrder::Weak), cx.match.scope(),
+       static_cast<uint8_t>(bytesOf(insn.type)), commonWidth(cx, data), isSigned(insn.type)});
   if (insn.type == Type::Pred)
     return cx.fail("predicates have no memory form");
-  if (cx.match.vectorSize() * insn.m[kBytes] > 32)
+  if (cx.match.vectorSize() * how.bytes > 32)
     return cx.fail("accesses at most 32 bytes per lane");
-  auto order = static_cast<MemOrder>(insn.m[kOrder]);
-  bool scoped = order == MemOrder::Relaxed || order == MemOrder::Acquire ||
-                order == MemOrder::Release || order == MemOrder::Mmio;
+  bool scoped = how.order == MemOrder::Relaxed || how.order == MemOrder::Acquire ||
+                how.order == MemOrder::Release || how.order == MemOrder::Mmio;
   if (scoped != cx.match.has("scope"))
     return cx.fail("a scope belongs to .relaxed, .acquire, .release and .mmio");
   return {};
@@ -380,18 +375,18 @@ namespace fp4::sim {
 
 Status bindLd(BindContext &cx) {
   FP4_TRY(describe(cx));
-  bool isSigned = cx.insn.m[kSigned];
+  const auto &how = cx.insn.as<MemoryModifiers>();
   if (cx.match.order("sem", MemOrder::Weak) == MemOrder::Release)
     return cx.fail("a load cannot release");
   if (cx.match.has("nc") && cx.match.space() != Space::Global)
     return cx.fail("'.nc' works on .global only");
-  switch (cx.insn.m[kBytes]) {
+  switch (how.bytes) {
   case 1:
-    return cx.use(isSigned ? load<int8_t> : load<uint8_t>);
+    return cx.use(how.isSigned ? load<int8_t> : load<uint8_t>);
   case 2:
-    return cx.use(isSigned ? load<int16_t> : load<uint16_t>);
+    return cx.use(how.isSigned ? load<int16_t> : load<uint16_t>);
   case 4:
-    return cx.use(isSigned ? load<int32_t> : load<uint32_t>);
+    return cx.use(how.isSigned ? load<int32_t> : load<uint32_t>);
   case 8:
     return cx.use(load<uint64_t>);
   default:
@@ -405,7 +400,7 @@ Status bindSt(BindContext &cx) {
     return cx.fail("a store cannot acquire");
   if (cx.match.space() == Space::Const)
     return cx.fail("the state space is read-only");
-  switch (cx.insn.m[kBytes]) {
+  switch (cx.insn.as<MemoryModifiers>().bytes) {
   case 1:
     return cx.use(store<uint8_t>);
   case 2:
@@ -428,7 +423,6 @@ Status bindGridControl(BindContext &cx) {
 Status bindPolicy(BindContext &cx) {
   if (cx.insn.type != Type::B64)
     return useFor(cx, nullptr);
-  cx.insn.u = 0x12F0'0000'0000'0000; // opaque; only ever a cache hint
   return cx.use(policy);
 }
 

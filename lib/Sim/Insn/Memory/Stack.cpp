@@ -55,14 +55,13 @@ Outcome restore(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// u: the alignment.
 Outcome allocate(ExecContext &cx, const Insn &insn) {
-  const uint64_t top = cx.kernel().stackTop;
+  const uint64_t top = cx.kernel().stackTop, unit = insn.as<StackModifiers>().alignment;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t bytes = cx.scalar(insn.op[1], lane);
     const uint64_t wanted = bytes > kStackBytes ? bytes : used(cx, lane) + bytes;
-    if (!setUsed(cx, lane, (wanted + insn.u - 1) / insn.u * insn.u))
+    if (!setUsed(cx, lane, (wanted + unit - 1) / unit * unit))
       return Outcome::Error;
     cx.setScalar(insn.op[0], lane, top - used(cx, lane));
   }
@@ -92,7 +91,7 @@ Status bindAlloca(BindContext &cx) {
   if (align <= 0 || align > kStackAlign || (align & (align - 1)))
     return cx.fail(fmt::format("the alignment must be a power of two up to {}, but got {}",
                                kStackAlign, align));
-  cx.insn.u = std::max<uint64_t>(uint64_t(align), kMinimumAlign);
+  cx.insn.make<StackModifiers>({std::max(uint32_t(align), kMinimumAlign)});
   return useStack(cx, allocate);
 }
 
