@@ -195,13 +195,13 @@ void KernelDecoder::decodeCall(const ptx::Instruction &insn, Insn &out) {
     fail(insn.loc, fmt::format("'{}' expects {} arguments and {} results, but got {} and {}",
                                known->name, known->params.size(), known->results.size(),
                                site.arguments.size(), site.results.size()));
-  out.u = kernel.callSites.size();
+  out.make<CallModifiers>({static_cast<uint32_t>(kernel.callSites.size())});
   kernel.callSites.push_back(std::move(site));
 }
 
 void KernelDecoder::decodeReturn(const ptx::Instruction &, Insn &out) {
   out.handler = returnFromFunction;
-  out.u = static_cast<uint64_t>(current - kernel.functions.data());
+  out.make<ReturnModifiers>({static_cast<uint32_t>(current - kernel.functions.data())});
 }
 
 /// brx.idx[.uni] index, targets;
@@ -216,7 +216,7 @@ void KernelDecoder::decodeBranchTable(const ptx::Instruction &insn, Insn &out) {
   out.poison = PoisonRule::Jump;
   out.op[0] = source(insn.args[0], Type::U32, 4, false);
   out.op[1].imm = static_cast<int64_t>(list->labels.size());
-  out.u = kernel.branchTargets.size();
+  out.make<BranchTableModifiers>({static_cast<uint32_t>(kernel.branchTargets.size())});
   for (std::string_view label : list->labels) {
     ptx::Arg name;
     name.loc = list->loc;

@@ -57,7 +57,8 @@ private:
       return {insn.target};
     if (insn.handler != branchByIndex)
       return {};
-    const auto from = kernel.branchTargets.begin() + ptrdiff_t(insn.u);
+    const auto from =
+        kernel.branchTargets.begin() + ptrdiff_t(insn.as<BranchTableModifiers>().first);
     return {from, from + insn.op[1].imm};
   }
   std::vector<uint32_t> successorsOf(uint32_t block) const {
@@ -168,12 +169,15 @@ private:
     for (uint32_t pc = begin(body); pc < end(body); ++pc) {
       const Handler handler = kernel.code[pc].handler;
       if (handler == callFunction)
-        call(1 + size_t(kernel.callSites[kernel.code[pc].u].function));
+        call(1 + size_t(siteOf(kernel.code[pc]).function));
       else if (handler == callPointer)
         for (size_t other = 1; other < seen.size(); ++other)
           call(other);
     }
     ordered.push_back(body);
+  }
+  const CallSite &siteOf(const Insn &insn) const {
+    return kernel.callSites[insn.as<CallModifiers>().site];
   }
   void call(size_t body) {
     if (!seen[body])

@@ -10,6 +10,7 @@
 
 #include "Sim/Decode/Modifiers/Memory.h"
 #include "Sim/Decode/Modifiers/Scalar.h"
+#include "Sim/Decode/Modifiers/Warp.h"
 #include <variant>
 
 namespace fp4::sim {
@@ -21,7 +22,10 @@ using Modifiers = std::variant<
     CarryModifiers, PermuteModifiers, LogicModifiers, ClockModifiers, WindowModifiers,
     SpaceModifiers,
     // Memory.h
-    MemoryModifiers, AtomicModifiers, MatrixModifiers, StackModifiers>;
+    MemoryModifiers, AtomicModifiers, MatrixModifiers, StackModifiers,
+    // Warp.h
+    ShuffleModifiers, VoteModifiers, ReduxModifiers, BarrierModifiers, ClusterBarrierModifiers,
+    FenceModifiers, RegisterModifiers, CallModifiers, ReturnModifiers, BranchTableModifiers>;
 
 // Instructions are copied and read all the time: no struct above owns memory or is large.
 static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);

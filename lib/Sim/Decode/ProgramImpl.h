@@ -84,7 +84,7 @@ struct Kernel {
   std::vector<RankFixup> rankFixups;
   std::vector<SpecialUse> specials;
   std::vector<DeviceFunction> functions;   ///< that it may call
-  std::vector<CallSite> callSites;         ///< Insn::u of a call
+  std::vector<CallSite> callSites;         ///< CallModifiers::site
   std::vector<uint32_t> branchTargets;     ///< of brx.idx
   std::vector<SharedName> sharedNames;     ///< in order of offset
   std::vector<RegisterName> registerNames; ///< for kernels with wgmma alone

@@ -104,14 +104,14 @@ void fp4::sim::setArgument(ExecContext &cx, const ArgumentPlace &place, int lane
 }
 
 Outcome fp4::sim::callFunction(ExecContext &cx, const Insn &insn) {
-  const CallSite &site = cx.kernel().callSites[insn.u];
+  const CallSite &site = cx.kernel().callSites[insn.as<CallModifiers>().site];
   const DeviceFunction &function = cx.kernel().functions[static_cast<size_t>(site.function)];
   return enter(cx, site, function) ? cx.scatter() : Outcome::Error;
 }
 
 /// Lanes may call different functions.
 Outcome fp4::sim::callPointer(ExecContext &cx, const Insn &insn) {
-  const CallSite &site = cx.kernel().callSites[insn.u];
+  const CallSite &site = cx.kernel().callSites[insn.as<CallModifiers>().site];
   const uint32_t all = cx.mask;
   if (!expectClean(cx, site.pointer, all, "calls"))
     return Outcome::Error;
@@ -131,19 +131,20 @@ Outcome fp4::sim::callPointer(ExecContext &cx, const Insn &insn) {
 }
 
 Outcome fp4::sim::callBuiltin(ExecContext &cx, const Insn &insn) {
-  const CallSite &site = cx.kernel().callSites[insn.u];
+  const CallSite &site = cx.kernel().callSites[insn.as<CallModifiers>().site];
   return site.builtin(cx, site);
 }
 
 Outcome fp4::sim::returnFromFunction(ExecContext &cx, const Insn &insn) {
-  const DeviceFunction &function = cx.kernel().functions[insn.u];
+  const DeviceFunction &function = cx.kernel().functions[insn.as<ReturnModifiers>().function];
   const uint32_t *returnTo = returnTargets(cx, function);
   insideMask(cx, function) &= ~cx.mask;
   const uint32_t all = cx.mask;
   for (uint32_t rest = all; rest; rest &= ~cx.mask) {
     cx.mask = alike(rest, [&](int lane) { return returnTo[lane]; });
     uint32_t target = returnTo[cx.firstLane()];
-    const CallSite &site = cx.kernel().callSites[cx.kernel().code[target - 1].u];
+    const Insn &call = cx.kernel().code[target - 1];
+    const CallSite &site = cx.kernel().callSites[call.as<CallModifiers>().site];
     for (size_t i = 0; i < site.results.size(); ++i)
       copyArgument(cx, site.results[i], function.results[i]);
     for (uint32_t lanes = cx.mask; lanes; lanes &= lanes - 1)
@@ -155,13 +156,15 @@ Outcome fp4::sim::returnFromFunction(ExecContext &cx, const Insn &insn) {
 
 Outcome fp4::sim::branchByIndex(ExecContext &cx, const Insn &insn) {
   const uint32_t *index = cx.src<uint32_t>(insn.op[0]);
+  const uint32_t *targets =
+      cx.kernel().branchTargets.data() + insn.as<BranchTableModifiers>().first;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     if (index[lane] >= insn.op[1].imm)
       return cx.fail(fmt::format("index {} is not below the {} targets of brx.idx", index[lane],
                                  insn.op[1].imm),
                      "", lane);
-    cx.targets[static_cast<size_t>(lane)] = cx.kernel().branchTargets[insn.u + index[lane]];
+    cx.targets[static_cast<size_t>(lane)] = targets[index[lane]];
   }
   return cx.scatter();
 }

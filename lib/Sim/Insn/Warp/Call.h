@@ -5,14 +5,15 @@
 
 namespace fp4::sim {
 
-/// Calls a function. Insn::u is the index of the call site.
+/// Calls a function. The instruction has CallModifiers, here and in the next two.
 Outcome callFunction(ExecContext &cx, const Insn &insn);
-/// Calls through the pointer op[0]. Insn::u is the index of the call site.
+/// Calls through the pointer of the call site.
 Outcome callPointer(ExecContext &cx, const Insn &insn);
 Outcome callBuiltin(ExecContext &cx, const Insn &insn);
-/// Returns from the function with the index Insn::u.
+/// Returns from the function of the ReturnModifiers.
 Outcome returnFromFunction(ExecContext &cx, const Insn &insn);
-/// Executes brx.idx: Insn::u is the first of the targets, op[1].imm their number, op[0] the index.
+/// Executes brx.idx: BranchTableModifiers name the first target, op[1].imm is the number of
+/// targets, op[0] the index.
 Outcome branchByIndex(ExecContext &cx, const Insn &insn);
 
 /// Returns vprintf or __assertfail, and null for any other function.

@@ -29,9 +29,6 @@ Outcome trap(ExecContext &cx, const Insn &) {
 // barrier.cta
 //===----------------------------------------------------------------------===//
 
-/// Insn::m of barriers: m[0] = aligned, m[1] = operation of red, m[2] = index of the first operand.
-enum Reduction : uint8_t { Popc, And, Or };
-
 class BarrierWait : public Wait {
 public:
   BarrierWait(const Cta &cta, uint32_t id)
@@ -104,7 +101,7 @@ Outcome waitBarrier(ExecContext &cx, uint32_t id, uint64_t generation) {
 /// Arrives at the first execution; passes at the second. Returns Next when the barrier is behind.
 Outcome syncBarrier(ExecContext &cx, const Insn &insn, const Operand &id, const Operand &count) {
   if (!cx.token) {
-    if (insn.m[0] && !cx.together())
+    if (insn.as<BarrierModifiers>().aligned && !cx.together())
       return Outcome::Retry;
     uint32_t number;
     uint64_t generation[16];
@@ -125,21 +122,22 @@ Outcome barSync(ExecContext &cx, const Insn &insn) {
 }
 
 Outcome barArrive(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.together())
+  if (insn.as<BarrierModifiers>().aligned && !cx.together())
     return Outcome::Retry;
   uint32_t id;
   return arrive(cx, insn.op[0], insn.op[1], id) ? Outcome::Next : Outcome::Error;
 }
 
-/// op: d, a, [b,] p with p at m[2].
+/// op: d, a, [b,] p.
 Outcome barRed(ExecContext &cx, const Insn &insn) {
   const Operand none;
-  bool counted = insn.m[2] == 3;
-  if (!cx.token && (!insn.m[0] || cx.together())) {
+  const auto &how = insn.as<BarrierModifiers>();
+  bool counted = how.predicate == 3;
+  if (!cx.token && (!how.aligned || cx.together())) {
     auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
     CtaBarrier &barrier = cx.cta().barriers[id];
     barrier.trues +=
-        static_cast<uint32_t>(std::popcount(cx.predicate(insn.op[insn.m[2]]) & cx.mask));
+        static_cast<uint32_t>(std::popcount(cx.predicate(insn.op[how.predicate]) & cx.mask));
     barrier.reducers += static_cast<uint32_t>(std::popcount(cx.mask));
   }
   auto id = static_cast<uint32_t>(cx.scalar(insn.op[1])) & 15;
@@ -148,10 +146,11 @@ Outcome barRed(ExecContext &cx, const Insn &insn) {
     return outcome;
   const CtaBarrier &barrier = cx.cta().barriers[id];
   bool all = barrier.lastTrues == barrier.lastReducers, any = barrier.lastTrues > 0;
-  if (insn.m[1] == Popc)
+  if (how.reduction == BarrierReduction::Popc)
     cx.store<uint32_t>(insn.op[0], [&](int) { return barrier.lastTrues; });
   else
-    cx.setPredicate(insn.op[0], (insn.m[1] == And ? all : any) ? kAllLanes : 0);
+    cx.setPredicate(insn.op[0],
+                    (how.reduction == BarrierReduction::And ? all : any) ? kAllLanes : 0);
   return Outcome::Next;
 }
 
@@ -177,21 +176,21 @@ private:
 };
 
 Outcome clusterArrive(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.together())
+  const auto &how = insn.as<ClusterBarrierModifiers>();
+  if (how.aligned && !cx.together())
     return Outcome::Retry;
   Warp &warp = cx.warp();
   if (warp.clusterPending & cx.mask)
     return cx.fail("barrier.cluster.arrive again without barrier.cluster.wait in between", "",
                    std::countr_zero(warp.clusterPending & cx.mask));
   warp.clusterPending |= cx.mask;
-  emitBarrier(cx, BarrierOp::ClusterArrive, 0, cx.cluster().barrier.generation,
-              static_cast<MemOrder>(insn.m[1]));
+  emitBarrier(cx, BarrierOp::ClusterArrive, 0, cx.cluster().barrier.generation, how.order);
   arriveAtCluster(warp, cx.mask);
   return Outcome::Next;
 }
 
 Outcome clusterWait(ExecContext &cx, const Insn &insn) {
-  if (insn.m[0] && !cx.together())
+  if (insn.as<ClusterBarrierModifiers>().aligned && !cx.together())
     return Outcome::Retry;
   Warp &warp = cx.warp();
   if (cx.mask & ~warp.clusterPending)
@@ -208,15 +207,15 @@ Outcome clusterWait(ExecContext &cx, const Insn &insn) {
 // Fences and the rest
 //===----------------------------------------------------------------------===//
 
-/// m[0] = FenceKind, m[1] = order, m[2] = scope, m[3] = space.
 FenceEvent fenceEvent(ExecContext &cx, const Insn &insn) {
+  const auto &how = insn.as<FenceModifiers>();
   FenceEvent event;
   event.actor = cx.actor();
   event.at = cx.here();
-  event.kind = static_cast<FenceKind>(insn.m[0]);
-  event.order = static_cast<MemOrder>(insn.m[1]);
-  event.scope = static_cast<Scope>(insn.m[2]);
-  event.space = static_cast<Space>(insn.m[3]);
+  event.kind = how.kind;
+  event.order = how.order;
+  event.scope = how.scope;
+  event.space = how.space;
   event.laneMask = cx.mask;
   return event;
 }
@@ -251,23 +250,22 @@ Outcome sleepHint(ExecContext &, const Insn &) { return Outcome::Yield; }
 
 Status useFence(BindContext &cx, FenceKind kind, MemOrder order, Scope scope,
                 Space space = Space::Generic) {
-  cx.insn.m[0] = static_cast<uint8_t>(kind);
-  cx.insn.m[1] = static_cast<uint8_t>(order);
-  cx.insn.m[2] = static_cast<uint8_t>(scope);
-  cx.insn.m[3] = static_cast<uint8_t>(space);
+  cx.insn.make<FenceModifiers>({kind, order, scope, space});
   return cx.use(fence);
 }
 
 /// bar means aligned; barrier says so.
-void setAligned(BindContext &cx) {
-  cx.insn.m[0] = cx.match.find("aligned") ? cx.match.has("aligned") : 1;
+bool isAligned(BindContext &cx) { return !cx.match.find("aligned") || cx.match.has("aligned"); }
+
+Status useBarrier(BindContext &cx, Handler handler) {
+  cx.insn.make<BarrierModifiers>({isAligned(cx)});
+  return cx.use(handler);
 }
 
 Status barrierReduction(BindContext &cx, uint8_t predicateIndex) {
-  setAligned(cx);
-  cx.insn.m[1] = static_cast<uint8_t>(cx.match.choice("op"));
-  cx.insn.m[2] = predicateIndex;
-  bool popc = cx.insn.m[1] == Popc;
+  const auto reduction = cx.match.pick<BarrierReduction>("op");
+  cx.insn.make<BarrierModifiers>({isAligned(cx), reduction, predicateIndex});
+  bool popc = reduction == BarrierReduction::Popc;
   if (cx.insn.type != (popc ? Type::U32 : Type::Pred))
     return useFor(cx, nullptr);
   return cx.use(barRed);
@@ -285,31 +283,24 @@ Status bindBra(BindContext &cx) { return cx.use(bra); }
 Status bindExit(BindContext &cx) { return cx.use(exitLanes); }
 Status bindTrap(BindContext &cx) { return cx.use(trap); }
 
-Status bindBarSync(BindContext &cx) {
-  setAligned(cx);
-  return cx.use(barSync);
-}
-Status bindBarArrive(BindContext &cx) {
-  setAligned(cx);
-  return cx.use(barArrive);
-}
+Status bindBarSync(BindContext &cx) { return useBarrier(cx, barSync); }
+Status bindBarArrive(BindContext &cx) { return useBarrier(cx, barArrive); }
 Status bindBarRed(BindContext &cx) { return barrierReduction(cx, 3); }
 Status bindBarRedAll(BindContext &cx) { return barrierReduction(cx, 2); }
 Status bindBarWarpSync(BindContext &cx) { return cx.use(together<barWarpSync, 0>); }
 
 Status bindClusterArrive(BindContext &cx) {
-  cx.insn.m[0] = cx.match.has("aligned");
   MemOrder order = cx.match.order("sem", MemOrder::Release);
   if (order != MemOrder::Release && order != MemOrder::Relaxed)
     return cx.fail("expects .release or .relaxed");
-  cx.insn.m[1] = static_cast<uint8_t>(order);
+  cx.insn.make<ClusterBarrierModifiers>({cx.match.has("aligned"), order});
   return cx.use(clusterArrive);
 }
 
 Status bindClusterWait(BindContext &cx) {
-  cx.insn.m[0] = cx.match.has("aligned");
   if (cx.match.order("sem", MemOrder::Acquire) != MemOrder::Acquire)
     return cx.fail("expects .acquire");
+  cx.insn.make<ClusterBarrierModifiers>({cx.match.has("aligned"), MemOrder::Acquire});
   return cx.use(clusterWait);
 }
 

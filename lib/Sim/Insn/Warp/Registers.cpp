@@ -1,7 +1,7 @@
 //===- Registers.cpp - Registers that warps pass to each other ------------===//
 //
 // PTX ISA, "setmaxnreg". A CTA has the registers of its launch: those that a warp gives back are
-// what another can take. Insn::m[0]: inc.
+// what another can take.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decode.h"
@@ -33,7 +33,7 @@ Outcome setRegisters(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   const uint32_t count = static_cast<uint32_t>(insn.op[0].imm);
-  const bool increases = insn.m[0];
+  const bool increases = insn.as<RegisterModifiers>().increases;
   uint32_t &current = cx.warp().maxRegisters;
   if (current == 0)
     return Outcome::Next;
@@ -64,8 +64,9 @@ Status bindSetmaxnreg(BindContext &cx) {
   if (count < 24 || count > 256 || count % 8 != 0)
     return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
                    std::to_string(count));
-  cx.insn.m[0] = cx.match.text("action") == "inc";
-  if (cx.insn.m[0])
+  const bool increases = cx.match.text("action") == "inc";
+  cx.insn.make<RegisterModifiers>({increases});
+  if (increases)
     cx.kernel.info.largestIncrease = std::max(cx.kernel.info.largestIncrease, uint32_t(count));
   return cx.use(setRegisters);
 }

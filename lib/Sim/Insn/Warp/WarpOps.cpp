@@ -11,25 +11,29 @@
 using namespace fp4;
 using namespace fp4::sim;
 
+/// The sources of all lanes, for constant b and c.
+struct fp4::sim::ShuffleMap {
+  uint8_t from[32];
+  uint32_t inRange;
+};
+
 namespace {
 
-enum ShflMode : uint8_t { Up, Down, Bfly, Idx };
-
 /// The lane to read from; `inRange` as the ISA defines it.
-int shflSource(uint8_t mode, int lane, uint32_t b, uint32_t c, bool &inRange) {
+int shflSource(ShuffleMode mode, int lane, uint32_t b, uint32_t c, bool &inRange) {
   int bval = static_cast<int>(b & 31), segment = static_cast<int>(c >> 8 & 31);
   int limit = (lane & segment) | (static_cast<int>(c & 31) & ~segment);
   int from = lane;
   switch (mode) {
-  case Up:
+  case ShuffleMode::Up:
     from = lane - bval;
     inRange = from >= limit;
     break;
-  case Down:
+  case ShuffleMode::Down:
     from = lane + bval;
     inRange = from <= limit;
     break;
-  case Bfly:
+  case ShuffleMode::Butterfly:
     from = lane ^ bval;
     inRange = from <= limit;
     break;
@@ -41,14 +45,8 @@ int shflSource(uint8_t mode, int lane, uint32_t b, uint32_t c, bool &inRange) {
   return inRange ? from : lane;
 }
 
-/// The sources of all lanes, for constant b and c.
-struct ShflMap {
-  uint8_t from[32];
-  uint32_t inRange;
-};
-
-ShflMap makeShflMap(uint8_t mode, uint32_t b, uint32_t c) {
-  ShflMap map{};
+ShuffleMap makeShuffleMap(ShuffleMode mode, uint32_t b, uint32_t c) {
+  ShuffleMap map{};
   for (int lane = 0; lane < 32; ++lane) {
     bool in = false;
     map.from[lane] = static_cast<uint8_t>(shflSource(mode, lane, b, c, in));
@@ -58,19 +56,18 @@ ShflMap makeShflMap(uint8_t mode, uint32_t b, uint32_t c) {
 }
 
 /// Maps are few and live as long as the process: instructions point to them.
-const ShflMap *internShflMap(uint8_t mode, uint32_t b, uint32_t c) {
+const ShuffleMap *internShuffleMap(ShuffleMode mode, uint32_t b, uint32_t c) {
   static std::mutex lock;
-  static std::map<std::tuple<uint8_t, uint32_t, uint32_t>, ShflMap> maps;
+  static std::map<std::tuple<ShuffleMode, uint32_t, uint32_t>, ShuffleMap> maps;
   std::lock_guard<std::mutex> guard(lock);
   auto [entry, fresh] = maps.try_emplace({mode, b & 31, c & 0x1F1F});
   if (fresh)
-    entry->second = makeShflMap(mode, b, c);
+    entry->second = makeShuffleMap(mode, b, c);
   return &entry->second;
 }
 
-/// u = the map.
 void shflConstant(ExecContext &cx, const Insn &insn) {
-  const auto *map = reinterpret_cast<const ShflMap *>(insn.u);
+  const ShuffleMap *map = insn.as<ShuffleModifiers>().map;
   const uint32_t *a = cx.src<uint32_t>(insn.op[2]);
   Lanes<uint32_t> result;
   for (int lane = 0; lane < 32; ++lane)
@@ -82,24 +79,24 @@ void shflConstant(ExecContext &cx, const Insn &insn) {
 void shfl(ExecContext &cx, const Insn &insn) {
   const uint32_t *a = cx.src<uint32_t>(insn.op[2]), *b = cx.src<uint32_t>(insn.op[3]);
   const uint32_t *c = cx.src<uint32_t>(insn.op[4]);
+  const ShuffleMode mode = insn.as<ShuffleModifiers>().mode;
   Lanes<uint32_t> result;
   uint32_t inRange = 0;
   for (int lane = 0; lane < 32; ++lane) {
     bool in = false;
-    result.v[lane] = a[shflSource(insn.m[0], lane, b[lane], c[lane], in)];
+    result.v[lane] = a[shflSource(mode, lane, b[lane], c[lane], in)];
     inRange |= uint32_t(in) << lane;
   }
   commit(cx, insn.op[0], result);
   cx.setPredicate(insn.op[1], inRange);
 }
 
-enum VoteMode : uint8_t { All, Any, Uni };
-
 void vote(ExecContext &cx, const Insn &insn) {
   uint32_t trues = cx.predicate(insn.op[1]) & cx.mask;
-  bool result = insn.m[0] == All   ? trues == cx.mask
-                : insn.m[0] == Any ? trues != 0
-                                   : trues == 0 || trues == cx.mask;
+  const VoteMode mode = insn.as<VoteModifiers>().mode;
+  bool result = mode == VoteMode::All   ? trues == cx.mask
+                : mode == VoteMode::Any ? trues != 0
+                                        : trues == 0 || trues == cx.mask;
   cx.setPredicate(insn.op[0], result ? kAllLanes : 0);
 }
 
@@ -127,19 +124,17 @@ template <typename T> void matchAll(ExecContext &cx, const Insn &insn) {
   cx.setPredicate(insn.op[1], same ? kAllLanes : 0);
 }
 
-enum ReduxOp : uint8_t { Add, Min, Max, And, Or, Xor };
-
-template <typename T> T reduce(uint8_t op, T x, T y) {
+template <typename T> T reduce(ReduxOp op, T x, T y) {
   switch (op) {
-  case Add:
+  case ReduxOp::Add:
     return static_cast<T>(uint32_t(x) + uint32_t(y));
-  case Min:
+  case ReduxOp::Min:
     return x < y ? x : y;
-  case Max:
+  case ReduxOp::Max:
     return x > y ? x : y;
-  case And:
+  case ReduxOp::And:
     return x & y;
-  case Or:
+  case ReduxOp::Or:
     return x | y;
   default:
     return x ^ y;
@@ -148,20 +143,21 @@ template <typename T> T reduce(uint8_t op, T x, T y) {
 
 template <typename T> void redux(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
+  const ReduxOp op = insn.as<ReduxModifiers>().op;
   T value = a[cx.firstLane()];
   for (uint32_t rest = cx.mask & (cx.mask - 1); rest; rest &= rest - 1)
-    value = reduce<T>(insn.m[0], value, a[std::countr_zero(rest)]);
+    value = reduce<T>(op, value, a[std::countr_zero(rest)]);
   cx.store<T>(insn.op[0], [&](int) { return value; });
 }
 
-/// m[1] = abs, m[2] = NaN propagates.
 void reduxFloat(ExecContext &cx, const Insn &insn) {
+  const auto &how = insn.as<ReduxModifiers>();
   const float *a = cx.src<float>(insn.op[1]);
   float value = std::bit_cast<float>(kNaN32);
-  bool sawNaN = false, max = insn.m[0] == Max;
+  bool sawNaN = false, max = how.op == ReduxOp::Max;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     float x = a[std::countr_zero(rest)];
-    if (insn.m[1])
+    if (how.abs)
       x = std::fabs(x);
     if (x != x) {
       sawNaN = true;
@@ -170,7 +166,7 @@ void reduxFloat(ExecContext &cx, const Insn &insn) {
     bool take = value != value || (x == value ? std::signbit(x) != max : (x > value) == max);
     value = take ? x : value;
   }
-  if (sawNaN && insn.m[2])
+  if (sawNaN && how.nan)
     value = std::bit_cast<float>(kNaN32);
   cx.store<float>(insn.op[0], [&](int) { return value; });
 }
@@ -192,17 +188,17 @@ Outcome activemask(ExecContext &cx, const Insn &insn) {
 namespace fp4::sim {
 
 Status bindShfl(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
+  const auto mode = cx.match.pick<ShuffleMode>("mode");
+  auto &how = cx.insn.make<ShuffleModifiers>({nullptr, mode});
   const Operand &b = cx.insn.op[3], &c = cx.insn.op[4];
   if (b.bank != kConstBank || c.bank != kConstBank)
     return useFor(cx, cx.insn.type == Type::B32 ? together<shfl, 5> : nullptr);
-  cx.insn.u = reinterpret_cast<uint64_t>(
-      internShflMap(cx.insn.m[0], static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm)));
+  how.map = internShuffleMap(mode, static_cast<uint32_t>(b.imm), static_cast<uint32_t>(c.imm));
   return useFor(cx, cx.insn.type == Type::B32 ? together<shflConstant, 5> : nullptr);
 }
 
 Status bindVote(BindContext &cx) {
-  cx.insn.m[0] = static_cast<uint8_t>(cx.match.choice("mode"));
+  cx.insn.make<VoteModifiers>({cx.match.pick<VoteMode>("mode")});
   return cx.use(together<vote, 2>);
 }
 
@@ -224,15 +220,14 @@ Status bindMatchAll(BindContext &cx) {
 
 Status bindRedux(BindContext &cx) {
   Insn &insn = cx.insn;
-  auto op = static_cast<ReduxOp>(cx.match.choice("op"));
-  insn.m[0] = op;
-  insn.m[1] = cx.match.has("abs");
-  insn.m[2] = cx.match.has("NaN");
+  const auto op = cx.match.pick<ReduxOp>("op");
+  const auto &how = insn.make<ReduxModifiers>({op, cx.match.has("abs"), cx.match.has("NaN")});
   if (insn.type == Type::F32)
-    return op == Min || op == Max ? cx.use(together<reduxFloat, 2>) : useFor(cx, nullptr);
-  if (insn.m[1] || insn.m[2])
+    return op == ReduxOp::Min || op == ReduxOp::Max ? cx.use(together<reduxFloat, 2>)
+                                                    : useFor(cx, nullptr);
+  if (how.abs || how.nan)
     return cx.fail("'.abs' and '.NaN' need .f32");
-  bool bitwise = op >= And;
+  bool bitwise = op >= ReduxOp::And;
   if (bitwise != (insn.type == Type::B32))
     return useFor(cx, nullptr);
   return useFor(cx, insn.type == Type::S32    ? together<redux<int32_t>, 2>
