@@ -6,14 +6,13 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Decode/Insn.h"
+#include "Sim/Decode/Modifiers/Copy.h"
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <optional>
 
 namespace fp4::sim {
 
-enum class ReductionOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
 ReductionOp reductionFromText(std::string_view text); ///< "add", ...
 
 /// Updates `count` elements at `destination` with those at `source`.

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers/Copy.h"
 #include "Sim/Decode/Modifiers/Memory.h"
 #include "Sim/Decode/Modifiers/Scalar.h"
 #include "Sim/Decode/Modifiers/Warp.h"
@@ -25,7 +26,11 @@ using Modifiers = std::variant<
     MemoryModifiers, AtomicModifiers, MatrixModifiers, StackModifiers,
     // Warp.h
     ShuffleModifiers, VoteModifiers, ReduxModifiers, BarrierModifiers, ClusterBarrierModifiers,
-    FenceModifiers, RegisterModifiers, CallModifiers, ReturnModifiers, BranchTableModifiers>;
+    FenceModifiers, RegisterModifiers, CallModifiers, ReturnModifiers, BranchTableModifiers,
+    // Copy.h
+    LaneCopyModifiers, CopyWaitModifiers, CopyArriveModifiers, MbarrierModifiers, BulkModifiers,
+    BulkWaitModifiers, TensorModifiers, TensorMapModifiers, TensorMapCopyModifiers,
+    RemoteStoreModifiers, CancelModifiers, FirstCtaModifiers>;
 
 // Instructions are copied and read all the time: no struct above owns memory or is large.
 static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);

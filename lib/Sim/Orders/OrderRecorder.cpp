@@ -286,7 +286,7 @@ void OrderRecorder::onBarrier(const BarrierEvent &event) {
         access.completes = true;
     return;
   case BarrierOp::MbarWaitPass: {
-    const bool parity = kernel->code[event.at.pc].m[3];
+    const bool parity = kernel->code[event.at.pc].as<MbarrierModifiers>().parity;
     touchMbarrier(index, uint32_t(event.object), parity ? ObjectUse::Read : ObjectUse::Await);
     step.objects.back().passed = parity; // of the own CTA: nothing came after it
     if (!parity)
@@ -326,7 +326,8 @@ void OrderRecorder::onTicket(const TicketEvent &event) {
     noteCopy(event, warp, process);
   orderInPipeline(event, warp, process);
   noticed(true);
-  const bool increments = event.kind == TicketKind::ThreadCopy && !kernel->code[event.at.pc].m[1];
+  const auto *arrive = kernel->code[event.at.pc].get<CopyArriveModifiers>();
+  const bool increments = arrive && !arrive->noIncrement;
   for (const uint32_t signal : event.signals)
     if (increments) // cp.async.mbarrier.arrive without .noinc
       touch(ObjectKind::Mbarrier, ObjectUse::Write, index, signal);

@@ -17,7 +17,7 @@
 namespace fp4::sim {
 namespace {
 
-/// Insn::m of a copy: 0 bytes, 1 index of the source size (0: none), 2 of the ignore-src predicate.
+/// The copy of one lane.
 struct LaneCopy {
   uint32_t shared = 0;
   uint64_t global = 0;
@@ -30,13 +30,14 @@ template <typename F> void forGroups(ExecContext &cx, F &&f) {
 }
 
 bool laneCopy(ExecContext &cx, const Insn &insn, int lane, LaneCopy &out) {
-  out.bytes = out.sourceBytes = insn.m[0];
+  const auto &copy = insn.as<LaneCopyModifiers>();
+  out.bytes = out.sourceBytes = copy.bytes;
   if (!sharedAddress(cx, Space::SharedCta, insn.op[0], lane, out.shared))
     return false;
   out.global = cx.address(insn.op[1], lane);
-  if (insn.m[1])
-    out.sourceBytes = uint32_t(cx.scalar(insn.op[insn.m[1]], lane));
-  if (insn.m[2] && (cx.predicate(insn.op[insn.m[2]]) >> lane & 1))
+  if (copy.sourceSize)
+    out.sourceBytes = uint32_t(cx.scalar(insn.op[copy.sourceSize], lane));
+  if (copy.ignoreSource && (cx.predicate(insn.op[copy.ignoreSource]) >> lane & 1))
     out.sourceBytes = 0;
   if (out.sourceBytes > out.bytes)
     return cx.fail(fmt::format("copies {} bytes, but the source size is {}", out.bytes,
@@ -158,9 +159,9 @@ void forgetCopies(ExecContext &cx, uint64_t keep, bool all) {
   });
 }
 
-/// cp.async.wait_group N and, with Insn::m[0], cp.async.wait_all.
+/// cp.async.wait_group N and cp.async.wait_all.
 Outcome waitGroup(ExecContext &cx, const Insn &insn) {
-  const bool all = insn.m[0];
+  const bool all = insn.as<CopyWaitModifiers>().all;
   const uint64_t keep = all ? 0 : uint64_t(insn.op[0].imm);
   std::vector<uint64_t> waits = pendingCopies(cx, keep, all);
   if (waits.empty()) {
@@ -172,20 +173,21 @@ Outcome waitGroup(ExecContext &cx, const Insn &insn) {
 }
 
 /// cp.async.mbarrier.arrive: an arrival of each lane when its copies so far are done. Without
-/// .noinc (Insn::m[1]) the phase expects that arrival in addition.
+/// .noinc the phase expects that arrival in addition.
 Outcome arriveWhenCopied(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<CopyArriveModifiers>();
   const uint32_t all = cx.mask;
   Status status;
   for (uint32_t rest = all; rest && status; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     uint32_t address = 0;
-    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address))
+    if (!sharedAddress(cx, how.space, insn.op[0], lane, address))
       return Outcome::Error;
     auto barrier = queue.mbarrier(address);
     if (!barrier)
       return failHere(cx, std::move(barrier.error()), lane);
-    if (!insn.m[1])
+    if (!how.noIncrement)
       ++(*barrier)->pending;
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::ThreadCopy, lane);
     ticket.proxy = Proxy::Generic;
@@ -215,23 +217,26 @@ Status bindCopyAsync(BindContext &bind) {
   if (bytes != 16 && (wide || (bytes != 4 && bytes != 8)))
     return bind.fail(
         fmt::format("copies {} bytes per lane, but got {}", wide ? "16" : "4, 8 or 16", bytes));
-  insn.m[0] = uint8_t(bytes);
+  auto &copy = insn.make<LaneCopyModifiers>({uint8_t(bytes)});
   const Operand &third = insn.op[3];
   if (third.kind == OperandKind::Pred)
-    insn.m[2] = 3;
+    copy.ignoreSource = 3;
   else if (third && third.width == 4) // of 8 bytes it is the cache policy
-    insn.m[1] = 3;
+    copy.sourceSize = 3;
   return bind.use(copyAsync);
 }
 Status bindCopyCommit(BindContext &bind) { return bind.use(commitGroup); }
-Status bindCopyWait(BindContext &bind) { return bind.use(waitGroup); }
+Status bindCopyWait(BindContext &bind) {
+  bind.insn.make<CopyWaitModifiers>({.all = false});
+  return bind.use(waitGroup);
+}
 Status bindCopyWaitAll(BindContext &bind) {
-  bind.insn.m[0] = 1;
+  bind.insn.make<CopyWaitModifiers>({.all = true});
   return bind.use(waitGroup);
 }
 Status bindCopyArrive(BindContext &bind) {
-  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = bind.match.has("noinc");
+  bind.insn.make<CopyArriveModifiers>(
+      {spaceFromText(bind.match.text("space")), bind.match.has("noinc")});
   return bind.use(arriveWhenCopied);
 }
 

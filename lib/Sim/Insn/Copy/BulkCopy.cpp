@@ -1,8 +1,7 @@
 //===- BulkCopy.cpp - cp.async.bulk and bulk groups -----------------------===//
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Bulk copy". One contiguous run of bytes per
-// active lane. Insn::m: 0 destination space is shared::cta, 1 multicast, 2 cp_mask, 3 reduction,
-// 4 type, 5 .read.
+// active lane.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Reduction.h"
@@ -107,7 +106,8 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
 /// PTX ISA, "cp.async.bulk": global to shared::cta or shared::cluster, with multicast.
 Outcome bulkLoad(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
-  const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
+  const auto &how = insn.as<BulkModifiers>();
+  const Space space = how.toOwnCta ? Space::SharedCta : Space::SharedCluster;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Run run;
@@ -117,11 +117,11 @@ Outcome bulkLoad(ExecContext &cx, const Insn &insn) {
         !sharedAddress(cx, space, insn.op[3], lane, run.barrier))
       return Outcome::Error;
     const uint32_t own = 1u << (run.shared >> kSharedRankShift);
-    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4], lane)) : own;
+    uint32_t ranks = how.multicast ? uint32_t(cx.scalar(insn.op[4], lane)) : own;
     for (; ranks; ranks &= ranks - 1) {
       Run one = run;
       const uint32_t rank = uint32_t(std::countr_zero(ranks)) << kSharedRankShift;
-      if (insn.m[1]) {
+      if (how.multicast) {
         one.shared = rank | (run.shared & kSharedOffsetMask);
         one.barrier = rank | (run.barrier & kSharedOffsetMask);
       }
@@ -142,9 +142,9 @@ void maskedCopy(std::byte *to, const std::byte *from, uint32_t bytes, uint32_t b
 
 /// The effect of a copy on its destination: it writes it, whole or in part, or combines with it.
 struct Combine {
-  explicit Combine(const Insn &insn)
-      : reduce(insn.m[4] ? reduction(ReductionOp(insn.m[3]), Type(insn.m[4])) : nullptr),
-        width(insn.m[4] ? bytesOf(Type(insn.m[4])) : 1) {}
+  explicit Combine(const BulkModifiers &how)
+      : reduce(how.reduction ? reduction(*how.reduction, how.type) : nullptr),
+        width(how.reduction ? bytesOf(how.type) : 1) {}
 
   void operator()(std::byte *to, const std::byte *from, uint32_t bytes) const {
     if (reduce)
@@ -164,7 +164,7 @@ struct Combine {
 Ticket sharedTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
-  const Combine combine(insn);
+  const Combine combine(insn.as<BulkModifiers>());
   ticket.bytes = run.bytes;
   ticket.sharedReads = 1u << (run.shared2 >> kSharedRankShift);
   if (run.bytes && !combine.reduce)
@@ -214,9 +214,10 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
   ticket.engine = Engine::BulkStore;
   ticket.bytes = run.bytes;
   ticket.global.push_back({run.global, run.bytes});
-  Combine combine(insn);
-  if (insn.m[2])
-    combine.byteMask = uint32_t(cx.scalar(insn.op[insn.m[2]], lane));
+  const auto &how = insn.as<BulkModifiers>();
+  Combine combine(how);
+  if (how.byteMask)
+    combine.byteMask = uint32_t(cx.scalar(insn.op[how.byteMask], lane));
   ticket.sharedReads = 1u << (run.shared >> kSharedRankShift);
   auto data = std::make_shared<std::vector<std::byte>>();
   ticket.stages.push_back([&queue, run, data](const Ticket &self) -> Status {
@@ -297,7 +298,7 @@ Outcome bulkCommitGroup(ExecContext &cx, const Insn &insn) {
 Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
   CtaAsync &state = queue.state(cx.cta().rank);
-  const bool read = insn.m[5];
+  const bool read = insn.as<BulkWaitModifiers>().read;
   std::vector<uint64_t> waits;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     auto it = state.bulkGroups.find({cx.cta().rank, cx.warp().index, std::countr_zero(rest)});
@@ -320,12 +321,12 @@ Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
 }
 
 Status decodeReduction(BindContext &bind) {
-  bind.insn.m[3] = uint8_t(reductionFromText(bind.match.text("op")));
-  bind.insn.m[4] = uint8_t(bind.match.type());
-  if (!reduction(ReductionOp(bind.insn.m[3]), bind.match.type()))
-    return bind.fail(fmt::format("cp.reduce.async.bulk has no .{} on .{}", bind.match.text("op"),
-                                 spelling(bind.match.type())));
   const Type type = bind.match.type();
+  const ReductionOp op = reductionFromText(bind.match.text("op"));
+  bind.insn.make<BulkModifiers>({.reduction = op, .type = type});
+  if (!reduction(op, type))
+    return bind.fail(fmt::format("cp.reduce.async.bulk has no .{} on .{}", bind.match.text("op"),
+                                 spelling(type)));
   const bool half = type == Type::F16 || type == Type::BF16;
   if (half && bind.match.text("op") == "add" && !bind.match.has("noftz"))
     return bind.fail(".add on .f16 and .bf16 expects .noftz");
@@ -335,14 +336,18 @@ Status decodeReduction(BindContext &bind) {
 } // namespace
 
 Status bindBulkLoad(BindContext &bind) {
-  bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
-  bind.insn.m[1] = bind.match.has("multicast::cluster");
+  bind.insn.make<BulkModifiers>(
+      {bind.match.text("dst") == "shared::cta", bind.match.has("multicast::cluster")});
   return bind.use(bulkLoad);
 }
-Status bindBulkShared(BindContext &bind) { return bind.use(bulkShared); }
+Status bindBulkShared(BindContext &bind) {
+  bind.insn.make<BulkModifiers>();
+  return bind.use(bulkShared);
+}
 Status bindBulkStore(BindContext &bind) {
+  auto &how = bind.insn.make<BulkModifiers>();
   if (bind.match.has("cp_mask"))
-    bind.insn.m[2] = bind.match.has("L2::cache_hint") ? 4 : 3;
+    how.byteMask = bind.match.has("L2::cache_hint") ? 4 : 3;
   return bind.use(bulkStore);
 }
 Status bindBulkReduceStore(BindContext &bind) {
@@ -356,7 +361,7 @@ Status bindBulkReduceShared(BindContext &bind) {
 Status bindBulkPrefetch(BindContext &bind) { return bind.use(bulkPrefetch); }
 Status bindBulkCommitGroup(BindContext &bind) { return bind.use(bulkCommitGroup); }
 Status bindBulkWaitGroup(BindContext &bind) {
-  bind.insn.m[5] = bind.match.has("read");
+  bind.insn.make<BulkWaitModifiers>({bind.match.has("read")});
   return bind.use(bulkWaitGroup);
 }
 

@@ -5,7 +5,7 @@
 // 16 bytes (ours: the three words of a CTA index, then 1 for success) lands in shared memory like a
 // copy. The random policy also refuses requests while clusters are left, which the device may do.
 // If a launch has clusters of two sizes, a cluster takes over clusters of its own size only,
-// because programs go on as if all clusters had this size. Insn::m: 0 space, 1 multicast, 2 axis.
+// because programs go on as if all clusters had this size.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -35,15 +35,16 @@ Response request(Cluster &cluster) {
 /// One lane's request: response and mbarrier in the own CTA, or at their offsets in every CTA.
 Outcome tryCancelLane(ExecContext &cx, const Insn &insn, int lane) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<CancelModifiers>();
   uint32_t response, barrier;
-  if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, response) ||
-      !sharedAddress(cx, Space(insn.m[0]), insn.op[1], lane, barrier))
+  if (!sharedAddress(cx, how.space, insn.op[0], lane, response) ||
+      !sharedAddress(cx, how.space, insn.op[1], lane, barrier))
     return Outcome::Error;
   if (response % sizeof(Response))
     return cx.fail("expects a response address that is a multiple of 16", "", lane);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::ClusterLaunch, lane);
   const uint32_t ctas = uint32_t(cx.cluster().ctas.size()), own = cx.cta().rank;
-  for (uint32_t rank = insn.m[1] ? 0 : own; rank < (insn.m[1] ? ctas : own + 1); ++rank) {
+  for (uint32_t rank = how.multicast ? 0 : own; rank < (how.multicast ? ctas : own + 1); ++rank) {
     const uint32_t base = rank << kSharedRankShift;
     ticket.sharedWrites.push_back({base | (response & kSharedOffsetMask), sizeof(Response)});
     ticket.signals.push_back(base | (barrier & kSharedOffsetMask));
@@ -122,15 +123,16 @@ Outcome firstCtaAxis(ExecContext &cx, const Insn &insn) {
   const Response *responses = cx.src<Response>(insn.op[1]);
   if (!isDefined(cx, responses))
     return Outcome::Error;
-  cx.store<uint32_t>(insn.op[0], [&](int lane) { return indexOf(responses[lane], insn.m[2]); });
+  const unsigned axis = insn.as<FirstCtaModifiers>().axis;
+  cx.store<uint32_t>(insn.op[0], [&](int lane) { return indexOf(responses[lane], axis); });
   return Outcome::Next;
 }
 
 } // namespace
 
 Status bindTryCancel(BindContext &bind) {
-  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = bind.match.has("multicast::cluster::all");
+  bind.insn.make<CancelModifiers>(
+      {spaceFromText(bind.match.text("space")), bind.match.has("multicast::cluster::all")});
   return bind.use(tryCancel);
 }
 Status bindIsCanceled(BindContext &bind) { return bind.use(isCanceled); }
@@ -140,7 +142,7 @@ Status bindFirstCta(BindContext &bind) {
   return bind.use(firstCta);
 }
 Status bindFirstCtaAxis(BindContext &bind) {
-  bind.insn.m[2] = uint8_t(bind.match.text("axis").back() - 'x');
+  bind.insn.make<FirstCtaModifiers>({uint8_t(bind.match.text("axis").back() - 'x')});
   return bind.use(firstCtaAxis);
 }
 

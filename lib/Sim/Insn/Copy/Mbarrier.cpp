@@ -1,8 +1,8 @@
 //===- Mbarrier.cpp - mbarrier.* instructions -----------------------------===//
 //
-// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Modifiers in
-// Insn::m: 0 space, 1 memory order, 2 scope, 3 the variant. Every active lane acts for itself, in
-// lane order; waits that fail block the lanes until one of them would succeed.
+// PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". Every active
+// lane acts for itself, in lane order; waits that fail block the lanes until one of them would
+// succeed.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -35,10 +35,8 @@ bool singleLane(ExecContext &cx, std::string_view instruction) {
 
 namespace {
 
-enum Variant : uint8_t { Plain, ExpectTx, NoComplete, Drop, DropExpectTx, DropNoComplete };
-
-MemOrder orderOf(const Insn &insn) { return MemOrder(insn.m[1]); }
-Scope scopeOf(const Insn &insn) { return Scope(insn.m[2]); }
+MemOrder orderOf(const Insn &insn) { return insn.as<MbarrierModifiers>().order; }
+Scope scopeOf(const Insn &insn) { return insn.as<MbarrierModifiers>().scope; }
 
 /// The mbarrier at a shared::cluster address with its table; null after cx.fail.
 struct Found {
@@ -48,7 +46,7 @@ struct Found {
 };
 Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
   uint32_t address;
-  if (!sharedAddress(cx, Space(insn.m[0]), o, lane, address))
+  if (!sharedAddress(cx, insn.as<MbarrierModifiers>().space, o, lane, address))
     return {};
   TicketQueue &queue = TicketQueue::of(cx);
   auto barrier = queue.mbarrier(address);
@@ -142,7 +140,7 @@ Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
     uint32_t address;
     if (isRepeated(cx, insn, lane))
       return true;
-    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address) ||
+    if (!sharedAddress(cx, insn.as<MbarrierModifiers>().space, insn.op[0], lane, address) ||
         !cx.sharedObject(address, 8, 8))
       return false;
     if (address >> kSharedRankShift != cx.cta().rank)
@@ -190,17 +188,18 @@ bool expectBytes(ExecContext &cx, const Insn &insn, const Found &found, uint64_t
   return true;
 }
 
-Expected<PhasesDone> arriveAs(Variant variant, const Found &found, uint32_t count,
+Expected<PhasesDone> arriveAs(Arrival arrival, const Found &found, uint32_t count,
                               const MbarrierEvent &event) {
-  switch (variant) {
-  case NoComplete:
+  switch (arrival) {
+  case Arrival::NoComplete:
     if (Status status = found.table->arriveNoComplete(*found.barrier, count, event); !status)
       return tl::unexpected(std::move(status.error()));
     return 0u;
-  case Drop:
-  case DropExpectTx:
-  case DropNoComplete:
-    return found.table->arriveDrop(*found.barrier, count, variant == DropNoComplete, event);
+  case Arrival::Drop:
+  case Arrival::DropExpectTx:
+  case Arrival::DropNoComplete:
+    return found.table->arriveDrop(*found.barrier, count, arrival == Arrival::DropNoComplete,
+                                   event);
   default:
     return found.table->arrive(*found.barrier, count, event);
   }
@@ -208,8 +207,8 @@ Expected<PhasesDone> arriveAs(Variant variant, const Found &found, uint32_t coun
 
 /// PTX ISA, "mbarrier.arrive" and "mbarrier.arrive_drop", with and without expect_tx.
 Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
-  const Variant variant = Variant(insn.m[3]);
-  const bool expects = variant == ExpectTx || variant == DropExpectTx;
+  const Arrival arrival = insn.as<MbarrierModifiers>().arrival;
+  const bool expects = arrival == Arrival::ExpectTx || arrival == Arrival::DropExpectTx;
   TicketQueue &queue = TicketQueue::of(cx);
   uint32_t arrived = 0;
   return forEachLane(cx, [&](int lane) {
@@ -228,7 +227,7 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
                       cx.address(insn.op[1], lane + 1) == cx.address(insn.op[1], lane);
     queue.emit(cx.actor(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
                scopeOf(insn), more ? 0 : std::exchange(arrived, 0));
-    auto phases = arriveAs(variant, found, count, {cx.actor(), cx.here()});
+    auto phases = arriveAs(arrival, found, count, {cx.actor(), cx.here()});
     if (!phases)
       return failHere(cx, std::move(phases.error()), lane), false;
     queue.emitPhase(cx.actor(), cx.here(), found.address, *found.barrier, *phases);
@@ -277,7 +276,7 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
                  bool &passed) {
   const uint64_t value = cx.scalar(insn.op[2], lane);
   const Mbarrier &barrier = *found.barrier;
-  if (insn.m[3]) { // parity
+  if (insn.as<MbarrierModifiers>().parity) {
     if (!isParity(cx, value))
       return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
              false;
@@ -366,10 +365,10 @@ Outcome mbarrierPendingCount(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-void decodeModifiers(BindContext &bind, MemOrder absent) {
-  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = uint8_t(bind.match.order("sem", absent));
-  bind.insn.m[2] = uint8_t(bind.match.has("scope") ? bind.match.scope() : Scope::Cta);
+MbarrierModifiers &decodeModifiers(BindContext &bind, MemOrder absent) {
+  return bind.insn.make<MbarrierModifiers>(
+      {spaceFromText(bind.match.text("space")), bind.match.order("sem", absent),
+       bind.match.has("scope") ? bind.match.scope() : Scope::Cta});
 }
 
 } // namespace
@@ -383,12 +382,12 @@ Status bindMbarrierInval(BindContext &bind) {
   return bind.use(mbarrierInval);
 }
 static Status bindArrival(BindContext &bind, bool drop) {
-  decodeModifiers(bind, MemOrder::Release);
-  bind.insn.m[3] = drop ? Drop : Plain;
+  Arrival &arrival = decodeModifiers(bind, MemOrder::Release).arrival;
+  arrival = drop ? Arrival::Drop : Arrival::Plain;
   if (bind.match.has("expect_tx"))
-    bind.insn.m[3] = drop ? DropExpectTx : ExpectTx;
+    arrival = drop ? Arrival::DropExpectTx : Arrival::ExpectTx;
   if (bind.match.has("noComplete"))
-    bind.insn.m[3] = drop ? DropNoComplete : NoComplete;
+    arrival = drop ? Arrival::DropNoComplete : Arrival::NoComplete;
   return bind.use(mbarrierArrive);
 }
 Status bindMbarrierArrive(BindContext &bind) { return bindArrival(bind, false); }
@@ -402,13 +401,11 @@ Status bindMbarrierCompleteTx(BindContext &bind) {
   return bind.use(mbarrierCompleteTx);
 }
 Status bindMbarrierTestWait(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Acquire);
-  bind.insn.m[3] = bind.match.has("parity");
+  decodeModifiers(bind, MemOrder::Acquire).parity = bind.match.has("parity");
   return bind.use(mbarrierWait<false>);
 }
 Status bindMbarrierTryWait(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Acquire);
-  bind.insn.m[3] = bind.match.has("parity");
+  decodeModifiers(bind, MemOrder::Acquire).parity = bind.match.has("parity");
   return bind.use(mbarrierWait<true>);
 }
 Status bindMbarrierPendingCount(BindContext &bind) { return bind.use(mbarrierPendingCount); }

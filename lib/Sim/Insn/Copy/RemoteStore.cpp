@@ -2,8 +2,7 @@
 //
 // PTX ISA, "st.async", "red.async": one value (or vector) per active lane, which arrives in shared
 // memory of a CTA of the cluster, or in global memory, some time later; the forms with an mbarrier
-// count the bytes on it. "st.bulk": zeros in shared memory. Insn::m: 0 space of the destination,
-// 1 elements, 2 bytes per element, 3 reduction + 1 (0: none), 4 its type.
+// count the bytes on it. "st.bulk": zeros in shared memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Reduction.h"
@@ -25,26 +24,28 @@ struct Value {
 };
 
 Value valueOf(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  const auto &how = insn.as<RemoteStoreModifiers>();
   Value value;
   const Operand *elements = cx.elements(o);
-  for (unsigned i = 0; i < insn.m[1]; ++i) {
+  for (unsigned i = 0; i < how.elements; ++i) {
     const uint64_t bits = cx.scalar(elements[i], lane);
-    std::memcpy(&value.data[value.bytes], &bits, insn.m[2]);
-    value.bytes += insn.m[2];
+    std::memcpy(&value.data[value.bytes], &bits, how.bytes);
+    value.bytes += how.bytes;
   }
   return value;
 }
 
 /// Stores the value at `to`, or reduces it into what is there.
 void put(const Insn &insn, std::byte *to, const Value &value) {
-  if (insn.m[3])
-    reduction(ReductionOp(insn.m[3] - 1), Type(insn.m[4]))(to, value.data.data(), insn.m[1]);
+  const auto &how = insn.as<RemoteStoreModifiers>();
+  if (how.reduction)
+    reduction(*how.reduction, how.type)(to, value.data.data(), how.elements);
   else
     std::memcpy(to, value.data.data(), value.bytes);
 }
 
 AccessKind accessKind(const Insn &insn) {
-  return insn.m[3] ? AccessKind::Atomic : AccessKind::Write;
+  return insn.as<RemoteStoreModifiers>().reduction ? AccessKind::Atomic : AccessKind::Write;
 }
 
 bool aligned(ExecContext &cx, uint64_t address, uint32_t bytes, int lane) {
@@ -58,11 +59,12 @@ bool aligned(ExecContext &cx, uint64_t address, uint32_t bytes, int lane) {
 /// To shared memory of the cluster; op 0 the address, 1 the value, 2 the mbarrier.
 Outcome toShared(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<RemoteStoreModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     uint32_t to, barrier;
-    if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, to) ||
-        !sharedAddress(cx, Space(insn.m[0]), insn.op[2], lane, barrier))
+    if (!sharedAddress(cx, how.space, insn.op[0], lane, to) ||
+        !sharedAddress(cx, how.space, insn.op[2], lane, barrier))
       return Outcome::Error;
     const Value value = valueOf(cx, insn, insn.op[1], lane);
     if (!aligned(cx, to, value.bytes, lane))
@@ -73,7 +75,7 @@ Outcome toShared(ExecContext &cx, const Insn &insn) {
     ticket.proxy = Proxy::Generic;
     ticket.bytes = value.bytes;
     ticket.engine = Engine::Threads;
-    if (!insn.m[3])
+    if (!how.reduction)
       ticket.sharedWrites.push_back({to, value.bytes});
     ticket.signals.push_back(barrier);
     ticket.stages.push_back([&queue, &insn, to, value](const Ticket &self) -> Status {
@@ -97,7 +99,8 @@ Outcome toGlobal(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    const auto place =
+        cx.place(insn.as<RemoteStoreModifiers>().space, cx.address(insn.op[0], lane));
     const Value value = valueOf(cx, insn, insn.op[1], lane);
     if (!cx.readable(place.space, place.address, value.bytes, value.bytes, lane))
       return Outcome::Error;
@@ -122,7 +125,7 @@ void reportZeros(ExecContext &cx, const Insn &insn) {
   const uint32_t bytes = uint32_t(cx.scalar(insn.op[1]));
   if (!cx.observer || !bytes)
     return;
-  const auto space = Space(insn.m[0]);
+  const Space space = insn.as<SpaceModifiers>().space;
   const LaneAddresses lanes(cx, insn.op[0], bytes);
   const auto areZero = [&](unsigned, const std::byte *there) {
     return std::all_of(there, there + bytes, [](std::byte b) { return b == std::byte(0); });
@@ -144,7 +147,7 @@ Outcome bulkZero(ExecContext &cx, const Insn &insn) {
                                  "got {}",
                                  unit, largest, bytes),
                      "", lane);
-    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    const auto place = cx.place(insn.as<SpaceModifiers>().space, cx.address(insn.op[0], lane));
     if (place.space != Space::SharedCluster)
       return cx.fail("st.bulk expects an address in shared memory", "", lane);
     if (!bytes)
@@ -157,41 +160,39 @@ Outcome bulkZero(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-Status bindValue(BindContext &bind) {
+Status bindValue(BindContext &bind, Space space) {
   const Type type = bind.match.type();
-  bind.insn.m[1] = uint8_t(bind.match.vectorSize());
-  bind.insn.m[2] = uint8_t(bytesOf(type));
-  if (bind.insn.op[1].imm != bind.insn.m[1])
-    return bind.fail(
-        fmt::format("expects {} values, but got {}", bind.insn.m[1], bind.insn.op[1].imm));
+  const unsigned elements = bind.match.vectorSize();
+  auto &how = bind.insn.make<RemoteStoreModifiers>(
+      {space, uint8_t(elements), uint8_t(bytesOf(type)), std::nullopt, type});
+  if (bind.insn.op[1].imm != elements)
+    return bind.fail(fmt::format("expects {} values, but got {}", elements, bind.insn.op[1].imm));
   if (!bind.match.has("op"))
     return {};
   const ReductionOp op = reductionFromText(bind.match.text("op"));
   if (!reduction(op, type))
     return bind.fail(
         fmt::format("there is no red.async of .{} on .{}", bind.match.text("op"), spelling(type)));
-  bind.insn.m[3] = uint8_t(uint8_t(op) + 1);
-  bind.insn.m[4] = uint8_t(type);
+  how.reduction = op;
   return {};
 }
 
 } // namespace
 
 Status bindAsyncShared(BindContext &bind) {
-  bind.insn.m[0] =
-      uint8_t(bind.match.has("shared::cluster") ? Space::SharedCluster : Space::Generic);
-  FP4_TRY(bindValue(bind));
+  FP4_TRY(
+      bindValue(bind, bind.match.has("shared::cluster") ? Space::SharedCluster : Space::Generic));
   return bind.use(toShared);
 }
 Status bindAsyncGlobal(BindContext &bind) {
-  bind.insn.m[0] = uint8_t(bind.match.has("global") ? Space::Global : Space::Generic);
-  FP4_TRY(bindValue(bind));
+  FP4_TRY(bindValue(bind, bind.match.has("global") ? Space::Global : Space::Generic));
   return bind.use(toGlobal);
 }
 Status bindBulkZero(BindContext &bind) {
   if (bind.insn.op[2].imm != 0)
     return bind.fail(fmt::format("st.bulk expects the value 0, but got {}", bind.insn.op[2].imm));
-  bind.insn.m[0] = uint8_t(bind.match.has("shared::cta") ? Space::SharedCta : Space::Generic);
+  bind.insn.make<SpaceModifiers>(
+      {bind.match.has("shared::cta") ? Space::SharedCta : Space::Generic});
   return bind.use(bulkZero);
 }
 

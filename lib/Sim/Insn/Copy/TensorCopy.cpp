@@ -2,9 +2,8 @@
 //
 // PTX ISA, "Data Movement and Conversion Instructions: Tensor copy". One box per active lane in
 // tile mode; in the modes tile::gather4 and tile::scatter4 four boxes of one row each, which lie
-// one after the other in shared memory; in im2col mode a column of pixels. Insn::m: 0
-// destination space is shared::cta, 1 multicast, 2 cta_group (1 or 2), 3 reduction + 1 (0: none), 4
-// dimensions, 5 four rows, 6 im2col. Cache hints are accepted and have no effect.
+// one after the other in shared memory; in im2col mode a column of pixels. Cache hints are accepted
+// and have no effect.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Reduction.h"
@@ -51,15 +50,17 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
     failHere(cx, std::move(map.error()), lane);
     return nullptr;
   }
-  if (insn.m[4] && map->rank != insn.m[4]) {
-    cx.fail(fmt::format("a .{}d copy expects a tensor map of that rank, but got rank {}", insn.m[4],
-                        map->rank),
+  const auto &how = insn.as<TensorModifiers>();
+  const bool ofPixels = how.mode == TensorMode::Im2col;
+  if (map->rank != how.dimensions) {
+    cx.fail(fmt::format("a .{}d copy expects a tensor map of that rank, but got rank {}",
+                        how.dimensions, map->rank),
             "", lane);
     return nullptr;
   }
-  if (map->pixels.has_value() != bool(insn.m[6])) {
+  if (map->pixels.has_value() != ofPixels) {
     cx.fail(fmt::format("a copy in {} mode expects a tensor map of that mode, but got one for {}",
-                        insn.m[6] ? "im2col" : "tile", insn.m[6] ? "tiles" : "im2col"),
+                        ofPixels ? "im2col" : "tile", ofPixels ? "tiles" : "im2col"),
             "", lane);
     return nullptr;
   }
@@ -77,20 +78,25 @@ struct Request {
 
 constexpr unsigned gatheredRows = 4;
 
+bool copiesRows(const Insn &insn) {
+  return insn.as<TensorModifiers>().mode == TensorMode::FourRows;
+}
+
 /// Fills `boxes`: {x, y, ...}, or {x, y0, y1, y2, y3} where four rows are copied.
 bool coordinates(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
   const Operand *elements = cx.elements(o);
-  const unsigned count = insn.m[5] ? 1 + gatheredRows : insn.m[4];
+  const unsigned dimensions = insn.as<TensorModifiers>().dimensions;
+  const unsigned count = copiesRows(insn) ? 1 + gatheredRows : dimensions;
   if (cx.elementCount(o) != count) {
-    cx.fail(fmt::format("a .{}d copy{} expects {} coordinates, but got {}", insn.m[4],
-                        insn.m[5] ? " of four rows" : "", count, cx.elementCount(o)));
+    cx.fail(fmt::format("a .{}d copy{} expects {} coordinates, but got {}", dimensions,
+                        copiesRows(insn) ? " of four rows" : "", count, cx.elementCount(o)));
     return false;
   }
   Coordinates at{};
   for (unsigned d = 0; d < count; ++d)
     at[d] = static_cast<int32_t>(cx.scalar(elements[d], lane));
   request.boxes = {at};
-  if (insn.m[5]) {
+  if (copiesRows(insn)) {
     request.boxes.clear();
     for (unsigned i = 0; i < gatheredRows; ++i)
       request.boxes.push_back({at[0], at[1 + i]});
@@ -104,7 +110,7 @@ bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, 
   request.map = request.tile = tensorMap(cx, insn, o, lane);
   if (!request.map)
     return false;
-  if (insn.m[5] && request.map->box[1] != 1) {
+  if (copiesRows(insn) && request.map->box[1] != 1) {
     cx.fail(
         fmt::format("a copy of four rows expects a tensor map with a box of one row, but got {}",
                     request.map->box[1]),
@@ -114,7 +120,7 @@ bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, 
   for (const Coordinates &at : request.boxes)
     if (Status ok = checkBox(*request.map, at, request.shared, store); !ok)
       return failHere(cx, std::move(ok.error()), lane), false;
-  if (insn.m[5]) {
+  if (copiesRows(insn)) {
     TensorMap tile = *request.map;
     tile.box[1] = gatheredRows;
     request.tile = std::make_shared<const TensorMap>(tile);
@@ -178,20 +184,22 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
 /// the one at the same offset in that CTA, or for cta_group::2 in the CTA of its pair that has the
 /// parity of the given one's.
 uint32_t signalledBarrier(const Insn &insn, uint32_t barrier, uint32_t rank) {
-  if (!insn.m[1])
+  const auto &how = insn.as<TensorModifiers>();
+  if (!how.multicast)
     return barrier;
   const uint32_t given = barrier >> kSharedRankShift;
-  const uint32_t to = insn.m[2] == 2 ? (rank & ~1u) | (given & 1) : rank;
+  const uint32_t to = how.ctaGroup == 2 ? (rank & ~1u) | (given & 1) : rank;
   return to << kSharedRankShift | (barrier & kSharedOffsetMask);
 }
 
 /// `o`, in im2col mode: one offset for each dimension between channels and images.
 bool pixelOffsets(ExecContext &cx, const Insn &insn, const Operand &o, int lane, Request &request) {
-  if (!insn.m[6])
+  const auto &how = insn.as<TensorModifiers>();
+  if (how.mode != TensorMode::Im2col)
     return true;
-  const unsigned count = insn.m[4] - 2u;
+  const unsigned count = how.dimensions - 2u;
   if (cx.elementCount(o) != count) {
-    cx.fail(fmt::format("a .{}d copy in im2col mode expects {} offsets, but got {}", insn.m[4],
+    cx.fail(fmt::format("a .{}d copy in im2col mode expects {} offsets, but got {}", how.dimensions,
                         count, cx.elementCount(o)));
     return false;
   }
@@ -199,8 +207,8 @@ bool pixelOffsets(ExecContext &cx, const Insn &insn, const Operand &o, int lane,
   for (unsigned d = 0; d < count; ++d) {
     request.offsets[d] = uint16_t(cx.scalar(cx.elements(o)[d], lane));
     if (request.offsets[d] >= limits[count - 1]) {
-      cx.fail(fmt::format("an im2col offset of a .{}d copy must be below {}, but got {}", insn.m[4],
-                          limits[count - 1], request.offsets[d]),
+      cx.fail(fmt::format("an im2col offset of a .{}d copy must be below {}, but got {}",
+                          how.dimensions, limits[count - 1], request.offsets[d]),
               "", lane);
       return false;
     }
@@ -209,7 +217,7 @@ bool pixelOffsets(ExecContext &cx, const Insn &insn, const Operand &o, int lane,
 }
 
 bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request) {
-  const Space space = insn.m[0] ? Space::SharedCta : Space::SharedCluster;
+  const Space space = insn.as<TensorModifiers>().toOwnCta ? Space::SharedCta : Space::SharedCluster;
   if (!sharedAddress(cx, space, insn.op[0], lane, request.shared) ||
       !coordinates(cx, insn, insn.op[2], lane, request) ||
       !sharedAddress(cx, space, insn.op[3], lane, request.barrier) ||
@@ -221,19 +229,22 @@ bool loadOperands(ExecContext &cx, const Insn &insn, int lane, Request &request)
 /// PTX ISA, "cp.async.bulk.tensor": global to shared memory of one CTA or, by mask, of several.
 Outcome tensorLoad(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<TensorModifiers>();
+  const unsigned maskAt = how.mode == TensorMode::Im2col ? 5 : 4;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Request request;
     if (!loadOperands(cx, insn, lane, request))
       return Outcome::Error;
-    uint32_t ranks = insn.m[1] ? uint32_t(cx.scalar(insn.op[4 + insn.m[6]], lane)) & 0xFFFF
-                               : 1u << (request.shared >> kSharedRankShift);
+    uint32_t ranks = how.multicast ? uint32_t(cx.scalar(insn.op[maskAt], lane)) & 0xFFFF
+                                   : 1u << (request.shared >> kSharedRankShift);
     for (; ranks; ranks &= ranks - 1) {
       const uint32_t rank = uint32_t(std::countr_zero(ranks));
       Request one = request;
       one.shared = rank << kSharedRankShift | (request.shared & kSharedOffsetMask);
       one.barrier = signalledBarrier(insn, request.barrier, rank);
-      if (Status ok = checkDestinationBarrier(queue, one.barrier, one.shared, insn.m[2] == 2); !ok)
+      if (Status ok = checkDestinationBarrier(queue, one.barrier, one.shared, how.ctaGroup == 2);
+          !ok)
         return failHere(cx, std::move(ok.error()), lane);
       if (Status ok = queue.issue(loadTicket(cx, insn, lane, one)); !ok)
         return cx.fail(std::move(ok.error()));
@@ -305,6 +316,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
 /// PTX ISA, "cp.async.bulk.tensor" and "cp.reduce.async.bulk.tensor": shared to global memory.
 Outcome tensorStore(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const std::optional<ReductionOp> op = insn.as<TensorModifiers>().reduction;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Request request;
@@ -312,9 +324,8 @@ Outcome tensorStore(ExecContext &cx, const Insn &insn) {
         !sharedAddress(cx, Space::SharedCta, insn.op[2], lane, request.shared) ||
         !mapAndBoxes(cx, insn, insn.op[0], lane, true, request))
       return Outcome::Error;
-    const ReduceFn reduce =
-        insn.m[3] ? mapReduction(ReductionOp(insn.m[3] - 1), request.map->elementType) : nullptr;
-    if (insn.m[3] && !reduce)
+    const ReduceFn reduce = op ? mapReduction(*op, request.map->elementType) : nullptr;
+    if (op && !reduce)
       return cx.fail(fmt::format("this reduction does not exist for a tensor map of type {}",
                                  stringify(request.map->elementType)),
                      "", lane);
@@ -343,29 +354,30 @@ Outcome tensorPrefetch(ExecContext &cx, const Insn &insn) {
 Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    const auto place = cx.place(insn.as<SpaceModifiers>().space, cx.address(insn.op[0], lane));
     if (!cx.readable(place.space, place.address, TensorMap::encodedBytes, 64, lane))
       return Outcome::Error;
   }
   return Outcome::Next;
 }
 
-Status decodeTensor(BindContext &bind) {
-  bind.insn.m[0] = bind.match.text("dst") == "shared::cta";
-  bind.insn.m[1] = bind.match.has("multicast::cluster");
-  bind.insn.m[2] = 1;
+Status decodeTensor(BindContext &bind, std::optional<ReductionOp> reduction = {}) {
+  const std::string_view mode = bind.match.text("mode");
+  auto &how = bind.insn.make<TensorModifiers>(
+      {bind.match.text("dst") == "shared::cta", bind.match.has("multicast::cluster")});
   for (const char *slot : {"group0", "group", "group2"}) // compilers are known to write it there
     if (bind.match.text(slot) == "cta_group::2")
-      bind.insn.m[2] = 2;
-  bind.insn.m[4] = uint8_t(bind.match.text("dim")[0] - '0');
-  bind.insn.m[5] = bind.match.text("mode").starts_with("tile::");
-  bind.insn.m[6] = bind.match.text("mode").starts_with("im2col");
-  if (bind.insn.m[6] && bind.insn.m[4] < 3)
-    return bind.fail(fmt::format(".{} expects .3d to .5d, but got .{}", bind.match.text("mode"),
-                                 bind.match.text("dim")));
-  if (bind.insn.m[5] && bind.insn.m[4] != 2)
-    return bind.fail(fmt::format(".{} expects .2d, but got .{}", bind.match.text("mode"),
-                                 bind.match.text("dim")));
+      how.ctaGroup = 2;
+  how.reduction = reduction;
+  how.dimensions = uint8_t(bind.match.text("dim")[0] - '0');
+  how.mode = mode.starts_with("tile::")   ? TensorMode::FourRows
+             : mode.starts_with("im2col") ? TensorMode::Im2col
+                                          : TensorMode::Tile;
+  if (how.mode == TensorMode::Im2col && how.dimensions < 3)
+    return bind.fail(
+        fmt::format(".{} expects .3d to .5d, but got .{}", mode, bind.match.text("dim")));
+  if (how.mode == TensorMode::FourRows && how.dimensions != 2)
+    return bind.fail(fmt::format(".{} expects .2d, but got .{}", mode, bind.match.text("dim")));
   return {};
 }
 
@@ -380,8 +392,7 @@ Status bindTensorStore(BindContext &bind) {
   return bind.use(tensorStore);
 }
 Status bindTensorReduce(BindContext &bind) {
-  FP4_TRY(decodeTensor(bind));
-  bind.insn.m[3] = uint8_t(uint8_t(reductionFromText(bind.match.text("op"))) + 1);
+  FP4_TRY(decodeTensor(bind, reductionFromText(bind.match.text("op"))));
   return bind.use(tensorStore);
 }
 Status bindTensorPrefetch(BindContext &bind) {
@@ -390,9 +401,9 @@ Status bindTensorPrefetch(BindContext &bind) {
 }
 Status bindPrefetchTensormap(BindContext &bind) {
   const std::string_view space = bind.match.text("space");
-  bind.insn.m[0] = uint8_t(space == "param"   ? Space::Param
-                           : space == "const" ? Space::Const
-                                              : Space::Generic);
+  bind.insn.make<SpaceModifiers>({space == "param"   ? Space::Param
+                                  : space == "const" ? Space::Const
+                                                     : Space::Generic});
   return bind.use(prefetchTensormap);
 }
 Status bindTensorUnsupported(BindContext &bind) {

@@ -1,8 +1,7 @@
 //===- TensorMapEdit.cpp - tensormap.replace and cp_fenceproxy ------------===//
 //
 // PTX ISA, "tensormap.replace": one field of a tensor map in global or shared memory gets a new
-// value; "tensormap.cp_fenceproxy": 128 bytes from shared to global memory. Insn::m: 0 space,
-// 1 field; Insn::u is the ordinal, or the immediate of the fields that take one.
+// value; "tensormap.cp_fenceproxy": 128 bytes from shared to global memory.
 //
 // Maps are edited field by field, so an intermediate one need not be valid: it is checked by the
 // copy that uses it. An edit touches the 64 bytes that copies read (H200), and no more.
@@ -39,24 +38,23 @@ void report(ExecContext &cx, const Operand &address, Space space, AccessKind kin
 /// op 0 the address of the map, 1 the new value.
 Outcome replaceField(ExecContext &cx, const Insn &insn) {
   constexpr size_t bytes = TensorMap::usedBytes;
-  const auto field = TensorMapField(insn.m[1]);
+  const auto [space, field, ordinal] = insn.as<TensorMapModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const auto place = cx.place(Space(insn.m[0]), cx.address(insn.op[0], lane));
+    const auto place = cx.place(space, cx.address(insn.op[0], lane));
     if (!cx.readable(place.space, place.address, bytes, 64, lane))
       return Outcome::Error;
     std::byte *map = cx.writable(place.space, place.address, bytes, 64, lane);
     if (!map)
       return Outcome::Error;
-    const uint64_t value = insn.op[1] ? cx.scalar(insn.op[1], lane) : insn.u;
-    if (!TensorMap::replace(std::span<std::byte, bytes>(map, bytes), field, unsigned(insn.u),
-                            value))
+    const uint64_t value = cx.scalar(insn.op[1], lane);
+    if (!TensorMap::replace(std::span<std::byte, bytes>(map, bytes), field, ordinal, value))
       return cx.fail(
-          fmt::format("tensormap.replace: .{} cannot be {} here", fieldNames[insn.m[1]], value), "",
-          lane);
+          fmt::format("tensormap.replace: .{} cannot be {} here", fieldNames[size_t(field)], value),
+          "", lane);
   }
-  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Read, bytes);
-  report(cx, insn.op[0], Space(insn.m[0]), AccessKind::Write, bytes);
+  report(cx, insn.op[0], space, AccessKind::Read, bytes);
+  report(cx, insn.op[0], space, AccessKind::Write, bytes);
   return Outcome::Next;
 }
 
@@ -83,7 +81,7 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
     event.at = cx.here();
     event.kind = FenceKind::ProxyTensormap;
     event.order = MemOrder::Release;
-    event.scope = Scope(insn.m[0]);
+    event.scope = insn.as<TensorMapCopyModifiers>().scope;
     event.laneMask = lanes; // the warp executes it as one
     cx.observer->onFence(event);
   }
@@ -96,18 +94,18 @@ Status bindTensormapReplace(BindContext &bind) {
   const std::string_view name = bind.match.text("field");
   const auto field = TensorMapField(std::find(std::begin(fieldNames), std::end(fieldNames), name) -
                                     std::begin(fieldNames));
-  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = uint8_t(field);
+  auto &how = bind.insn.make<TensorMapModifiers>({spaceFromText(bind.match.text("space")), field});
   const bool wide = field == TensorMapField::GlobalAddress || field == TensorMapField::GlobalStride;
   if (bind.match.text("type") != (wide ? "b64" : "b32"))
     return bind.fail(fmt::format(".{} expects .{}, but got .{}", name, wide ? "b64" : "b32",
                                  bind.match.text("type")));
   if (field >= TensorMapField::BoxDim && field <= TensorMapField::ElementStride) {
     const unsigned count = TensorMap::maxRank - (field == TensorMapField::GlobalStride);
-    bind.insn.u = uint64_t(bind.insn.op[1].imm);
-    if (bind.insn.u >= count)
-      return bind.fail(fmt::format("the ordinal of .{} must be below {}, but got {}", name, count,
-                                   bind.insn.op[1].imm));
+    const int64_t ordinal = bind.insn.op[1].imm;
+    if (uint64_t(ordinal) >= count)
+      return bind.fail(
+          fmt::format("the ordinal of .{} must be below {}, but got {}", name, count, ordinal));
+    how.ordinal = uint8_t(ordinal);
     bind.insn.op[1] = bind.insn.op[2];
   }
   return bind.use(replaceField);
@@ -116,7 +114,7 @@ Status bindTensormapCopy(BindContext &bind) {
   if (bind.insn.op[2].imm != int64_t(TensorMap::encodedBytes))
     return bind.fail(fmt::format("expects a size of {}, but got {}", TensorMap::encodedBytes,
                                  bind.insn.op[2].imm));
-  bind.insn.m[0] = uint8_t(bind.match.scope());
+  bind.insn.make<TensorMapCopyModifiers>({bind.match.scope()});
   return bind.use(copyFenced);
 }
 
