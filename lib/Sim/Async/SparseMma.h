@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/Modifiers/TensorCore.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Support/Error.h"
 
@@ -22,12 +23,6 @@ namespace fp4::sim {
 
 /// For every stored element of a row the k that it stands for.
 using SparseRow = std::array<uint8_t, 64>;
-
-enum class SparseIndices : uint8_t {
-  Distinct,  ///< mma.sp, wgmma: any two different ones
-  Ascending, ///< mma.sp::ordered_metadata
-  Tcgen05,   ///< ascending, or 0b0110
-};
 
 struct SparseFormat {
   unsigned elementBits = 16; ///< 4, 8, 16, 32; types below 8 bits that fill a byte: 8

@@ -11,6 +11,7 @@
 #include "Sim/Decode/Modifiers/Copy.h"
 #include "Sim/Decode/Modifiers/Memory.h"
 #include "Sim/Decode/Modifiers/Scalar.h"
+#include "Sim/Decode/Modifiers/TensorCore.h"
 #include "Sim/Decode/Modifiers/Warp.h"
 #include <variant>
 
@@ -30,7 +31,12 @@ using Modifiers = std::variant<
     // Copy.h
     LaneCopyModifiers, CopyWaitModifiers, CopyArriveModifiers, MbarrierModifiers, BulkModifiers,
     BulkWaitModifiers, TensorModifiers, TensorMapModifiers, TensorMapCopyModifiers,
-    RemoteStoreModifiers, CancelModifiers, FirstCtaModifiers>;
+    RemoteStoreModifiers, CancelModifiers, FirstCtaModifiers,
+    // TensorCore.h
+    MmaModifiers, DoubleMmaModifiers, QuarterMmaModifiers, WmmaTransferModifiers, WmmaModifiers,
+    SmallWmmaModifiers, DoubleWmmaModifiers, WgmmaModifiers, Tcgen05MmaModifiers,
+    TmemTransferModifiers, TmemAllocModifiers, TmemCopyModifiers, TmemShiftModifiers,
+    Tcgen05FenceModifiers, Tcgen05WaitModifiers, Tcgen05CommitModifiers>;
 
 // Instructions are copied and read all the time: no struct above owns memory or is large.
 static_assert(std::is_trivially_copyable_v<Modifiers> && sizeof(Modifiers) <= 24);

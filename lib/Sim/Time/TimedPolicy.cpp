@@ -250,7 +250,7 @@ static Beside besideMma(const Rates &rates, double n, bool registers) {
 double TimedPolicy::wgmma(const Ticket &ticket) {
   constexpr double rows = 16, rowBytes = 32;
   Sm &sm = *processors[ticket.issuer.rank];
-  const double n = double(ticket.insn->u);
+  const double n = ticket.insn->as<WgmmaModifiers>().n;
   const unsigned k = unsigned(double(ticket.flops) / (2 * rows * n) + 0.5);
   const bool registers = ticket.insn->op[1].kind == OperandKind::Vector;
   const double compute = double(ticket.flops) / (rates[flopsOf(k)] / kSchedulers);

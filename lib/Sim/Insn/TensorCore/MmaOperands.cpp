@@ -207,18 +207,22 @@ Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
   return {};
 }
 
-void decodeMmaModifiers(BindContext &bind) {
-  bind.insn.m[kMmaKind] = uint8_t(*hw::parseMmaKind(bind.match.text("kind").substr(6)));
-  bind.insn.m[kMmaGroup] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
-  bind.insn.m[kMmaShiftA] = bind.match.has("ashift");
+Tcgen05MmaModifiers &decodeMmaModifiers(BindContext &bind, bool sparse) {
+  auto &mma = bind.insn.make<Tcgen05MmaModifiers>();
+  mma.kind = *hw::parseMmaKind(bind.match.text("kind").substr(6));
+  mma.ctaGroup = ctaGroupOf(bind);
+  mma.sparse = sparse;
+  mma.shiftA = bind.match.has("ashift");
+  return mma;
 }
 
 std::shared_ptr<MmaRequest> makeRequest(const Insn &insn) {
+  const auto &how = insn.as<Tcgen05MmaModifiers>();
   auto mma = std::make_shared<MmaRequest>();
-  mma->kind = hw::MmaKind(insn.m[kMmaKind]);
-  mma->ctaGroup = insn.m[kMmaGroup];
-  mma->variant = {bool(insn.m[kMmaSparse]), bool(insn.m[kMmaStationary])};
-  mma->shiftA = insn.m[kMmaShiftA];
+  mma->kind = how.kind;
+  mma->ctaGroup = how.ctaGroup;
+  mma->variant = {how.sparse, how.stationary};
+  mma->shiftA = how.shiftA;
   return mma;
 }
 

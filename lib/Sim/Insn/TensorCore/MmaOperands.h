@@ -52,20 +52,11 @@ struct MmaRequest {
   SparseFormat sparseFormat() const;
 };
 
-/// Insn::m of every tcgen05.mma.
-enum MmaField : uint8_t {
-  kMmaKind,       ///< hw::MmaKind
-  kMmaGroup,      ///< cta_group
-  kMmaSparse,     ///< operand 3 is the metadata, the others come after it
-  kMmaStationary, ///< .ws
-  kMmaShiftA,     ///< .ashift
-  kMmaScales,     ///< scales per row (hw::ScaleVector)
-};
-/// The modifiers that all forms have.
-void decodeMmaModifiers(BindContext &bind);
+/// Fills and returns the modifiers that all forms have.
+Tcgen05MmaModifiers &decodeMmaModifiers(BindContext &bind, bool sparse);
 /// Operand `index` of the form without metadata, which comes after B.
 inline const Operand &mmaOperand(const Insn &insn, unsigned index) {
-  return insn.op[index + insn.m[kMmaSparse]];
+  return insn.op[index + insn.as<Tcgen05MmaModifiers>().sparse];
 }
 /// A request with what the modifiers say.
 std::shared_ptr<MmaRequest> makeRequest(const Insn &insn);

@@ -38,46 +38,17 @@ namespace {
 
 using hw::MmaType;
 
-/// Insn::m of an mma.
-enum Field : uint8_t {
-  kTypeA,      ///< MmaType, or one of the small integers below
-  kTypeB,      ///< type of B, likewise
-  kRows,       ///< 16 or 8
-  kHalves,     ///< of 16 bytes: stored K of A
-  kHalfResult, ///< C and D of fp16
-  kSaturate,
-  kScaling,   ///< Scaling
-  kVector,    ///< scales per row: 1, 2, 4
-  kUE4M3,     ///< type of the scales
-  kSparse,    ///< 0: dense; else SparseIndices + 1
-  kExclusive, ///< single bits: XOR
-};
-enum Scaling : uint8_t { Unscaled, Scaled8, Scaled4 };
-
-/// Element types that no other matrix unit has.
-constexpr uint8_t unsigned4 = 0xF0, signed4 = 0xF1, singleBit = 0xFF;
-
 constexpr unsigned columns = 8;
 constexpr unsigned maxRows = 16;
 constexpr unsigned rowBytes = hw::mmaRowBytes;
 
-bool isInteger(uint8_t type) {
-  return type >= unsigned4 || MmaType(type) == MmaType::S8 || MmaType(type) == MmaType::U8;
-}
-bool isSigned(uint8_t type) { return type == signed4 || MmaType(type) == MmaType::S8; }
-
-unsigned elementBits(const Insn &insn) {
-  const uint8_t type = insn.m[kTypeA];
-  if (type == singleBit)
-    return 1;
-  return type >= unsigned4 || insn.m[kScaling] == Scaled4 ? 4 : containerBits(MmaType(type));
+unsigned elementBits(const MmaModifiers &mma) {
+  return mma.scaling == Scaling::Scaled4 ? 4 : containerBits(mma.aType);
 }
 
-SparseFormat sparseFormat(const Insn &insn) {
-  return {elementBits(insn), SparseIndices(insn.m[kSparse] - 1)};
-}
+SparseFormat sparseFormat(const MmaModifiers &mma) { return {elementBits(mma), mma.indices}; }
 
-unsigned columnBytes(const Insn &insn) { return insn.m[kSparse] ? 2 * rowBytes : rowBytes; }
+unsigned columnBytes(const MmaModifiers &mma) { return mma.sparse ? 2 * rowBytes : rowBytes; }
 
 /// The operands of one warp, gathered from the lanes.
 struct Tile {
@@ -104,9 +75,10 @@ std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned r
 
 /// Calls f(bytes of a lane's element, its cell) for every element of C or D; `bytesOf(i)` are those
 /// of register i.
-template <typename Bytes, typename F> void forEachResult(const Insn &insn, Bytes &&bytesOf, F &&f) {
-  const unsigned perRegister = insn.m[kHalfResult] ? 2 : 1;
-  for (unsigned i = 0; i < insn.m[kRows] / 8 * 2; ++i) {
+template <typename Bytes, typename F>
+void forEachResult(const MmaModifiers &mma, Bytes &&bytesOf, F &&f) {
+  const unsigned perRegister = mma.halfResult ? 2 : 1;
+  for (unsigned i = 0; i < mma.rows / 8 * 2; ++i) {
     std::byte *bytes = bytesOf(i / perRegister) + 4 / perRegister * (i % perRegister);
     for (unsigned lane = 0; lane < 32; ++lane)
       f(bytes + 4 * lane, (i / 2 * 8 + lane / 4) * columns + 2 * (lane % 4) + i % 2);
@@ -115,10 +87,11 @@ template <typename Bytes, typename F> void forEachResult(const Insn &insn, Bytes
 
 std::vector<uint32_t> gatherC(ExecContext &cx, const Insn &insn) {
   std::vector<uint32_t> cells(maxRows * columns);
+  const auto &mma = insn.as<MmaModifiers>();
   const Operand *o = cx.elements(insn.op[3]);
-  const size_t size = insn.m[kHalfResult] ? 2 : 4;
+  const size_t size = mma.halfResult ? 2 : 4;
   forEachResult(
-      insn,
+      mma,
       [&](unsigned i) {
         return reinterpret_cast<std::byte *>(const_cast<uint32_t *>(cx.src<uint32_t>(o[i])));
       },
@@ -127,15 +100,16 @@ std::vector<uint32_t> gatherC(ExecContext &cx, const Insn &insn) {
 }
 
 void scatterD(ExecContext &cx, const Insn &insn, const std::vector<uint32_t> &cells) {
+  const auto &mma = insn.as<MmaModifiers>();
   const Operand *o = cx.elements(insn.op[0]);
-  const size_t size = insn.m[kHalfResult] ? 2 : 4;
+  const size_t size = mma.halfResult ? 2 : 4;
   forEachResult(
-      insn, [&](unsigned i) { return reinterpret_cast<std::byte *>(cx.dst<uint32_t>(o[i])); },
+      mma, [&](unsigned i) { return reinterpret_cast<std::byte *>(cx.dst<uint32_t>(o[i])); },
       [&](std::byte *to, unsigned cell) { std::memcpy(to, &cells[cell], size); });
 }
 
 /// The operand with the scales of A.
-unsigned firstScale(const Insn &insn) { return insn.m[kSparse] ? 6 : 4; }
+unsigned firstScale(const Insn &insn) { return insn.as<MmaModifiers>().sparse ? 6 : 4; }
 
 /// A register that says where operands are, also while those of `cx` are shadows.
 unsigned selectorOf(ExecContext &cx, const Operand &o) {
@@ -153,7 +127,7 @@ bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
   const bool ofA = op == firstScale(insn);
   const Operand *selectors = cx.elements(insn.op[op + 1]);
   const unsigned byte = selectorOf(cx, selectors[0]), thread = selectorOf(cx, selectors[1]);
-  const unsigned vector = insn.m[kVector], threads = ofA ? 2 : 4;
+  const unsigned vector = insn.as<MmaModifiers>().scalesPerRow, threads = ofA ? 2 : 4;
   if (byte % vector || byte > 4 - vector || thread >= threads) {
     cx.fail(fmt::format("the selector of the scales of {} must have a byte id of 0 to {} in steps "
                         "of {} and a thread id below {}, but got {} and {}",
@@ -173,8 +147,9 @@ bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
 /// Operands of a sparse A: metadata, and the selector of the lanes that hold it.
 bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
   const uint32_t *metadata = cx.src<uint32_t>(cx.elements(insn.op[4])[0]);
-  const SparseFormat format = sparseFormat(insn);
-  const bool full = insn.m[kHalves] == 2;
+  const auto &mma = insn.as<MmaModifiers>();
+  const SparseFormat format = sparseFormat(mma);
+  const bool full = mma.halves == 2;
   tile.selections.resize(maxRows);
   for (unsigned row = 0; row < maxRows; ++row) {
     const uint64_t nonZero =
@@ -190,8 +165,8 @@ bool gatherSelections(ExecContext &cx, const Insn &insn, Tile &tile) {
 
 constexpr uint8_t kNaNScale = 0xFF; ///< ue8m0
 
-hw::AccumulatorType resultType(const Insn &insn) {
-  return insn.m[kHalfResult] ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
+hw::AccumulatorType resultType(const MmaModifiers &mma) {
+  return mma.halfResult ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32;
 }
 
 uint32_t addFloats(uint32_t a, uint32_t b) {
@@ -204,18 +179,18 @@ uint32_t addHalves(uint32_t a, uint32_t b) {
 }
 
 /// Returns true when the unit multiplies f16, not the fp8 that the instruction names.
-bool goesByHalves(ExecContext &cx, const Insn &insn) {
+bool goesByHalves(ExecContext &cx, const MmaModifiers &mma) {
   const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
-  return factorsPerRow(MmaType(insn.m[kTypeA])) == 32 && !insn.m[kScaling] && target &&
+  return containerBits(mma.aType) == 8 && mma.scaling == Scaling::Unscaled && target &&
          !target->hasFp8MmaSync;
 }
 
-void multiplyFloats(const Insn &insn, Tile &tile) {
-  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+void multiplyFloats(const MmaModifiers &mma, Tile &tile) {
+  const MmaType aType = mmaType(mma.aType), bType = mmaType(mma.bType);
   const DenseRows a(aType, tile.a, true, false);
-  const DenseColumns b(bType, tile.b, columnBytes(insn), true, false);
-  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(insn), {}};
-  std::vector<int32_t> scales(insn.m[kScaling] ? maxRows * columns : 0);
+  const DenseColumns b(bType, tile.b, columnBytes(mma), true, false);
+  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(mma), {}};
+  std::vector<int32_t> scales(mma.scaling != Scaling::Unscaled ? maxRows * columns : 0);
   std::vector<size_t> invalid;
   for (size_t i = 0; i < scales.size(); ++i) {
     const uint8_t ofA = tile.scalesA[4 * (i / columns)], ofB = tile.scalesB[4 * (i % columns)];
@@ -225,10 +200,10 @@ void multiplyFloats(const Insn &insn, Tile &tile) {
       scales[i] = int(ofA) + int(ofB) - 2 * 127;
   }
   std::array<DenseRow, maxRows> rows;
-  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+  for (unsigned row = 0; row < mma.rows; ++row)
     rows[row] = {&tile.d[row * columns], scales.empty() ? nullptr : &scales[row * columns],
                  tile.selections.empty() ? nullptr : tile.selections[row].data()};
-  denseRows(a, b, std::span(rows).first(insn.m[kRows]), options);
+  denseRows(a, b, std::span(rows).first(mma.rows), options);
   for (size_t element : invalid)
     tile.d[element] = denseNaN;
 }
@@ -275,70 +250,70 @@ SparseRow selectionOf(const SparseRow &row, unsigned part) {
 
 /// Multiplies fp8 as ptxas 13.0 does: the two low bytes of all registers first, from zero, then the
 /// high ones on top of this sum. The sum of both is added to C, rounded to nearest.
-void multiplyAsHalves(const Insn &insn, Tile &tile) {
-  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+void multiplyAsHalves(const MmaModifiers &mma, Tile &tile) {
+  const MmaType aType = mmaType(mma.aType), bType = mmaType(mma.bType);
   std::vector<uint32_t> sums(tile.d.size());
   for (unsigned part = 0; part < 2; ++part) {
     const DenseRows a(halvesOf(aType, tile.a, rowBytes, 2, part), rowBytes / 2);
-    const DenseColumns b(halvesOf(bType, tile.b, columnBytes(insn), insn.m[kSparse] ? 4 : 2, part),
-                         columnBytes(insn) / 2);
+    const DenseColumns b(halvesOf(bType, tile.b, columnBytes(mma), mma.sparse ? 4 : 2, part),
+                         columnBytes(mma) / 2);
     std::array<SparseRow, maxRows> selections;
     std::array<DenseRow, maxRows> rows;
     for (unsigned row = 0; row < maxRows; ++row) {
       rows[row] = {&sums[row * columns]};
-      if (insn.m[kSparse]) {
+      if (mma.sparse) {
         selections[row] = selectionOf(tile.selections[row], part);
         rows[row].selection = selections[row].data();
       }
     }
-    denseRows(a, b, rows, {20, resultType(insn), {}});
+    denseRows(a, b, rows, {20, resultType(mma), {}});
   }
   for (size_t i = 0; i < sums.size(); ++i)
-    tile.d[i] = insn.m[kHalfResult] ? addHalves(tile.d[i], sums[i]) : addFloats(tile.d[i], sums[i]);
+    tile.d[i] = mma.halfResult ? addHalves(tile.d[i], sums[i]) : addFloats(tile.d[i], sums[i]);
 }
 
 /// The columns of B as row `row` of A multiplies them, 32 bytes each, of elements up to 8 bits.
-std::vector<uint8_t> columnsFor(const Insn &insn, const Tile &tile, unsigned row) {
-  if (!insn.m[kSparse])
+std::vector<uint8_t> columnsFor(const MmaModifiers &mma, const Tile &tile, unsigned row) {
+  if (!mma.sparse)
     return tile.b;
   std::vector<uint8_t> chosen(columns * rowBytes);
   for (unsigned column = 0; column < columns; ++column)
-    selectElements(tile.selections[row], elementBits(insn), &tile.b[column * columnBytes(insn)],
+    selectElements(tile.selections[row], elementBits(mma), &tile.b[column * columnBytes(mma)],
                    &chosen[column * rowBytes]);
   return chosen;
 }
 
-uint32_t integerSum(const Insn &insn, const uint8_t *a, const uint8_t *b, uint32_t c) {
-  const bool aSigned = isSigned(insn.m[kTypeA]), bSigned = isSigned(insn.m[kTypeB]);
-  switch (elementBits(insn)) {
+uint32_t integerSum(const MmaModifiers &mma, const uint8_t *a, const uint8_t *b, uint32_t c) {
+  const bool aSigned = isSigned(mma.aType), bSigned = isSigned(mma.bType);
+  switch (elementBits(mma)) {
   case 1:
-    return bitElement(a, b, insn.m[kExclusive], c);
+    return bitElement(a, b, mma.exclusive, c);
   case 4:
-    return nibbleElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+    return nibbleElement(a, b, aSigned, bSigned, mma.saturate, c);
   default:
-    return integerElement(a, b, aSigned, bSigned, insn.m[kSaturate], c);
+    return integerElement(a, b, aSigned, bSigned, mma.saturate, c);
   }
 }
 
-void multiplyIntegers(const Insn &insn, Tile &tile) {
-  for (unsigned row = 0; row < insn.m[kRows]; ++row) {
-    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
+void multiplyIntegers(const MmaModifiers &mma, Tile &tile) {
+  for (unsigned row = 0; row < mma.rows; ++row) {
+    const std::vector<uint8_t> b = columnsFor(mma, tile, row);
     for (unsigned column = 0; column < columns; ++column) {
       uint32_t &cell = tile.d[row * columns + column];
-      cell = integerSum(insn, &tile.a[row * rowBytes], &b[column * rowBytes], cell);
+      cell = integerSum(mma, &tile.a[row * rowBytes], &b[column * rowBytes], cell);
     }
   }
 }
 
-void multiplyFp4(const Insn &insn, Tile &tile) {
+void multiplyFp4(const MmaModifiers &mma, Tile &tile) {
   BlockScaledOperands operands;
   operands.columns = int(columns);
   operands.scalesB = tile.scalesB.data();
-  operands.format = insn.m[kUE4M3] ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.format = mma.scaleType == hw::ScaleType::UE4M3 ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
   operands.pitch = columns;
-  operands.rows = insn.m[kSparse] ? 1 : int(maxRows);
+  operands.rows = mma.sparse ? 1 : int(maxRows);
   for (unsigned row = 0; row < maxRows; row += unsigned(operands.rows)) {
-    const std::vector<uint8_t> b = columnsFor(insn, tile, row);
+    const std::vector<uint8_t> b = columnsFor(mma, tile, row);
     operands.a = &tile.a[row * rowBytes];
     operands.b = b.data();
     operands.scalesA = &tile.scalesA[4 * row];
@@ -349,14 +324,16 @@ void multiplyFp4(const Insn &insn, Tile &tile) {
 
 /// The common shapes, from register to register (fp4/Numerics/WarpGemm.h).
 bool multiplyAtOnce(ExecContext &cx, const Insn &insn) {
-  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
-  const auto isHalf = [](MmaType type) { return type == MmaType::F16 || type == MmaType::BF16; };
-  const auto isFp8 = [](MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2; };
-  const bool fp8 = isFp8(aType) && isFp8(bType);
-  if (insn.m[kHalfResult] || insn.m[kScaling] || insn.m[kSparse] ||
-      !(isHalf(aType) || (fp8 && goesByHalves(cx, insn))))
+  const auto &mma = insn.as<MmaModifiers>();
+  using enum FactorType;
+  const auto isHalf = [](FactorType type) { return type == F16 || type == BF16; };
+  const auto isFp8 = [](FactorType type) { return type == E4M3 || type == E5M2; };
+  const bool fp8 = isFp8(mma.aType) && isFp8(mma.bType);
+  if (mma.halfResult || mma.scaling != Scaling::Unscaled || mma.sparse ||
+      !(isHalf(mma.aType) || (fp8 && goesByHalves(cx, mma))))
     return false;
-  WarpGemm product{aType, bType, (fp8 ? 16u : 8u) * insn.m[kHalves], {}, {}, {}, {}};
+  WarpGemm product{
+      mmaType(mma.aType), mmaType(mma.bType), (fp8 ? 16u : 8u) * mma.halves, {}, {}, {}, {}};
   for (unsigned i = 0; i < cx.elementCount(insn.op[1]); ++i)
     product.a[i] = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
   for (unsigned i = 0; i < cx.elementCount(insn.op[2]); ++i)
@@ -375,24 +352,26 @@ Outcome mmaSync(ExecContext &cx, const Insn &insn) {
     ++cx.cluster().mmas;
     return Outcome::Next;
   }
+  const auto &mma = insn.as<MmaModifiers>();
+  const bool scaled = mma.scaling != Scaling::Unscaled;
   Tile tile;
-  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
-  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));
+  tile.a = gather(cx, insn.op[1], maxRows, mma.rows / 8, rowBytes);
+  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(mma));
   tile.d = gatherC(cx, insn);
   const unsigned scales = firstScale(insn);
-  if (insn.m[kScaling] && (!gatherScales(cx, insn, scales, maxRows, tile.scalesA) ||
-                           !gatherScales(cx, insn, scales + 2, columns, tile.scalesB)))
+  if (scaled && (!gatherScales(cx, insn, scales, maxRows, tile.scalesA) ||
+                 !gatherScales(cx, insn, scales + 2, columns, tile.scalesB)))
     return Outcome::Error;
-  if (insn.m[kSparse] && !gatherSelections(cx, insn, tile))
+  if (mma.sparse && !gatherSelections(cx, insn, tile))
     return Outcome::Error;
-  if (insn.m[kScaling] == Scaled4)
-    multiplyFp4(insn, tile);
-  else if (isInteger(insn.m[kTypeA]))
-    multiplyIntegers(insn, tile);
-  else if (goesByHalves(cx, insn))
-    multiplyAsHalves(insn, tile);
+  if (mma.scaling == Scaling::Scaled4)
+    multiplyFp4(mma, tile);
+  else if (isInteger(mma.aType))
+    multiplyIntegers(mma, tile);
+  else if (goesByHalves(cx, mma))
+    multiplyAsHalves(mma, tile);
   else
-    multiplyFloats(insn, tile);
+    multiplyFloats(mma, tile);
   scatterD(cx, insn, tile.d);
   ++cx.cluster().mmas;
   return Outcome::Next;
@@ -402,36 +381,26 @@ Outcome mmaSync(ExecContext &cx, const Insn &insn) {
 // Decoding
 //===----------------------------------------------------------------------===//
 
-uint8_t typeOf(std::string_view text) {
-  for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
-                        MmaType::E2M3, MmaType::E3M2, MmaType::E2M1, MmaType::U8, MmaType::S8})
-    if (text == hw::stringify(known))
-      return uint8_t(known);
-  return text == "u4" ? unsigned4 : text == "s4" ? signed4 : singleBit;
-}
-
 /// Rows and K of "m16n8k32": fails for combinations that do not exist.
-Status decodeShape(BindContext &bind) {
-  Insn &insn = bind.insn;
+Status decodeShape(BindContext &bind, MmaModifiers &mma) {
   const std::string_view shape = bind.match.text("shape");
   const bool tall = shape.substr(0, 3) == "m16";
   const unsigned k = unsigned(std::stoul(std::string(shape.substr(shape.find('k') + 1))));
-  insn.m[kRows] = tall ? 16 : 8;
-  const unsigned full = 8 * columnBytes(insn) / elementBits(insn);
-  const bool good = (k == full || (2 * k == full && !insn.m[kScaling])) &&
-                    (tall || (isInteger(insn.m[kTypeA]) && 2 * k == full && !insn.m[kSparse]));
+  mma.rows = tall ? 16 : 8;
+  const unsigned full = 8 * columnBytes(mma) / elementBits(mma);
+  const bool good = (k == full || (2 * k == full && mma.scaling == Scaling::Unscaled)) &&
+                    (tall || (isInteger(mma.aType) && 2 * k == full && !mma.sparse));
   if (!good)
     return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")));
-  insn.m[kHalves] = k == full ? 2 : 1;
+  mma.halves = k == full ? 2 : 1;
   return {};
 }
 
-Status checkVectors(BindContext &bind) {
+Status checkVectors(BindContext &bind, const MmaModifiers &mma) {
   const Insn &insn = bind.insn;
-  const int64_t halves = insn.m[kHalves], tall = insn.m[kRows] / 8;
-  const int64_t results = insn.m[kHalfResult] ? tall : 2 * tall;
-  const int64_t expected[] = {results, tall * halves, insn.m[kSparse] ? 2 * halves : halves,
-                              results};
+  const int64_t halves = mma.halves, tall = mma.rows / 8;
+  const int64_t results = mma.halfResult ? tall : 2 * tall;
+  const int64_t expected[] = {results, tall * halves, mma.sparse ? 2 * halves : halves, results};
   for (unsigned i = 0; i < 4; ++i)
     if (insn.op[i].imm != expected[i])
       return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
@@ -439,19 +408,14 @@ Status checkVectors(BindContext &bind) {
   return {};
 }
 
-unsigned bitsOf(uint8_t type) {
-  return type == singleBit ? 1 : type >= unsigned4 ? 4 : containerBits(MmaType(type));
-}
-
-Status checkTypes(BindContext &bind) {
+Status checkTypes(BindContext &bind, const MmaModifiers &mma) {
   const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
   const std::string_view c = bind.match.text("ctype"), d = bind.match.text("dtype");
   if (c != d)
     return bind.fail(fmt::format("expects C and D of one type, but got .{} and .{}", c, d));
-  const uint8_t aType = bind.insn.m[kTypeA], bType = bind.insn.m[kTypeB];
-  const bool integer = isInteger(aType);
-  if (bitsOf(aType) != bitsOf(bType) || integer != isInteger(bType) ||
-      (bitsOf(aType) > 8 && a != b))
+  const unsigned bits = containerBits(mma.aType);
+  const bool integer = isInteger(mma.aType);
+  if (bits != containerBits(mma.bType) || integer != isInteger(mma.bType) || (bits > 8 && a != b))
     return bind.fail(fmt::format("does not multiply .{} by .{}", a, b));
   const bool fits = integer ? d == "s32" : d == "f32" || (d == "f16" && a != "bf16" && a != "tf32");
   if (!fits)
@@ -459,14 +423,15 @@ Status checkTypes(BindContext &bind) {
   return {};
 }
 
-Status decodeSparse(BindContext &bind) {
-  Insn &insn = bind.insn;
-  insn.m[kSparse] = bind.match.text("sparse") == "sp" ? uint8_t(SparseIndices::Distinct) + 1
-                                                      : uint8_t(SparseIndices::Ascending) + 1;
-  FP4_TRY(decodeShape(bind));
+Status decodeSparse(BindContext &bind, MmaModifiers &mma) {
+  const Insn &insn = bind.insn;
+  mma.sparse = true;
+  mma.indices =
+      bind.match.text("sparse") == "sp" ? SparseIndices::Distinct : SparseIndices::Ascending;
+  FP4_TRY(decodeShape(bind, mma));
   if (insn.op[4].imm != 1)
     return bind.fail(fmt::format("metadata expects one register, but got {}", insn.op[4].imm));
-  const unsigned selectors = warpSelectors(sparseFormat(insn), insn.m[kHalves] == 2);
+  const unsigned selectors = warpSelectors(sparseFormat(mma), mma.halves == 2);
   if (uint64_t(insn.op[5].imm) >= selectors)
     return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",
                                  bind.match.text("shape"), selectors, insn.op[5].imm));
@@ -480,59 +445,65 @@ bool any(std::span<const uint8_t> bits) {
 } // namespace
 
 void multiplyPoison(ExecContext &cx, const Insn &insn) {
+  const auto &mma = insn.as<MmaModifiers>();
+  const bool scaled = mma.scaling != Scaling::Unscaled;
   Tile tile;
-  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
-  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));
+  tile.a = gather(cx, insn.op[1], maxRows, mma.rows / 8, rowBytes);
+  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(mma));
   tile.d = gatherC(cx, insn);
   tile.scalesA.resize(4 * maxRows);
   tile.scalesB.resize(4 * columns);
   const unsigned scales = firstScale(insn);
-  if (insn.m[kScaling]) {
+  if (scaled) {
     gatherScales(cx, insn, scales, maxRows, tile.scalesA);
     gatherScales(cx, insn, scales + 2, columns, tile.scalesB);
   }
   bool all = false; // metadata place what they meet
-  for (unsigned lane = 0; lane < 32 && insn.m[kSparse]; ++lane)
+  for (unsigned lane = 0; lane < 32 && mma.sparse; ++lane)
     all |= cx.src<uint32_t>(cx.elements(insn.op[4])[0])[lane] != 0;
-  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+  for (unsigned row = 0; row < mma.rows; ++row)
     for (unsigned column = 0; column < columns; ++column) {
       uint32_t &cell = tile.d[row * columns + column];
       const std::span a(tile.a), b(tile.b), ofA(tile.scalesA), ofB(tile.scalesB);
       const bool bad = all || cell || any(a.subspan(row * rowBytes, rowBytes)) ||
-                       any(b.subspan(column * columnBytes(insn), columnBytes(insn))) ||
+                       any(b.subspan(column * columnBytes(mma), columnBytes(mma))) ||
                        any(ofA.subspan(4 * row, 4)) || any(ofB.subspan(4 * column, 4));
       cell = bad ? ~0u : 0;
     }
   scatterD(cx, insn, tile.d);
 }
 
-Status bindMmaSync(BindContext &bind) {
-  Insn &insn = bind.insn;
-  insn.m[kTypeA] = typeOf(bind.match.text("atype"));
-  insn.m[kTypeB] = typeOf(bind.match.text("btype"));
-  insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
-  insn.m[kSaturate] = bind.match.has("satfinite");
-  insn.m[kExclusive] = bind.match.text("bit") == "xor";
-  FP4_TRY(checkTypes(bind));
-  FP4_TRY(bind.match.has("sparse") ? decodeSparse(bind) : decodeShape(bind));
-  FP4_TRY(checkVectors(bind));
+static Status bindProduct(BindContext &bind, const MmaModifiers &scales) {
+  auto &mma = bind.insn.make(scales);
+  mma.aType = factorType(bind.match.text("atype"));
+  mma.bType = factorType(bind.match.text("btype"));
+  mma.halfResult = bind.match.text("dtype") == "f16";
+  mma.saturate = bind.match.has("satfinite");
+  mma.exclusive = bind.match.text("bit") == "xor";
+  FP4_TRY(checkTypes(bind, mma));
+  FP4_TRY(bind.match.has("sparse") ? decodeSparse(bind, mma) : decodeShape(bind, mma));
+  FP4_TRY(checkVectors(bind, mma));
   return bind.use(mmaSync);
 }
 
+Status bindMmaSync(BindContext &bind) { return bindProduct(bind, {}); }
+
 /// mma with .block_scale: the scale vector size may be left to the kind.
 Status bindMmaSyncScaled(BindContext &bind) {
-  Insn &insn = bind.insn;
+  const Insn &insn = bind.insn;
   const std::string_view kind = bind.match.text("kind"), vector = bind.match.text("vector");
   const bool eight = kind == "kind::mxf8f6f4";
-  insn.m[kScaling] = eight ? Scaled8 : Scaled4;
-  insn.m[kVector] = eight ? 1 : 2;
+  MmaModifiers mma;
+  mma.scaling = eight ? Scaling::Scaled8 : Scaling::Scaled4;
+  mma.scalesPerRow = eight ? 1 : 2;
   if (!vector.empty())
-    insn.m[kVector] = uint8_t(vector[11] - '0');
-  insn.m[kUE4M3] = bind.match.text("stype") == "ue4m3";
-  const bool fits = eight ? insn.m[kVector] == 1 && !insn.m[kUE4M3]
+    mma.scalesPerRow = uint8_t(vector[11] - '0');
+  const bool ue4m3 = bind.match.text("stype") == "ue4m3";
+  mma.scaleType = ue4m3 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0;
+  const bool fits = eight ? mma.scalesPerRow == 1 && !ue4m3
                     : kind == "kind::mxf4"
-                        ? insn.m[kVector] == 2 && !insn.m[kUE4M3]
-                        : insn.m[kVector] == 4 || (insn.m[kVector] == 2 && !insn.m[kUE4M3]);
+                        ? mma.scalesPerRow == 2 && !ue4m3
+                        : mma.scalesPerRow == 4 || (mma.scalesPerRow == 2 && !ue4m3);
   if (!fits)
     return bind.fail(fmt::format("there is no .{} with .{} and scales of .{}", kind, vector,
                                  bind.match.text("stype")));
@@ -542,7 +513,7 @@ Status bindMmaSyncScaled(BindContext &bind) {
       return bind.fail("scales expect one register and {byte id, thread id}");
   if (!eight && (bind.match.text("atype") != "e2m1" || bind.match.text("btype") != "e2m1"))
     return bind.fail(fmt::format(".{} multiplies .e2m1 alone", kind));
-  return bindMmaSync(bind);
+  return bindProduct(bind, mma);
 }
 
 } // namespace fp4::sim

@@ -33,7 +33,6 @@ namespace {
 // Doubles
 //===----------------------------------------------------------------------===//
 
-/// Insn::m: 0 rows, 1 K.
 struct Doubles {
   std::array<double, 16 * 16> a{};
   std::array<double, 16 * 8> b{}, d{};
@@ -41,7 +40,8 @@ struct Doubles {
 
 Doubles gatherDoubles(ExecContext &cx, const Insn &insn) {
   Doubles tile;
-  const unsigned tall = insn.m[0] / 8, k = insn.m[1];
+  const auto &mma = insn.as<DoubleMmaModifiers>();
+  const unsigned tall = mma.rows / 8, k = mma.k;
   const auto of = [&](unsigned op, unsigned i, unsigned lane) {
     return cx.src<double>(cx.elements(insn.op[op])[i])[lane];
   };
@@ -60,15 +60,16 @@ Doubles gatherDoubles(ExecContext &cx, const Insn &insn) {
 Outcome mmaDoubles(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
+  const auto &mma = insn.as<DoubleMmaModifiers>();
   Doubles tile = gatherDoubles(cx, insn);
-  for (unsigned row = 0; row < insn.m[0]; ++row)
+  for (unsigned row = 0; row < mma.rows; ++row)
     for (unsigned column = 0; column < 8; ++column) {
       double &cell = tile.d[row * 8 + column];
-      for (unsigned k = 0; k < insn.m[1]; ++k)
+      for (unsigned k = 0; k < mma.k; ++k)
         cell = fma64(tile.a[row * 16 + k], tile.b[k * 8 + column], cell);
     }
   for (unsigned lane = 0; lane < 32; ++lane)
-    for (unsigned i = 0; i < insn.m[0] / 4; ++i)
+    for (unsigned i = 0; i < mma.rows / 4u; ++i)
       cx.dst<double>(cx.elements(insn.op[0])[i])[lane] =
           tile.d[(lane / 4 + 8 * (i / 2)) * 8 + 2 * (lane % 4) + i % 2];
   ++cx.cluster().mmas;
@@ -79,7 +80,6 @@ Outcome mmaDoubles(ExecContext &cx, const Insn &insn) {
 // Volta
 //===----------------------------------------------------------------------===//
 
-/// Insn::m: 0 A is column-major, 1 B is row-major, 2 C is fp16, 3 D is fp16.
 struct Place {
   unsigned row = 0, column = 0;
 };
@@ -104,21 +104,21 @@ struct Quarter {
 };
 
 void gatherQuarter(ExecContext &cx, const Insn &insn, unsigned q, Quarter &tile) {
+  const auto [aByColumn, bByRow, halfC, halfD] = insn.as<QuarterMmaModifiers>();
   for (unsigned l = 0; l < 8; ++l) {
     const unsigned lane = l / 4 * 16 + 4 * q + l % 4, low = 4 * (l / 4);
     for (unsigned i = 0; i < 4; ++i) {
-      const bool aByColumn = insn.m[0], bByRow = insn.m[1];
       const unsigned row = aByColumn ? i + low : l, ak = aByColumn ? l % 4 : i;
       const unsigned column = bByRow ? i + low : l, bk = bByRow ? l % 4 : i;
       std::memcpy(&tile.a[row * hw::mmaRowBytes + 2 * ak], halfOf(cx, insn.op[1], lane, i), 2);
       std::memcpy(&tile.b[column * hw::mmaRowBytes + 2 * bk], halfOf(cx, insn.op[2], lane, i), 2);
     }
     for (unsigned i = 0; i < 8; ++i) {
-      const Place at = resultPlace(insn.m[2], lane, i);
+      const Place at = resultPlace(halfC, lane, i);
       uint32_t &cell = tile.d[at.row * 8 + at.column];
-      if (!insn.m[2])
+      if (!halfC)
         cell = cx.src<uint32_t>(cx.elements(insn.op[3])[i])[lane];
-      else if (const uint16_t c = *halfOf(cx, insn.op[3], lane, i); insn.m[3])
+      else if (const uint16_t c = *halfOf(cx, insn.op[3], lane, i); halfD)
         cell = c;
       else
         cell = std::bit_cast<uint32_t>(f16ToFloat(c));
@@ -127,12 +127,13 @@ void gatherQuarter(ExecContext &cx, const Insn &insn, unsigned q, Quarter &tile)
 }
 
 void scatterQuarter(ExecContext &cx, const Insn &insn, unsigned q, const Quarter &tile) {
+  const bool half = insn.as<QuarterMmaModifiers>().halfD;
   for (unsigned l = 0; l < 8; ++l)
     for (unsigned i = 0; i < 8; ++i) {
       const unsigned lane = l / 4 * 16 + 4 * q + l % 4;
-      const Place at = resultPlace(insn.m[3], lane, i);
+      const Place at = resultPlace(half, lane, i);
       const uint32_t cell = tile.d[at.row * 8 + at.column];
-      if (insn.m[3])
+      if (half)
         *halfOf(cx, insn.op[0], lane, i) = uint16_t(cell);
       else
         cx.dst<uint32_t>(cx.elements(insn.op[0])[i])[lane] = cell;
@@ -169,7 +170,7 @@ Outcome mmaQuarters(ExecContext &cx, const Insn &insn) {
     gatherQuarter(cx, insn, q, tile);
     for (unsigned i = 0; i < 64; ++i)
       tile.d[i] = quarterElement(&tile.a[i / 8 * hw::mmaRowBytes], &tile.b[i % 8 * hw::mmaRowBytes],
-                                 insn.m[3], tile.d[i]);
+                                 insn.as<QuarterMmaModifiers>().halfD, tile.d[i]);
     scatterQuarter(cx, insn, q, tile);
   }
   ++cx.cluster().mmas;
@@ -190,8 +191,7 @@ Status bindMmaDoubles(BindContext &bind) {
   const std::string_view shape = bind.match.text("shape");
   const bool tall = shape.starts_with("m16");
   const int64_t k = std::stol(std::string(shape.substr(shape.find('k') + 1)));
-  bind.insn.m[0] = tall ? 16 : 8;
-  bind.insn.m[1] = uint8_t(k);
+  bind.insn.make<DoubleMmaModifiers>({uint8_t(tall ? 16 : 8), uint8_t(k)});
   FP4_TRY(checkCounts(bind, {tall ? 4 : 2, (tall ? 2 : 1) * k / 4, k / 4, tall ? 4 : 2}));
   return bind.use(mmaDoubles);
 }
@@ -200,10 +200,8 @@ Status bindMmaQuarters(BindContext &bind) {
   const bool halfC = bind.match.text("ctype") == "f16", halfD = bind.match.text("dtype") == "f16";
   if (halfD && !halfC)
     return bind.fail("expects a D of .f32 where C is .f32");
-  bind.insn.m[0] = bind.match.text("alayout") == "col";
-  bind.insn.m[1] = bind.match.text("blayout") == "row";
-  bind.insn.m[2] = halfC;
-  bind.insn.m[3] = halfD;
+  bind.insn.make<QuarterMmaModifiers>(
+      {bind.match.text("alayout") == "col", bind.match.text("blayout") == "row", halfC, halfD});
   FP4_TRY(checkCounts(bind, {halfD ? 4 : 8, 2, 2, halfC ? 4 : 8}));
   return bind.use(mmaQuarters);
 }

@@ -9,6 +9,11 @@ namespace fp4::sim {
 /// CTA of its pair. Empty after cx.fail, when the CTA has no peer.
 std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 
+/// Returns the number of CTAs that .cta_group names.
+inline uint8_t ctaGroupOf(const BindContext &bind) {
+  return bind.match.text("group") == "cta_group::2" ? 2 : 1;
+}
+
 /// Fills ticket.after with the earlier tickets that come before it without a wait: those of the
 /// table in Tcgen05Pairs.def, of its thread or of one that the tcgen05 fences order before it
 /// (TicketQueue::acquire).

@@ -2,7 +2,7 @@
 //
 // PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit". Whole warps, lanes
 // converged. With cta_group::2 a warp of each CTA of the pair allocates (or frees) together: the
-// first waits for the other. Insn::m: 0 space, 1 cta_group.
+// first waits for the other.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/TensorCore/Tcgen05.h"
@@ -48,7 +48,7 @@ private:
 /// With cta_group::2: whether the peer made the same call as its next. If not, `outcome` says what
 /// to return. The token is the number of the call until `paired` is set back.
 bool paired(ExecContext &cx, const Insn &insn, const PairCall &call, Outcome &outcome) {
-  if (insn.m[1] == 1)
+  if (insn.as<TmemAllocModifiers>().ctaGroup == 1)
     return true;
   outcome = Outcome::Error;
   if (groupRanks(cx, 2).empty())
@@ -100,6 +100,7 @@ bool uniform(ExecContext &cx, const Operand &o, std::string_view what, uint32_t 
 Outcome alloc(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
+  const auto &how = insn.as<TmemAllocModifiers>();
   TensorMemory &tmem = TicketQueue::of(cx).state(cx.cta().rank).tmem;
   uint32_t columns, address;
   if (!uniform(cx, insn.op[1], "number of columns", columns))
@@ -108,9 +109,9 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
   if (!paired(cx, insn, {"alloc", columns}, outcome))
     return outcome;
   const int lane = cx.firstLane();
-  if (!sharedAddress(cx, Space(insn.m[0]), insn.op[0], lane, address))
+  if (!sharedAddress(cx, how.space, insn.op[0], lane, address))
     return Outcome::Error;
-  auto column = tmem.allocate({0, columns, cx.actor(), cx.here(), insn.m[1]});
+  auto column = tmem.allocate({0, columns, cx.actor(), cx.here(), how.ctaGroup});
   if (!column)
     return failHere(cx, std::move(column.error()));
   if (!*column)
@@ -146,7 +147,9 @@ Outcome dealloc(ExecContext &cx, const Insn &insn) {
     return outcome;
   cx.token = 0;
   TicketQueue &queue = TicketQueue::of(cx);
-  const Status status = queue.state(cx.cta().rank).tmem.deallocate(address, columns, insn.m[1]);
+  const Status status =
+      queue.state(cx.cta().rank)
+          .tmem.deallocate(address, columns, insn.as<TmemAllocModifiers>().ctaGroup);
   if (!status)
     return failHere(cx, status.error());
   emitLife(cx, LifeOp::TmemDealloc, address, columns);
@@ -163,8 +166,7 @@ Outcome relinquish(ExecContext &cx, const Insn &insn) {
 }
 
 void decode(BindContext &bind) {
-  bind.insn.m[0] = uint8_t(spaceFromText(bind.match.text("space")));
-  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  bind.insn.make<TmemAllocModifiers>({spaceFromText(bind.match.text("space")), ctaGroupOf(bind)});
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 //
 // PTX ISA, "tcgen05.cp" and "tcgen05.shift". Shared memory to tensor memory by a matrix descriptor;
 // with cta_group::2 in both CTAs of the pair, each from its own shared memory to its own tensor
-// memory. Insn::m: 0 hw::CopyShape, 1 cta_group, 2 decompression (0 none, 4, 6 bits).
+// memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/TensorCore/Tcgen05.h"
@@ -78,21 +78,22 @@ Status runCopy(TicketQueue &queue, const Ticket &self, uint32_t rank, const Copy
 
 Outcome copyIn(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<TmemCopyModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     auto descriptor = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane));
     if (!descriptor)
       return failHere(cx, std::move(descriptor.error()), lane);
-    Copy copy{CopyShape(insn.m[0]), *descriptor,
-              hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane))), insn.m[2]};
+    Copy copy{how.shape, *descriptor,
+              hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane))), how.sourceBits};
     if (copy.to.lane)
       return cx.fail(
           fmt::format("expects an address at TMEM lane 0, but got lane {}", copy.to.lane), "",
           lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemCopy, lane);
-    ticket.ctaGroup = insn.m[1];
+    ticket.ctaGroup = how.ctaGroup;
     ticket.pipelined = {PipelinedOp::Copy, copy.shape == CopyShape::C4x256b};
-    const auto ranks = groupRanks(cx, insn.m[1]);
+    const auto ranks = groupRanks(cx, how.ctaGroup);
     if (ranks.empty())
       return Outcome::Error;
     for (uint32_t rank : ranks) {
@@ -117,6 +118,7 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
 /// the literal reading of the PTX text, which has no formula.
 Outcome shiftDown(ExecContext &cx, const Insn &insn) {
   constexpr uint32_t columns = 8;
+  const uint32_t ctaGroup = insn.as<TmemShiftModifiers>().ctaGroup;
   TicketQueue &queue = TicketQueue::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -127,9 +129,9 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
                       at.lane),
           "", lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemShift, lane);
-    ticket.ctaGroup = insn.m[1];
+    ticket.ctaGroup = ctaGroup;
     ticket.pipelined = {PipelinedOp::Shift};
-    const auto ranks = groupRanks(cx, insn.m[1]);
+    const auto ranks = groupRanks(cx, ctaGroup);
     if (ranks.empty())
       return Outcome::Error;
     const TmemRange range{at.lane, 32, at.column, columns};
@@ -163,16 +165,15 @@ Status bindTcgen05Copy(BindContext &bind) {
     return bind.fail(
         fmt::format("there is no copy shape .{}", text),
         ".32x128b expects .warpx4, .64x128b one of the .warpx2 forms, the others none");
-  bind.insn.m[0] = uint8_t(*shape);
-  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  auto &how = bind.insn.make<TmemCopyModifiers>({*shape, ctaGroupOf(bind)});
   if (bind.match.has("srcfmt") != bind.match.has("dstfmt"))
     return bind.fail(".b8x16 expects .b4x16_p64 or .b6x16_p32, and the reverse");
   if (bind.match.has("srcfmt"))
-    bind.insn.m[2] = bind.match.text("srcfmt") == "b4x16_p64" ? 4 : 6;
+    how.sourceBits = bind.match.text("srcfmt") == "b4x16_p64" ? 4 : 6;
   return bind.use(copyIn);
 }
 Status bindTcgen05Shift(BindContext &bind) {
-  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
+  bind.insn.make<TmemShiftModifiers>({ctaGroupOf(bind)});
   return bind.use(shiftDown);
 }
 

@@ -2,8 +2,7 @@
 //
 // PTX ISA, "tcgen05.ld" and "tcgen05.st". A warp moves cells of its own quarter of the TMEM lanes
 // to or from registers; hw::loadCell says which. tcgen05.ld.red also gives the least or greatest of
-// what each thread loaded. Insn::m: 0 hw::LoadShape, 1 .pack/.unpack, 2 Reduction, 3 .abs, 4 .NaN;
-// Insn::u: the number of repetitions.
+// what each thread loaded.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Scalar/Floats.h"
@@ -55,15 +54,16 @@ uint32_t laneNamed(ExecContext &cx, uint32_t quarter, uint32_t lane) {
 /// Reads the operands; false after cx.fail.
 bool decode(ExecContext &cx, const Insn &insn, const Operand &address, const Operand &vector,
             const Operand &split, Transfer &t) {
-  t.shape = LoadShape(insn.m[0]);
-  t.packed = insn.m[1];
+  const auto &how = insn.as<TmemTransferModifiers>();
+  t.shape = how.shape;
+  t.packed = how.packed;
   t.rank = cx.cta().rank;
   t.warp = cx.warp().index;
   t.registers = cx.warp().registers;
   t.constants = cx.warp().constants;
   t.halfSplit = split ? uint32_t(split.imm) : 0;
   t.practice = cx.launch().options->judgement == Judgement::Practice;
-  t.reduces = insn.m[2] != 0;
+  t.reduces = how.reduction != TmemReduction::None;
   t.elements.assign(cx.elements(vector), cx.elements(vector) + cx.elementCount(vector));
   const uint32_t first = uint32_t(cx.address(address, cx.firstLane()));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
@@ -107,28 +107,26 @@ void storeRegister(TicketQueue &queue, const Transfer &t, unsigned reg, const ui
   }
 }
 
-enum Reduction : uint8_t { None, Min, Max, MinSigned, MaxSigned, MinFloat, MaxFloat };
-
-uint32_t reduceFloats(const Insn &insn, uint32_t a, uint32_t b) {
+uint32_t reduceFloats(const TmemTransferModifiers &how, uint32_t a, uint32_t b) {
   const auto x = std::bit_cast<float>(a), y = std::bit_cast<float>(b);
   if (std::isnan(x) || std::isnan(y))
-    return insn.m[4] || (std::isnan(x) && std::isnan(y)) ? kNaN32 : std::isnan(x) ? b : a;
+    return how.nan || (std::isnan(x) && std::isnan(y)) ? kNaN32 : std::isnan(x) ? b : a;
   const bool less = x < y || (x == y && std::signbit(x) && !std::signbit(y));
-  return less == (insn.m[2] == MinFloat) ? a : b;
+  return less == (how.reduction == TmemReduction::MinFloat) ? a : b;
 }
 
-uint32_t reduce(const Insn &insn, uint32_t a, uint32_t b) {
-  switch (insn.m[2]) {
-  case Min:
+uint32_t reduce(const TmemTransferModifiers &how, uint32_t a, uint32_t b) {
+  switch (how.reduction) {
+  case TmemReduction::Min:
     return std::min(a, b);
-  case Max:
+  case TmemReduction::Max:
     return std::max(a, b);
-  case MinSigned:
+  case TmemReduction::MinSigned:
     return uint32_t(std::min(int32_t(a), int32_t(b)));
-  case MaxSigned:
+  case TmemReduction::MaxSigned:
     return uint32_t(std::max(int32_t(a), int32_t(b)));
   default:
-    return reduceFloats(insn, a, b);
+    return reduceFloats(how, a, b);
   }
 }
 
@@ -136,11 +134,12 @@ uint32_t reduce(const Insn &insn, uint32_t a, uint32_t b) {
 void reduceRegisters(TicketQueue &queue, const Insn &insn, const Transfer &t,
                      const Operand &result) {
   auto *to = reinterpret_cast<uint32_t *>(t.registers + result.offset);
-  const uint32_t keep = insn.m[3] ? 0x7FFFFFFF : ~0u;
+  const auto &how = insn.as<TmemTransferModifiers>();
+  const uint32_t keep = how.abs ? 0x7FFFFFFF : ~0u;
   for (int lane = 0; lane < 32; ++lane) {
     uint32_t value = *cellOf(queue, t, lane, 0, 0) & keep;
     for (unsigned reg = 1; reg < t.elements.size(); ++reg)
-      value = reduce(insn, value, *cellOf(queue, t, lane, reg, 0) & keep);
+      value = reduce(how, value, *cellOf(queue, t, lane, reg, 0) & keep);
     to[lane] = value;
   }
 }
@@ -251,11 +250,13 @@ Outcome load(ExecContext &cx, const Insn &insn) {
     return Outcome::Retry;
   TicketQueue &queue = TicketQueue::of(cx);
   auto t = std::make_shared<Transfer>();
-  const unsigned address = insn.m[2] ? 2 : 1;
+  const auto &how = insn.as<TmemTransferModifiers>();
+  const bool reduces = how.reduction != TmemReduction::None;
+  const unsigned address = reduces ? 2 : 1;
   if (!decode(cx, insn, insn.op[address], insn.op[0], insn.op[address + 1], *t))
     return Outcome::Error;
-  const Operand reduced = insn.m[2] ? insn.op[1] : Operand{};
-  const auto ranges = footprint(*t, uint32_t(insn.u));
+  const Operand reduced = reduces ? insn.op[1] : Operand{};
+  const auto ranges = footprint(*t, how.repetitions);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemLoad, cx.firstLane());
   if (Status ok = checkAllocated(queue, *t, ranges); !ok)
     return failHere(cx, std::move(ok.error()));
@@ -283,14 +284,15 @@ Outcome store(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   TicketQueue &queue = TicketQueue::of(cx);
-  const bool split = LoadShape(insn.m[0]) == LoadShape::S16x32bx2;
+  const auto &how = insn.as<TmemTransferModifiers>();
+  const bool split = how.shape == LoadShape::S16x32bx2;
   auto t = std::make_shared<Transfer>();
   if (!decode(cx, insn, insn.op[0], insn.op[split ? 2 : 1], split ? insn.op[1] : Operand{}, *t))
     return Outcome::Error;
   auto values = std::make_shared<std::vector<uint32_t>>(32 * t->elements.size());
   for (unsigned reg = 0; reg < t->elements.size(); ++reg)
     std::memcpy(values->data() + 32 * reg, cx.src<uint32_t>(t->elements[reg]), 128);
-  const auto ranges = footprint(*t, uint32_t(insn.u));
+  const auto ranges = footprint(*t, how.repetitions);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemStore, cx.firstLane());
   for (const TmemRange &range : ranges)
     ticket.tmemWrites.push_back({t->rank, range});
@@ -312,9 +314,8 @@ Status bindTransfer(BindContext &bind, const Operand &vector, Handler handler) {
   if (uint64_t(vector.imm) != *registers)
     return bind.fail(fmt::format(".{}.x{} expects {} registers, but got {}",
                                  bind.match.text("shape"), repetitions, *registers, vector.imm));
-  bind.insn.m[0] = uint8_t(*shape);
-  bind.insn.m[1] = bind.match.has("pack::16b") || bind.match.has("unpack::16b");
-  bind.insn.u = repetitions;
+  auto &how = bind.insn.make<TmemTransferModifiers>({*shape, uint8_t(repetitions)});
+  how.packed = bind.match.has("pack::16b") || bind.match.has("unpack::16b");
   return bind.use(handler);
 }
 
@@ -322,15 +323,22 @@ Status bindTransfer(BindContext &bind, const Operand &vector, Handler handler) {
 
 Status bindTcgen05Load(BindContext &bind) { return bindTransfer(bind, bind.insn.op[0], load); }
 Status bindTcgen05LoadReduced(BindContext &bind) {
-  Insn &insn = bind.insn;
+  using enum TmemReduction;
   const bool greatest = bind.match.text("op") == "max";
+  const bool abs = bind.match.has("abs"), nan = bind.match.has("NaN");
   const std::string_view type = bind.match.text("type");
-  insn.m[2] = uint8_t((type == "u32" ? Min : type == "s32" ? MinSigned : MinFloat) + greatest);
-  insn.m[3] = bind.match.has("abs");
-  insn.m[4] = bind.match.has("NaN");
-  if (type != "f32" && (insn.m[3] || insn.m[4]))
+  if (type != "f32" && (abs || nan))
     return bind.fail(fmt::format(".abs and .NaN expect .f32, but got .{}", type));
-  return bindTcgen05Load(bind);
+  FP4_TRY(bindTcgen05Load(bind));
+  auto how = bind.insn.as<TmemTransferModifiers>();
+  how.reduction = type == "u32"   ? greatest ? Max : Min
+                  : type == "s32" ? greatest ? MaxSigned : MinSigned
+                  : greatest      ? MaxFloat
+                                  : MinFloat;
+  how.abs = abs;
+  how.nan = nan;
+  bind.insn.make(how);
+  return {};
 }
 Status bindTcgen05Store(BindContext &bind) {
   const bool split = bind.match.text("shape") == "16x32bx2";

@@ -3,7 +3,7 @@
 // PTX ISA, "tcgen05.mma", ".sp", ".ws" and ".ws.sp": kinds f16, tf32, f8f6f4 and i8, and the
 // arithmetic of mxf8f6f4 (decoded in Tcgen05MmaScaled.cpp). Operands: D, A (a descriptor, or an
 // address in tensor memory), B, metadata of a sparse A, instruction descriptor, maybe the TMEM
-// lanes that are not written, accumulate (Insn::u is its index), and then for .ws the mask of
+// lanes that are not written, accumulate, and then for .ws the mask of
 // columns of B, else the power of two that divides D. Collectors are hints: no result depends on
 // them.
 //
@@ -157,7 +157,7 @@ Status decodeColumnMask(uint64_t bits, MmaRequest &mma) {
 
 /// Decodes the operands before and after the predicate that says if D is added to.
 Status decodeOptions(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
-  const unsigned scale = unsigned(insn.u);
+  const unsigned scale = insn.as<Tcgen05MmaModifiers>().accumulate;
   mma.accumulate = cx.predicate(insn.op[scale]) >> lane & 1;
   if (const Operand &mask = insn.op[scale - 1]; mask.kind == OperandKind::Vector)
     for (unsigned i = 0; i < cx.elementCount(mask); ++i)
@@ -193,10 +193,10 @@ Outcome mmaDense(ExecContext &cx, const Insn &insn) {
 }
 
 /// The immediate after the predicate.
-Status checkScaleOfD(BindContext &bind) {
-  const Operand &scale = bind.insn.op[bind.insn.u + 1];
-  const auto kind = MmaKind(bind.insn.m[kMmaKind]);
-  if (!scale || bind.insn.m[kMmaStationary])
+Status checkScaleOfD(BindContext &bind, const Tcgen05MmaModifiers &mma) {
+  const Operand &scale = bind.insn.op[mma.accumulate + 1];
+  const MmaKind kind = mma.kind;
+  if (!scale || mma.stationary)
     return {};
   if (kind != MmaKind::F16 && kind != MmaKind::TF32)
     return bind.fail(fmt::format("scale-input-d must not be given with kind::{}", stringify(kind)),
@@ -221,35 +221,25 @@ Status runDense(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
   return {};
 }
 
-Status bindTcgen05Mma(BindContext &bind) {
-  Insn &insn = bind.insn;
-  decodeMmaModifiers(bind);
-  const Operand &mask = mmaOperand(insn, 4);
+static Status bindDense(BindContext &bind, bool sparse, bool stationary) {
+  auto &mma = decodeMmaModifiers(bind, sparse);
+  mma.stationary = stationary;
+  const Operand &mask = mmaOperand(bind.insn, 4);
   const bool masked = mask.kind == OperandKind::Vector;
-  insn.u = (masked ? 5u : 4u) + insn.m[kMmaSparse];
-  if (masked && mask.imm != 4 * insn.m[kMmaGroup])
+  mma.accumulate = uint8_t((masked ? 5 : 4) + sparse);
+  if (masked && mask.imm != 4 * mma.ctaGroup)
     return bind.fail(fmt::format("expects {} words of TMEM lanes that are not written, but got {}",
-                                 4 * insn.m[kMmaGroup], mask.imm));
+                                 4 * mma.ctaGroup, mask.imm));
   const std::string_view collector = bind.match.text("collector");
-  if (insn.m[kMmaShiftA] && (collector.ends_with("::use") || collector.ends_with("::fill")))
+  if (mma.shiftA && (collector.ends_with("::use") || collector.ends_with("::fill")))
     return bind.fail(fmt::format(".ashift does not go with .{}", collector));
-  FP4_TRY(checkScaleOfD(bind));
+  FP4_TRY(checkScaleOfD(bind, mma));
   return bind.use(mmaDense);
 }
 
-Status bindTcgen05MmaSparse(BindContext &bind) {
-  bind.insn.m[kMmaSparse] = 1;
-  return bindTcgen05Mma(bind);
-}
-
-Status bindTcgen05MmaStationary(BindContext &bind) {
-  bind.insn.m[kMmaStationary] = 1;
-  return bindTcgen05Mma(bind);
-}
-
-Status bindTcgen05MmaStationarySparse(BindContext &bind) {
-  bind.insn.m[kMmaStationary] = 1;
-  return bindTcgen05MmaSparse(bind);
-}
+Status bindTcgen05Mma(BindContext &bind) { return bindDense(bind, false, false); }
+Status bindTcgen05MmaSparse(BindContext &bind) { return bindDense(bind, true, false); }
+Status bindTcgen05MmaStationary(BindContext &bind) { return bindDense(bind, false, true); }
+Status bindTcgen05MmaStationarySparse(BindContext &bind) { return bindDense(bind, true, true); }
 
 } // namespace fp4::sim

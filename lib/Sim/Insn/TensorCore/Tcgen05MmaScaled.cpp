@@ -191,19 +191,20 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   mma.negateB = desc.negateB;
   mma.transposeA = desc.transposeA;
   mma.transposeB = desc.transposeB;
-  mma.vector = hw::ScaleVector(insn.m[kMmaScales]);
+  const unsigned scales = insn.as<Tcgen05MmaModifiers>().scalesPerRow;
+  mma.vector = hw::ScaleVector(scales);
   if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
     return makeError(ErrorKind::Simulation,
                      fmt::format("kind::{} with scales of type {} does not take {} scales per row",
-                                 stringify(mma.kind), stringify(mma.scaleType), insn.m[kMmaScales]),
+                                 stringify(mma.kind), stringify(mma.scaleType), scales),
                      "check the scale type in bit 23 of the instruction descriptor");
   // [derived] CUTLASS' steps of 6 and 3 scales begin at every second byte, and at every byte.
-  const unsigned unit = mma.variant.k96 ? insn.m[kMmaScales] / 2 : insn.m[kMmaScales];
+  const unsigned unit = mma.variant.k96 ? scales / 2 : scales;
   for (unsigned id : {mma.sfaId, mma.sfbId})
     if (id % unit || (id + unit > 4 && !mma.variant.k96))
-      return makeError(ErrorKind::Simulation,
-                       fmt::format("scale factor id {} is not legal with {} scales per row", id,
-                                   insn.m[kMmaScales]));
+      return makeError(
+          ErrorKind::Simulation,
+          fmt::format("scale factor id {} is not legal with {} scales per row", id, scales));
   return {};
 }
 
@@ -291,13 +292,13 @@ Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                             "scale factors of B", out);
 }
 
-Status bindTcgen05MmaScaled(BindContext &bind) {
+static Status bindScaled(BindContext &bind, bool sparse) {
   const std::string_view kind = bind.match.text("kind").substr(6),
                          vector = bind.match.text("vector");
-  decodeMmaModifiers(bind);
+  auto &mma = decodeMmaModifiers(bind, sparse);
   if (kind == "mxf4nvf4" && vector.empty())
     return bind.fail("kind::mxf4nvf4 expects .block16, .block32 or a .scale_vec");
-  bind.insn.m[kMmaScales] = scalesPerRow(kind, vector);
+  mma.scalesPerRow = scalesPerRow(kind, vector);
   if ((kind == "mxf8f6f4" && !vector.empty() && vector != "block32" && vector != "scale_vec::1X") ||
       (kind == "mxf4" && !vector.empty() && vector != "block32" && vector != "scale_vec::2X") ||
       (kind == "mxf4nvf4" && vector == "scale_vec::1X"))
@@ -305,9 +306,7 @@ Status bindTcgen05MmaScaled(BindContext &bind) {
   return bind.use(mmaScaled);
 }
 
-Status bindTcgen05MmaScaledSparse(BindContext &bind) {
-  bind.insn.m[kMmaSparse] = 1;
-  return bindTcgen05MmaScaled(bind);
-}
+Status bindTcgen05MmaScaled(BindContext &bind) { return bindScaled(bind, false); }
+Status bindTcgen05MmaScaledSparse(BindContext &bind) { return bindScaled(bind, true); }
 
 } // namespace fp4::sim

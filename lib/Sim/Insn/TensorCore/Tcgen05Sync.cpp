@@ -1,10 +1,9 @@
 //===- Tcgen05Sync.cpp - tcgen05 fences, waits and commit -----------------===//
 //
-// PTX ISA, "tcgen05.fence", "tcgen05.wait" and "tcgen05.commit". Insn::m: 0 the variant or
-// multicast, 1 cta_group, 2 space.
+// PTX ISA, "tcgen05.fence", "tcgen05.wait" and "tcgen05.commit".
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Insn/Copy/AsyncOperands.h"
+#include "Sim/Insn/TensorCore/Tcgen05.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
 
@@ -20,11 +19,12 @@ void emitFence(ExecContext &cx, FenceKind kind) {
 /// Orders asynchronous tcgen05 operations and thread synchronization: see TicketQueue::publish.
 Outcome fence(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const bool after = insn.as<Tcgen05FenceModifiers>().after;
   for (uint32_t rest = queue.tickets().empty() ? 0 : cx.mask; rest; rest &= rest - 1) {
     const Thread thread{cx.cta().rank, cx.warp().index, std::countr_zero(rest)};
-    insn.m[0] ? queue.acquire(thread) : queue.publish(thread);
+    after ? queue.acquire(thread) : queue.publish(thread);
   }
-  emitFence(cx, insn.m[0] ? FenceKind::Tcgen05After : FenceKind::Tcgen05Before);
+  emitFence(cx, after ? FenceKind::Tcgen05After : FenceKind::Tcgen05Before);
   return Outcome::Next;
 }
 
@@ -33,7 +33,8 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   TicketQueue &queue = TicketQueue::of(cx);
-  const TicketKind kind = insn.m[0] ? TicketKind::TmemStore : TicketKind::TmemLoad;
+  const bool stores = insn.as<Tcgen05WaitModifiers>().stores;
+  const TicketKind kind = stores ? TicketKind::TmemStore : TicketKind::TmemLoad;
   std::vector<uint64_t> waits;
   for (const auto &[id, ticket] : queue.tickets())
     if (ticket.kind == kind && ticket.issuer.rank == cx.cta().rank &&
@@ -41,11 +42,11 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
       waits.push_back(id);
   if (!waits.empty())
     return cx.block(std::make_unique<TicketWait>(queue, std::move(waits),
-                                                 insn.m[0] ? "its tcgen05.st (tcgen05.wait::st)"
-                                                           : "its tcgen05.ld (tcgen05.wait::ld)"));
-  if (!insn.m[0])
+                                                 stores ? "its tcgen05.st (tcgen05.wait::st)"
+                                                        : "its tcgen05.ld (tcgen05.wait::ld)"));
+  if (!stores)
     queue.loadsWaited(cx.warp());
-  emitFence(cx, insn.m[0] ? FenceKind::Tcgen05WaitSt : FenceKind::Tcgen05WaitLd);
+  emitFence(cx, stores ? FenceKind::Tcgen05WaitSt : FenceKind::Tcgen05WaitLd);
   return Outcome::Next;
 }
 
@@ -54,20 +55,21 @@ Outcome wait(ExecContext &cx, const Insn &insn) {
 /// cta_group are done. Commits of a thread happen in order.
 Outcome commit(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<Tcgen05CommitModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     uint32_t address;
-    if (!sharedAddress(cx, Space(insn.m[2]), insn.op[0], lane, address))
+    if (!sharedAddress(cx, how.space, insn.op[0], lane, address))
       return Outcome::Error;
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Commit, lane);
     queue.publish(ticket.issuer);
-    ticket.ctaGroup = insn.m[1];
+    ticket.ctaGroup = how.ctaGroup;
     for (const auto &[id, other] : queue.tickets())
       if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&
           (other.pipelined || other.kind == TicketKind::Commit))
         ticket.after.push_back(id);
-    uint32_t ranks = insn.m[0] ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
-                               : 1u << (address >> kSharedRankShift);
+    uint32_t ranks = how.multicast ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
+                                   : 1u << (address >> kSharedRankShift);
     for (; ranks; ranks &= ranks - 1) {
       const uint32_t target =
           uint32_t(std::countr_zero(ranks)) << kSharedRankShift | (address & kSharedOffsetMask);
@@ -89,17 +91,16 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
 } // namespace
 
 Status bindTcgen05Fence(BindContext &bind) {
-  bind.insn.m[0] = bind.match.text("which") == "fence::after_thread_sync";
+  bind.insn.make<Tcgen05FenceModifiers>({bind.match.text("which") == "fence::after_thread_sync"});
   return bind.use(fence);
 }
 Status bindTcgen05Wait(BindContext &bind) {
-  bind.insn.m[0] = bind.match.text("which") == "wait::st";
+  bind.insn.make<Tcgen05WaitModifiers>({bind.match.text("which") == "wait::st"});
   return bind.use(wait);
 }
 Status bindTcgen05Commit(BindContext &bind) {
-  bind.insn.m[0] = bind.match.has("multicast::cluster");
-  bind.insn.m[1] = bind.match.text("group") == "cta_group::2" ? 2 : 1;
-  bind.insn.m[2] = uint8_t(spaceFromText(bind.match.text("space")));
+  bind.insn.make<Tcgen05CommitModifiers>({spaceFromText(bind.match.text("space")), ctaGroupOf(bind),
+                                          bind.match.has("multicast::cluster")});
   return bind.use(commit);
 }
 

@@ -42,26 +42,6 @@ using hw::MmaType;
 
 constexpr unsigned warpRows = 16;
 
-/// Insn::m of a wgmma.mma_async; Insn::u is N.
-enum Field : uint8_t {
-  kElement,
-  kOtherElement,
-  kHalfResult,
-  kSaturate,
-  kInverse,
-  kTransposeA,
-  kTransposeB,
-  kSparse ///< the operands after B are metadata and its selector, then the others
-};
-/// Bits of m[kInverse].
-constexpr uint8_t negateA = 1, negateB = 2;
-/// m[kElement] of single-bit factors; else a hw::MmaType.
-constexpr uint8_t singleBit = 0xFF;
-
-bool isInteger(uint8_t element) {
-  return element == singleBit || MmaType(element) == MmaType::S8 || MmaType(element) == MmaType::U8;
-}
-
 /// One warp's part.
 struct WarpMma {
   const Insn *insn = nullptr;
@@ -72,13 +52,13 @@ struct WarpMma {
   bool accumulate = false;
   std::array<uint32_t, 32> metadata{}; ///< of a sparse A, by lane
 
-  unsigned n() const { return unsigned(insn->u); }
-  uint8_t mode(Field field) const { return insn->m[field]; }
-  unsigned columnBytes() const { return (mode(kSparse) ? 2 : 1) * hw::mmaRowBytes; }
+  const WgmmaModifiers &how() const { return insn->as<WgmmaModifiers>(); }
+  unsigned n() const { return how().n; }
+  unsigned columnBytes() const { return (how().sparse ? 2 : 1) * hw::mmaRowBytes; }
 };
 
 /// The operand that says whether D is added to.
-unsigned scaleOperand(const Insn &insn) { return insn.m[kSparse] ? 5 : 3; }
+unsigned scaleOperand(const Insn &insn) { return insn.as<WgmmaModifiers>().sparse ? 5 : 3; }
 
 //===----------------------------------------------------------------------===//
 // Operands
@@ -91,7 +71,7 @@ Status readA(TicketQueue &queue, const Ticket &self, const WarpMma &mma,
   if (!mma.aRegisters)
     return gatherTile(
         queue, self, mma.rank, mma.a,
-        {warpRows * (mma.warp % warpsPerGroup), warpRows, mma.mode(kTransposeA) ? 2u : 0},
+        {warpRows * (mma.warp % warpsPerGroup), warpRows, mma.how().transposeA ? 2u : 0},
         out.data());
   for (unsigned i = 0; i < 4; ++i)
     for (unsigned lane = 0; lane < 32; ++lane)
@@ -102,8 +82,8 @@ Status readA(TicketQueue &queue, const Ticket &self, const WarpMma &mma,
 
 /// Returns the k for which the elements of a sparse A stand; nothing for a dense one.
 Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vector<uint8_t> &a) {
-  std::vector<SparseRow> rows(mma.mode(kSparse) ? warpRows : 0);
-  const SparseFormat format{containerBits(MmaType(mma.mode(kElement)))};
+  std::vector<SparseRow> rows(mma.how().sparse ? warpRows : 0);
+  const SparseFormat format{containerBits(mma.how().aType)};
   for (unsigned row = 0; row < rows.size(); ++row) {
     const uint64_t nonZero = nonZeroElements(
         std::span(a).subspan(row * hw::mmaRowBytes, hw::mmaRowBytes), format.elementBits);
@@ -118,7 +98,7 @@ Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vec
 class Accumulator {
 public:
   explicit Accumulator(const WarpMma &mma)
-      : mma(mma), half(mma.mode(kHalfResult)), matrix(size_t(warpRows) * mma.n()) {
+      : mma(mma), half(mma.how().halfResult), matrix(size_t(warpRows) * mma.n()) {
     for (unsigned row = 0; row < warpRows; ++row)
       for (unsigned column = 0; column < hw::fragmentTileColumns; ++column) {
         const auto [lane, element] =
@@ -185,9 +165,9 @@ private:
 //===----------------------------------------------------------------------===//
 
 uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint32_t c) {
-  if (mma.mode(kElement) != singleBit)
-    return integerElement(a, b, MmaType(mma.mode(kElement)) == MmaType::S8,
-                          MmaType(mma.mode(kOtherElement)) == MmaType::S8, mma.mode(kSaturate), c);
+  const WgmmaModifiers &how = mma.how();
+  if (how.aType != FactorType::B1)
+    return integerElement(a, b, isSigned(how.aType), isSigned(how.bType), how.saturate, c);
   return bitElement(a, b, false, c);
 }
 
@@ -203,13 +183,13 @@ const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t>
   thread_local std::array<Decoded, places> kept;
   const size_t at = mma.b.startAddress;
   Decoded &entry = kept[(at / rowBytes + at / stageBytes) % places];
-  const bool negate = mma.mode(kInverse) & negateB;
-  const uint32_t mode = uint32_t(mma.mode(kOtherElement)) << 16 | negate << 8 | mma.columnBytes();
+  const FactorType type = mma.how().bType;
+  const bool negate = mma.how().negateB;
+  const uint32_t mode = uint32_t(type) << 16 | negate << 8 | mma.columnBytes();
   if (entry.mode != mode || entry.bytes != bytes) {
     entry.mode = mode;
     entry.bytes = bytes;
-    entry.columns.emplace(MmaType(mma.mode(kOtherElement)), bytes, mma.columnBytes(), false,
-                          negate);
+    entry.columns.emplace(mmaType(type), bytes, mma.columnBytes(), false, negate);
   }
   return *entry.columns;
 }
@@ -220,9 +200,10 @@ bool isFp8(MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2
 bool multiplyAtOnce(const WarpMma &mma, const std::vector<uint8_t> &a,
                     const std::vector<uint8_t> &b) {
   constexpr unsigned most = 256;
-  const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
+  const WgmmaModifiers &how = mma.how();
+  const MmaType aType = mmaType(how.aType), bType = mmaType(how.bType);
   const bool half = aType == MmaType::F16 || aType == MmaType::BF16;
-  if (mma.mode(kHalfResult) || mma.mode(kSparse) || mma.mode(kInverse) || !(half || isFp8(aType)))
+  if (how.halfResult || how.sparse || how.negateA || how.negateB || !(half || isFp8(aType)))
     return false;
   std::array<uint32_t *, most / 2> d;
   for (unsigned i = 0; i < mma.n() / 2; ++i)
@@ -234,9 +215,9 @@ void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
                     const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
   if (multiplyAtOnce(mma, aBytes, bBytes))
     return;
-  const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
+  const MmaType aType = mmaType(mma.how().aType), bType = mmaType(mma.how().bType);
   const bool fp8 = isFp8(aType);
-  const DenseRows a(aType, aBytes, false, mma.mode(kInverse) & negateA);
+  const DenseRows a(aType, aBytes, false, mma.how().negateA);
   const DenseColumns &b = decodeColumns(mma, bBytes);
   Accumulator d(mma);
   std::array<DenseRow, warpRows> rows;
@@ -244,7 +225,7 @@ void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
     rows[row] = {d.row(row).data(), nullptr, selections.empty() ? nullptr : selections[row].data()};
   denseRows(a, b, rows,
             {fractionBits(aType) + fractionBits(bType),
-             mma.mode(kHalfResult) ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
+             mma.how().halfResult ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
              fp8 ? hopperFP8 : DensePrecision{}});
   d.writeBack();
 }
@@ -271,9 +252,9 @@ Status multiply(TicketQueue &queue, const Ticket &self, const WarpMma &mma) {
   std::vector<uint8_t> a, b(mma.columnBytes() * mma.n());
   FP4_TRY(readA(queue, self, mma, a));
   FP4_TRY(gatherTile(queue, self, mma.rank, mma.b,
-                     {0, mma.n(), mma.mode(kTransposeB) ? 2u : 0, mma.columnBytes()}, b.data()));
+                     {0, mma.n(), mma.how().transposeB ? 2u : 0, mma.columnBytes()}, b.data()));
   FP4_ASSIGN(auto selections, selectionsOf(mma, a));
-  if (isInteger(mma.mode(kElement)))
+  if (isInteger(mma.how().aType))
     multiplyIntegers(mma, a, b, selections);
   else
     multiplyFloats(mma, a, b, selections);
@@ -311,15 +292,11 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn);
 /// A row of 64 bytes of K must lie in one line of a swizzled K-major tile: what follows the line is
 /// not documented.
 Status checkSparseB(const WarpMma &mma) {
-  if (!mma.mode(kTransposeB) && mma.b.swizzle == hw::SwizzleMode::B32)
+  if (!mma.how().transposeB && mma.b.swizzle == hw::SwizzleMode::B32)
     return makeError(ErrorKind::Simulation,
                      "a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
                      "use swizzle_64B or swizzle_128B");
   return {};
-}
-
-unsigned elementBits(const Insn &insn) {
-  return insn.m[kElement] == singleBit ? 1 : containerBits(MmaType(insn.m[kElement]));
 }
 
 /// Adds a register, most of which lie behind each other.
@@ -346,7 +323,7 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   ticket.sharedReads = 1u << cx.cta().rank;
   ticket.chained = mmaAsync;
   ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
-  ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / elementBits(insn);
+  ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / containerBits(mma.how().aType);
   // MMAs of a warp are in order: this one comes after the last, which comes after the others.
   const auto isOfWarp = [&](const auto &other) {
     return other.second.kind == TicketKind::Wgmma &&
@@ -361,7 +338,8 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
 
 /// MMAs of one shape need no fence between them: N, and what says K.
 uint32_t shapeOf(const Insn &insn) {
-  return uint32_t(insn.u) << 8 | elementBits(insn) << 1 | insn.m[kSparse];
+  const auto &how = insn.as<WgmmaModifiers>();
+  return uint32_t(how.n) << 8 | containerBits(how.aType) << 1 | how.sparse;
 }
 
 /// Tells the observer of registers that were used since the last wgmma.fence.
@@ -424,7 +402,7 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
   if (!descriptor(cx, insn.op[2], "B", mma->b))
     return Outcome::Error;
   mma->accumulate = cx.predicate(insn.op[scaleOperand(insn)]) >> cx.firstLane() & 1;
-  if (insn.m[kSparse]) {
+  if (mma->how().sparse) {
     std::copy_n(cx.src<uint32_t>(insn.op[3]), 32, mma->metadata.begin());
     if (Status fits = checkSparseB(*mma); !fits)
       return failHere(cx, std::move(fits.error()));
@@ -491,27 +469,27 @@ Outcome waitGroup(ExecContext &cx, const Insn &insn) {
 //===----------------------------------------------------------------------===//
 
 /// N of "m64n<N>k<K>"; integers have fewer widths.
-Status decodeShape(BindContext &bind) {
+Status decodeShape(BindContext &bind, WgmmaModifiers &how) {
   const std::string_view shape = bind.match.text("shape");
-  uint64_t n = 0;
+  uint32_t n = 0;
   std::from_chars(shape.data() + 4, shape.data() + shape.size(), n);
-  const bool coarse = isInteger(bind.insn.m[kElement]) && n > 32 && n % 16;
+  const bool coarse = isInteger(how.aType) && n > 32 && n % 16;
   if (n < 8 || n > 256 || n % 8 || coarse)
     return bind.fail(fmt::format("there is no shape .{} for .{}", shape, bind.match.text("atype")),
                      "N is a multiple of 8 up to 256; of 16 above 32 for integer factors");
-  bind.insn.u = n;
+  how.n = uint16_t(n);
   return {};
 }
 
 /// imm-scale-a and -b (1 or -1), imm-trans-a and -b (0 or 1), as far as the form has them.
-Status decodeImmediates(BindContext &bind) {
+Status decodeImmediates(BindContext &bind, WgmmaModifiers &how) {
   const bool fromRegisters = bind.insn.op[1].kind == OperandKind::Vector;
   const unsigned first = scaleOperand(bind.insn) + 1;
   for (unsigned i = 0; i < 2 && bind.insn.op[first + i]; ++i) {
     const int64_t scale = bind.insn.op[first + i].imm;
     if (scale != 1 && scale != -1)
       return bind.fail(fmt::format("imm-scale-{} must be 1 or -1, but got {}", "ab"[i], scale));
-    bind.insn.m[kInverse] |= scale < 0 ? negateA << i : 0;
+    (i ? how.negateB : how.negateA) = scale < 0;
   }
   for (unsigned i = 0; i < (fromRegisters ? 1 : 2); ++i) {
     const Operand &operand = bind.insn.op[first + 2 + i];
@@ -521,13 +499,13 @@ Status decodeImmediates(BindContext &bind) {
     if (operand.imm != 0 && operand.imm != 1)
       return bind.fail(
           fmt::format("imm-trans-{} must be 0 or 1, but got {}", "ab"[which], operand.imm));
-    bind.insn.m[kTransposeA + which] = uint8_t(operand.imm);
+    (which ? how.transposeB : how.transposeA) = operand.imm != 0;
   }
   return {};
 }
 
-Status checkVectors(BindContext &bind) {
-  const uint64_t expected = bind.insn.u / (bind.insn.m[kHalfResult] ? 4 : 2);
+Status checkVectors(BindContext &bind, const WgmmaModifiers &how) {
+  const uint64_t expected = how.n / (how.halfResult ? 4 : 2);
   if (uint64_t(bind.insn.op[0].imm) != expected)
     return bind.fail(fmt::format("D of .{} expects {} registers, but got {}",
                                  bind.match.text("shape"), expected, bind.insn.op[0].imm));
@@ -536,38 +514,31 @@ Status checkVectors(BindContext &bind) {
   return {};
 }
 
-uint8_t elementOf(std::string_view type) {
-  for (MmaType known : {MmaType::F16, MmaType::BF16, MmaType::TF32, MmaType::E4M3, MmaType::E5M2,
-                        MmaType::U8, MmaType::S8})
-    if (type == hw::stringify(known))
-      return uint8_t(known);
-  return singleBit;
+Status bindProduct(BindContext &bind, bool sparse) {
+  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
+  auto &how = bind.insn.make<WgmmaModifiers>({0, factorType(a), factorType(b)});
+  how.halfResult = bind.match.text("dtype") == "f16";
+  how.saturate = bind.match.has("satfinite");
+  how.sparse = sparse;
+  const bool halves = a == "f16" || a == "bf16";
+  if (halves && a != b)
+    return bind.fail(fmt::format("expects A and B of one type, but got .{} and .{}", a, b));
+  if (a == "bf16" && how.halfResult)
+    return bind.fail(".bf16 factors expect a result of .f32, but got .f16");
+  FP4_TRY(decodeShape(bind, how));
+  FP4_TRY(decodeImmediates(bind, how));
+  FP4_TRY(checkVectors(bind, how));
+  return bind.use(mmaAsync);
 }
 
 } // namespace
 
-Status bindWgmma(BindContext &bind) {
-  const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
-  bind.insn.m[kElement] = elementOf(a);
-  bind.insn.m[kOtherElement] = elementOf(b);
-  bind.insn.m[kHalfResult] = bind.match.text("dtype") == "f16";
-  bind.insn.m[kSaturate] = bind.match.has("satfinite");
-  const bool halves = a == "f16" || a == "bf16";
-  if (halves && a != b)
-    return bind.fail(fmt::format("expects A and B of one type, but got .{} and .{}", a, b));
-  if (a == "bf16" && bind.insn.m[kHalfResult])
-    return bind.fail(".bf16 factors expect a result of .f32, but got .f16");
-  FP4_TRY(decodeShape(bind));
-  FP4_TRY(decodeImmediates(bind));
-  FP4_TRY(checkVectors(bind));
-  return bind.use(mmaAsync);
-}
+Status bindWgmma(BindContext &bind) { return bindProduct(bind, false); }
 
 /// wgmma.mma_async.sp: metadata and the selector of the lanes that hold it come after B.
 Status bindWgmmaSparse(BindContext &bind) {
-  bind.insn.m[kSparse] = 1;
-  FP4_TRY(bindWgmma(bind));
-  const SparseFormat format{containerBits(MmaType(bind.insn.m[kElement]))};
+  FP4_TRY(bindProduct(bind, true));
+  const SparseFormat format{containerBits(bind.insn.as<WgmmaModifiers>().aType)};
   const unsigned selectors = warpSelectors(format, true);
   if (uint64_t(bind.insn.op[4].imm) >= selectors)
     return bind.fail(fmt::format("the sparsity selector of .{} must be below {}, but got {}",

@@ -24,9 +24,6 @@ namespace {
 
 using hw::MmaType;
 
-/// Insn::m of this file. Loads and stores: 0 rows, 1 columns, 2 bytes of an element, 3 space, 4 the
-/// columns are contiguous, 5 elements in a byte. Products: 0 M, 1 N, 2 MmaType of A, 3 of B, 4 D of
-/// fp16, 5 C of fp16, 6 saturate; of small integers 2, 3 are signed, 4 XOR. Insn::u is K.
 struct Shape {
   unsigned m = 0, n = 0, k = 0;
 };
@@ -75,8 +72,9 @@ void report(ExecContext &cx, const Insn &insn, const Operand &data, unsigned slo
             const std::array<uint64_t, 32> &addresses) {
   if (!cx.observer)
     return;
-  const unsigned bytes = insn.m[2];
-  const auto space = static_cast<Space>(insn.m[3]);
+  const auto &how = insn.as<WmmaTransferModifiers>();
+  const unsigned bytes = how.bytes;
+  const Space space = how.space;
   const LaneAddresses lanes(cx, addresses.data(), bytes);
   const auto same = [&](unsigned lane, const std::byte *there) {
     return std::memcmp(there, place(cx, data, bytes, lane, slot), bytes) == 0;
@@ -91,10 +89,11 @@ template <bool Store>
 Outcome transfer(ExecContext &cx, const Insn &insn, const Operand &data, const Operand &address) {
   if (!cx.converged())
     return Outcome::Retry;
-  const unsigned rows = insn.m[0], columns = insn.m[1], bytes = insn.m[2];
-  const auto space = static_cast<Space>(insn.m[3]);
-  const bool columnMajor = insn.m[4];
-  const uint64_t stride = insn.op[2]    ? cx.scalar(insn.op[2]) / std::max<uint8_t>(insn.m[5], 1)
+  const auto &how = insn.as<WmmaTransferModifiers>();
+  const unsigned rows = how.rows, columns = how.columns, bytes = how.bytes;
+  const Space space = how.space;
+  const bool columnMajor = how.columnMajor;
+  const uint64_t stride = insn.op[2]    ? cx.scalar(insn.op[2]) / how.perByte
                           : columnMajor ? rows
                                         : columns;
   const unsigned elements = rows * columns;
@@ -150,19 +149,19 @@ std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) 
 }
 
 /// Adds the products of `k` elements.
-void multiply(const Insn &insn, unsigned k, const std::vector<uint8_t> &a,
+void multiply(const WmmaModifiers &how, unsigned k, const std::vector<uint8_t> &a,
               const std::vector<uint8_t> &b, std::vector<uint32_t> &cells) {
-  const unsigned m = insn.m[0], n = insn.m[1];
-  const auto aType = MmaType(insn.m[2]), bType = MmaType(insn.m[3]);
+  const unsigned m = how.m, n = how.n;
+  const MmaType aType = how.aType, bType = how.bType;
   if (aType == MmaType::S8 || aType == MmaType::U8) {
     for (unsigned i = 0; i < m * n; ++i)
       cells[i] = integerElement(&a[i / n * hw::mmaRowBytes], &b[i % n * hw::mmaRowBytes],
-                                aType == MmaType::S8, bType == MmaType::S8, insn.m[6], cells[i]);
+                                aType == MmaType::S8, bType == MmaType::S8, how.saturate, cells[i]);
     return;
   }
   const DenseRows rows(factors(aType, a), k);
   const DenseColumns columns(factors(bType, b), k);
-  const bool half = insn.m[4] && insn.m[5];
+  const bool half = how.halfC && how.halfD;
   const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
                                 half ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
                                 {}};
@@ -175,26 +174,26 @@ void multiply(const Insn &insn, unsigned k, const std::vector<uint8_t> &a,
 Outcome product(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  const unsigned m = insn.m[0], n = insn.m[1], k = unsigned(insn.u);
-  const unsigned bytes = insn.m[2] == uint8_t(MmaType::TF32) ? 4
-                         : insn.m[2] == uint8_t(MmaType::S8) || insn.m[2] == uint8_t(MmaType::U8)
-                             ? 1
-                             : 2;
+  const auto &how = insn.as<WmmaModifiers>();
+  const unsigned m = how.m, n = how.n, k = how.k;
+  const unsigned bytes = how.aType == MmaType::TF32                             ? 4
+                         : how.aType == MmaType::S8 || how.aType == MmaType::U8 ? 1
+                                                                                : 2;
   const auto a = gather(cx, insn.op[1], m * k, bytes), b = gather(cx, insn.op[2], k * n, bytes);
-  const unsigned cBytes = insn.m[5] ? 2 : 4, dBytes = insn.m[4] ? 2 : 4;
+  const unsigned cBytes = how.halfC ? 2 : 4, dBytes = how.halfD ? 2 : 4;
   const auto c = gather(cx, insn.op[3], m * n, cBytes);
   std::vector<uint32_t> cells(m * n);
   for (unsigned i = 0; i < m * n; ++i) {
     std::memcpy(&cells[i], &c[i * cBytes], cBytes);
-    if (insn.m[5] && !insn.m[4])
+    if (how.halfC && !how.halfD)
       cells[i] = std::bit_cast<uint32_t>(f16ToFloat(uint16_t(cells[i])));
   }
   // ptxas has tf32 multiplied four k at a time, on sm_80 to sm_120 (HMMA.1684).
   const unsigned step = bytes == 4 ? 4 : k;
   for (unsigned first = 0; first < k; first += step)
-    multiply(insn, step, operandRows(a, m, k, bytes, false, first, step),
+    multiply(how, step, operandRows(a, m, k, bytes, false, first, step),
              operandRows(b, n, k, bytes, true, first, step), cells);
-  if (insn.m[4] && !insn.m[5])
+  if (how.halfD && !how.halfC)
     for (uint32_t &cell : cells)
       cell = floatToF16(std::bit_cast<float>(cell));
   for (unsigned i = 0; i < m * n; ++i)
@@ -207,7 +206,7 @@ Outcome product(ExecContext &cx, const Insn &insn) {
 Outcome smallMma(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  const bool bits = insn.u == 128;
+  const auto &how = insn.as<SmallWmmaModifiers>();
   constexpr unsigned bytes = 16; // of K
   const auto a = operandRows(gather(cx, insn.op[1], 8 * bytes, 1), 8, bytes, 1, false, 0, bytes);
   const auto b = operandRows(gather(cx, insn.op[2], 8 * bytes, 1), 8, bytes, 1, true, 0, bytes);
@@ -216,8 +215,9 @@ Outcome smallMma(ExecContext &cx, const Insn &insn) {
     uint32_t cell;
     std::memcpy(&cell, &c[4 * i], 4);
     const uint8_t *row = &a[i / 8 * hw::mmaRowBytes], *column = &b[i % 8 * hw::mmaRowBytes];
-    cell = bits ? bitElement(row, column, insn.m[4], cell)
-                : nibbleElement(row, column, insn.m[2], insn.m[3], insn.m[6], cell);
+    cell = how.singleBits
+               ? bitElement(row, column, how.exclusive, cell)
+               : nibbleElement(row, column, how.aSigned, how.bSigned, how.saturate, cell);
     std::memcpy(place(cx, insn.op[0], 4, i % 32, i / 32), &cell, 4);
   }
   ++cx.cluster().mmas;
@@ -237,7 +237,7 @@ Outcome doubleProduct(ExecContext &cx, const Insn &insn) {
   };
   const auto a = matrix(1, 32), b = matrix(2, 32);
   auto d = matrix(3, 64);
-  std::fesetround(modes[insn.m[0]]);
+  std::fesetround(modes[size_t(insn.as<DoubleWmmaModifiers>().round)]);
   for (unsigned i = 0; i < 64; ++i)
     for (unsigned k = 0; k < 4; ++k)
       d[i] = fma64(a[i / 8 * 4 + k], b[k * 8 + i % 8], d[i]);
@@ -261,26 +261,24 @@ unsigned perByte(std::string_view type) {
 Status describeTransfer(BindContext &bind, const Operand &data) {
   const Shape shape = shapeOf(bind.match.text("shape"));
   const std::string_view operand = bind.match.text("operand"), type = bind.match.text("type");
-  Insn &insn = bind.insn;
   const bool factor = operand == "a" || operand == "b";
   const unsigned k = shape.k / perByte(type);
-  insn.m[0] = uint8_t(operand == "b" ? k : shape.m);
-  insn.m[1] = uint8_t(operand == "a" ? k : shape.n);
-  insn.m[2] = type == "f64"                     ? 8
-              : type == "f16" || type == "bf16" ? 2
-              : type == "u8" || type == "s8"    ? 1
-                                                : 4;
-  if (perByte(type) > 1)
-    insn.m[2] = 1;
-  insn.m[3] = uint8_t(bind.match.space());
-  insn.m[4] = bind.match.text("layout") == "col";
-  insn.m[5] = uint8_t(perByte(type));
-  if (perByte(type) > 1 && insn.m[4] != (operand == "b"))
+  auto &how = bind.insn.make<WmmaTransferModifiers>();
+  how.rows = uint8_t(operand == "b" ? k : shape.m);
+  how.columns = uint8_t(operand == "a" ? k : shape.n);
+  how.bytes = type == "f64"                                       ? 8
+              : type == "f16" || type == "bf16"                   ? 2
+              : type == "u8" || type == "s8" || perByte(type) > 1 ? 1
+                                                                  : 4;
+  how.perByte = uint8_t(perByte(type));
+  how.space = bind.match.space();
+  how.columnMajor = bind.match.text("layout") == "col";
+  if (perByte(type) > 1 && how.columnMajor != (operand == "b"))
     return bind.fail(fmt::format("{} of .{} must be .{}", operand == "b" ? "B" : "A", type,
                                  operand == "b" ? "col" : "row"));
-  const unsigned elements = unsigned(insn.m[0]) * insn.m[1];
+  const unsigned elements = unsigned(how.rows) * how.columns;
   // fp16 fragments have 8 registers whatever the shape.
-  const int64_t expected = factor && type == "f16" ? 8 : registersOf(elements, insn.m[2]);
+  const int64_t expected = factor && type == "f16" ? 8 : registersOf(elements, how.bytes);
   if (data.imm != expected)
     return bind.fail(fmt::format("expects {} registers, but got {}", expected, data.imm));
   return {};
@@ -302,11 +300,8 @@ Status bindWmmaStore(BindContext &bind) {
 Status bindWmmaSmall(BindContext &bind) {
   const std::string_view a = bind.match.text("atype"), b = bind.match.text("btype");
   Insn &insn = bind.insn;
-  insn.m[2] = a == "s4";
-  insn.m[3] = b == "s4";
-  insn.m[4] = bind.match.text("bit") == "xor";
-  insn.m[6] = bind.match.has("satfinite");
-  insn.u = shapeOf(bind.match.text("shape")).k;
+  insn.make<SmallWmmaModifiers>({bind.match.text("shape") == "m8n8k128", a == "s4", b == "s4",
+                                 bind.match.text("bit") == "xor", bind.match.has("satfinite")});
   constexpr int64_t expected[] = {2, 1, 1, 2};
   for (unsigned i = 0; i < 4; ++i)
     if (insn.op[i].imm != expected[i])
@@ -318,7 +313,10 @@ Status bindWmmaSmall(BindContext &bind) {
 Status bindWmmaDoubles(BindContext &bind) {
   const std::string_view round = bind.match.text("round");
   Insn &insn = bind.insn;
-  insn.m[0] = round == "rz" ? 1 : round == "rm" ? 2 : round == "rp" ? 3 : 0;
+  insn.make<DoubleWmmaModifiers>({round == "rz"   ? Round::Zero
+                                  : round == "rm" ? Round::Down
+                                  : round == "rp" ? Round::Up
+                                                  : Round::Nearest});
   constexpr int64_t expected[] = {2, 1, 1, 2};
   for (unsigned i = 0; i < 4; ++i)
     if (insn.op[i].imm != expected[i])
@@ -337,19 +335,14 @@ Status bindWmma(BindContext &bind) {
   if ((a == "u8" || a == "s8" ? b != "u8" && b != "s8" : a != b) || (a == "tf32") != (shape.k == 8))
     return bind.fail(
         fmt::format("does not multiply .{} by .{} in .{}", a, b, bind.match.text("shape")));
-  insn.m[0] = uint8_t(shape.m);
-  insn.m[1] = uint8_t(shape.n);
-  insn.m[2] = uint8_t(typeOf(a));
-  insn.m[3] = uint8_t(typeOf(b));
-  insn.m[4] = d == "f16";
-  insn.m[5] = c == "f16";
-  insn.m[6] = bind.match.has("satfinite");
-  insn.u = shape.k;
+  const auto &how =
+      insn.make<WmmaModifiers>({uint8_t(shape.m), uint8_t(shape.n), uint8_t(shape.k), typeOf(a),
+                                typeOf(b), c == "f16", d == "f16", bind.match.has("satfinite")});
   const unsigned bytes = a == "tf32" ? 4 : a == "u8" || a == "s8" ? 1 : 2;
-  const int64_t expected[] = {registersOf(shape.m * shape.n, insn.m[4] ? 2 : 4),
+  const int64_t expected[] = {registersOf(shape.m * shape.n, how.halfD ? 2 : 4),
                               a == "f16" ? 8 : registersOf(shape.m * shape.k, bytes),
                               a == "f16" ? 8 : registersOf(shape.n * shape.k, bytes),
-                              registersOf(shape.m * shape.n, insn.m[5] ? 2 : 4)};
+                              registersOf(shape.m * shape.n, how.halfC ? 2 : 4)};
   for (unsigned i = 0; i < 4; ++i)
     if (insn.op[i].imm != expected[i])
       return bind.fail(fmt::format("{} of .{} expects {} registers, but got {}", "DABC"[i],
