@@ -112,8 +112,6 @@ struct Insn {
   uint32_t debugLine = 0;
   uint32_t debugColumn = 0;
   Modifiers modifiers;
-  std::array<uint8_t, 16> m{};            ///< decoded modifiers; each family documents its own use
-  uint64_t u = 0;                         ///< more of the same
   std::array<Operand, kMaxOperands> op{}; ///< in the order of the table's operand pattern
 
   /// Returns the modifiers of family T, which the bind function of the handler has filled.
@@ -126,5 +124,8 @@ struct Insn {
   /// Makes the instruction one of family T.
   template <typename T> T &make(const T &value = {}) { return modifiers.emplace<T>(value); }
 };
+
+// One instruction is fetched for each step of a warp.
+static_assert(sizeof(Insn) <= 312);
 
 } // namespace fp4::sim
