@@ -6,7 +6,8 @@ pattern spells it again; the finding names the function to ask instead. Comments
 spelling that is meant to stand gets the reason beside it: `// law: REASON` at the end of the line.
 
 Every law has an example that its pattern must match, and an authority that must match too where the
-law says so: a pattern that finds nothing any more is an error, not a success. Exit code 1 with a
+law says so: a pattern that finds nothing any more is an error, not a success. A folder in which a
+law holds must exist. Exit code 1 with a
 line per finding.
 """
 import collections
@@ -19,6 +20,9 @@ from report import finish
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 FOLDERS = ["lib", "include", "tools"]
 BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
+
+# Rooms of the simulator from the bottom to the top. Sources directly in lib/Sim use all of them.
+ROOMS = ["PTX", "Decode", "State", "Async", "Insn", "Run", "Orders", "Check", "Time"]
 
 # `inside`: where the law holds (default: everywhere); `authority`: files that may spell it, and
 # must unless `silent`; `ask`: what to do instead; `example`: a line that the pattern must find.
@@ -68,6 +72,10 @@ LAWS = [
         "  int64_t block = format == Format::NVFP4 ? 16 : 32;"),
     Law("include guards", r"^#ifndef FP4_\w+_H\b", r"include/fp4-c/\w+\.h", "write #pragma once",
         "#ifndef FP4_ISA_TARGET_H"),
+    *[Law(f"an arrow upward from lib/Sim/{room}", rf'#include "Sim/({"|".join(ROOMS[at + 1:])})/', "",
+          f"a room of the simulator uses those before it alone: {', '.join(ROOMS)}",
+          f'#include "Sim/{ROOMS[at + 1]}/File.h"', inside=f"lib/Sim/{room}/")
+      for at, room in enumerate(ROOMS[:-1])],
     Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
         "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
 ]
@@ -90,6 +98,8 @@ def sources():
 def check(law, files):
     if not re.search(law.pattern, law.example):
         yield f"lint/check_laws.py: the pattern of '{law.name}' must match its example, but does not"
+    if law.inside and not any(re.match(law.inside, name) for name, _ in files):
+        yield f"lint/check_laws.py: '{law.name}' must hold in some file, but none is in {law.inside}"
     spoken = False
     for name, lines in files:
         if not re.match(law.inside, name):
@@ -99,8 +109,9 @@ def check(law, files):
             if not re.search(law.pattern, code_of(line)):
                 continue
             spoken |= bool(own)
+            what = f"spells {law.name} a second time" if law.authority else f"must not have {law.name}"
             if not own:
-                yield f"{name}:{number}: error: spells {law.name} a second time\n  note: {law.ask}"
+                yield f"{name}:{number}: error: {what}\n  note: {law.ask}"
     if law.authority and not law.silent and not spoken:
         yield f"lint/check_laws.py: '{law.name}' must be spelled in {law.authority}, but is not"
 

@@ -2,7 +2,6 @@
 #include "TicketQueue.h"
 #include "Sim/Async/Fail.h"
 #include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Insn/Handlers.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Events/MemoryEvent.h"

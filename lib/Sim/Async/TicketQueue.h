@@ -10,7 +10,7 @@
 #pragma once
 
 #include "Mbarrier.h"
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 #include "Ticket.h"
 #include "WgmmaRegisters.h"
 #include <deque>

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Insn/Handlers.h"
 #include "TicketQueue.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
@@ -105,7 +104,7 @@ bool TicketQueue::namesClaimed(const Warp &warp, const Insn &insn) {
 
 Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
   auto &watched = state(warp.cta->rank).wgmmaRegisters;
-  if (auto it = watched.find(warp.index); it != watched.end() && !isWgmma(insn.handler)) {
+  if (auto it = watched.find(warp.index); it != watched.end() && !insn.get<WgmmaModifiers>()) {
     const Kernel &kernel = *owner.launch->kernel;
     it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()),
                    opcodeTable()[insn.row].base == "mov");
@@ -137,7 +136,7 @@ Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
     unwaitedLoads.erase(unwaitedLoads.begin() + ptrdiff_t(i));
     --owner.ctas[warp.cta->rank]->warps[warp.index].loadsInFlight;
   }
-  if (!isWgmma(insn.handler))
+  if (!insn.get<WgmmaModifiers>())
     claimAgain(warp);
   return {};
 }

@@ -2,7 +2,6 @@
 #include "LoadUses.h"
 
 #include "Sim/Decode/OperandRoles.h"
-#include "Sim/Insn/Handlers.h"
 
 #include <algorithm>
 #include <set>
@@ -120,7 +119,7 @@ bool decides(const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   if (insn.guard == kNoGuard)
     return false;
-  if (!isBranch(insn.handler))
+  if (insn.flow != Flow::Branch)
     return isAtomic(insn);
   bool atomic = false;
   for (uint32_t at = pc + 1; at < insn.target; ++at) {

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decoder.h"
-#include "Sim/Decode/PoisonRules.h"
+#include "Sim/Decode/Handlers.h"
 #include "Sim/Decode/LaneOrder.h"
-#include "Sim/Insn/Handlers.h"
-#include "Sim/Insn/Scalar/Floats.h"
+#include "Sim/Decode/PoisonRules.h"
+#include "fp4/Numerics/Float16.h"
 #include <bit>
 #include <fmt/format.h>
 #include <optional>
@@ -117,6 +117,7 @@ void KernelDecoder::appendExit() {
   Insn insn;
   insn.line = kernel.code.empty() ? kernel.info.line : kernel.code.back().line;
   insn.handler = exitHandler();
+  insn.flow = Flow::Exit;
   if (current)
     decodeReturn({}, insn);
   kernel.code.push_back(insn);
@@ -307,6 +308,21 @@ unsigned KernelDecoder::decodeItem(const ptx::Instruction &insn, size_t argument
   return 1;
 }
 
+/// Returns the special register of a name that changes while a warp runs.
+static std::optional<Clock> clockOf(std::string_view name) {
+  static constexpr std::pair<std::string_view, Clock> clocks[] = {
+      {"%clock", Clock::Low},
+      {"%clock_hi", Clock::High},
+      {"%clock64", Clock::Wide},
+      {"%globaltimer", Clock::Nanoseconds},
+      {"%globaltimer_lo", Clock::Nanoseconds},
+      {"%globaltimer_hi", Clock::NanosecondsHigh}};
+  for (const auto &[text, clock] : clocks)
+    if (text == name)
+      return clock;
+  return std::nullopt;
+}
+
 Operand KernelDecoder::decodeScalar(const ptx::Instruction &insn, const ptx::Arg &arg,
                                     const PatternItem &item, Type type, uint8_t width) {
   switch (item.kind) {
@@ -322,9 +338,10 @@ Operand KernelDecoder::decodeScalar(const ptx::Instruction &insn, const ptx::Arg
   case PatternKind::Clock: {
     Operand clock;
     clock.kind = OperandKind::Reg;
-    clock.imm = clockRegister(arg.text);
-    if (clock.imm < 0)
+    const auto which = clockOf(arg.text);
+    if (!which)
       fail(arg.loc, fmt::format("unknown register or variable '{}'", arg.text));
+    clock.imm = static_cast<int64_t>(*which);
     return clock;
   }
   default: // PatternKind::Imm
@@ -457,8 +474,10 @@ Operand KernelDecoder::immediate(const ptx::Arg &arg, Type type, uint8_t width) 
     return constants.get(std::bit_cast<uint64_t>(number), width);
   if (width == 4 && (type == Type::F32 || type == Type::B32))
     return constants.get(std::bit_cast<uint32_t>(static_cast<float>(number)), width);
+  const float once = numerics::stickyFloat(number);
   if (type == Type::F16 || type == Type::BF16)
-    return constants.get(type == Type::F16 ? encodeHalf(number) : encodeBrain(number), width);
+    return constants.get(type == Type::F16 ? numerics::encodeF16(once) : numerics::encodeBF16(once),
+                         width);
   fail(arg.loc,
        fmt::format("a .{} constant must be an integer, but got {}", spelling(type), arg.text));
 }

@@ -4,9 +4,9 @@
 // name, and for a call by pointer all functions whose address the module takes.
 //
 //===----------------------------------------------------------------------===//
+#include "Sim/Decode/AddressSpace.h"
 #include "Sim/Decode/Decoder.h"
-#include "Sim/Insn/Warp/Call.h"
-#include "Sim/State/Launch.h"
+#include "Sim/Decode/Handlers.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -201,6 +201,7 @@ void KernelDecoder::decodeCall(const ptx::Instruction &insn, Insn &out) {
 
 void KernelDecoder::decodeReturn(const ptx::Instruction &, Insn &out) {
   out.handler = returnFromFunction;
+  out.flow = Flow::Next;
   out.make<ReturnModifiers>({static_cast<uint32_t>(current - kernel.functions.data())});
 }
 

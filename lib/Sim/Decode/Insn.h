@@ -37,6 +37,15 @@ enum class Outcome : uint8_t {
   Error,         ///< cx.fail was called
 };
 
+/// The ways of lanes behind an instruction, as far as the decoder has none of its own for them:
+/// calls, returns and tables of targets have modifiers.
+enum class Flow : uint8_t {
+  Next,
+  Branch, ///< bra: Insn::target
+  Exit,   ///< exit, and ret of a kernel
+  Sleep,  ///< nanosleep: like Next, later
+};
+
 using Handler = Outcome (*)(ExecContext &, const Insn &);
 
 enum class OperandKind : uint8_t {
@@ -102,6 +111,7 @@ struct Insn {
   uint32_t guard = kNoGuard; ///< offset of the guard predicate in bank 0
   bool guardNegated = false;
   Type type = Type::None; ///< the main type modifier
+  Flow flow = Flow::Next;
   PoisonRule poison = PoisonRule::Use;
   uint16_t poisonArgument = 0;
   uint16_t row = 0;       ///< row of the opcode table

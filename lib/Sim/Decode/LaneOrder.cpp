@@ -13,8 +13,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/LaneOrder.h"
-#include "Sim/Insn/Handlers.h"
-#include "Sim/Insn/Warp/Call.h"
 #include <algorithm>
 #include <functional>
 
@@ -47,18 +45,18 @@ public:
 
 private:
   bool leaves(uint32_t pc) const {
-    const Handler handler = kernel.code[pc].handler;
-    return isBranch(handler) || handler == branchByIndex || handler == exitHandler() ||
-           handler == returnFromFunction;
+    const Insn &insn = kernel.code[pc];
+    return insn.flow == Flow::Branch || insn.flow == Flow::Exit ||
+           insn.get<BranchTableModifiers>() || insn.get<ReturnModifiers>();
   }
   std::vector<uint32_t> targets(uint32_t pc) const {
     const Insn &insn = kernel.code[pc];
-    if (isBranch(insn.handler))
+    if (insn.flow == Flow::Branch)
       return {insn.target};
-    if (insn.handler != branchByIndex)
+    const auto *table = insn.get<BranchTableModifiers>();
+    if (!table)
       return {};
-    const auto from =
-        kernel.branchTargets.begin() + ptrdiff_t(insn.as<BranchTableModifiers>().first);
+    const auto from = kernel.branchTargets.begin() + ptrdiff_t(table->first);
     return {from, from + insn.op[1].imm};
   }
   std::vector<uint32_t> successorsOf(uint32_t block) const {
@@ -167,17 +165,15 @@ private:
   void visit(size_t body) {
     seen[body] = true;
     for (uint32_t pc = begin(body); pc < end(body); ++pc) {
-      const Handler handler = kernel.code[pc].handler;
-      if (handler == callFunction)
-        call(1 + size_t(siteOf(kernel.code[pc]).function));
-      else if (handler == callPointer)
+      const auto *callee = kernel.code[pc].get<CallModifiers>();
+      const CallSite *site = callee ? &kernel.callSites[callee->site] : nullptr;
+      if (site && site->function >= 0)
+        call(1 + size_t(site->function));
+      else if (site && !site->builtin)
         for (size_t other = 1; other < seen.size(); ++other)
           call(other);
     }
     ordered.push_back(body);
-  }
-  const CallSite &siteOf(const Insn &insn) const {
-    return kernel.callSites[insn.as<CallModifiers>().site];
   }
   void call(size_t body) {
     if (!seen[body])

@@ -8,6 +8,13 @@ namespace fp4::sim {
 
 inline const OpcodeRow &rowOf(const Insn &insn) { return opcodeTable()[insn.row]; }
 
+/// Returns the use that an instruction makes of the carry of each lane (CC.CF), which is no
+/// operand.
+inline CarryModifiers carryOf(const Insn &insn) {
+  const auto *carry = insn.get<CarryModifiers>();
+  return carry ? *carry : CarryModifiers();
+}
+
 inline bool isDestination(PatternKind kind) {
   return kind == PatternKind::Dst || kind == PatternKind::DstPred ||
          kind == PatternKind::DstPredPair || kind == PatternKind::DstRegPred ||

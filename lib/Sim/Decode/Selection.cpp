@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Selection.h"
 #include "Sim/Decode/OperandRoles.h"
-#include "Sim/Insn/Handlers.h"
 #include <map>
 
 using namespace fp4::sim;
@@ -43,11 +42,11 @@ public:
       const uint32_t pc = places.begin()->second;
       places.erase(places.begin());
       const Insn &insn = kernel.code[pc];
-      if (!isBranch(insn.handler) && !onlyComputes(insn))
+      if (insn.flow != Flow::Branch && !onlyComputes(insn))
         return false;
       forEachOperand(kernel, insn, true,
                      [&](size_t, const Operand &o) { selection.results.push_back(o); });
-      selection.carry |= carryUse(insn).writes;
+      selection.carry |= carryOf(insn).sets;
       leave(pc);
     }
     selection.join = places.empty() ? 0 : places.begin()->second;
@@ -57,7 +56,7 @@ public:
 private:
   void leave(uint32_t pc) {
     const Insn &insn = kernel.code[pc];
-    const bool branch = isBranch(insn.handler);
+    const bool branch = insn.flow == Flow::Branch;
     if (branch)
       arrive(pc, insn.target);
     if (!branch || insn.guard != kNoGuard)
@@ -78,13 +77,13 @@ private:
 std::optional<Selection> fp4::sim::findSelection(const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   Selection selection;
-  if (isBranch(insn.handler))
+  if (insn.flow == Flow::Branch)
     return Ways(kernel, pc).meet(selection) ? std::optional(std::move(selection)) : std::nullopt;
   if (!onlyComputes(insn))
     return std::nullopt;
   forEachOperand(kernel, insn, true,
                  [&](size_t, const Operand &o) { selection.results.push_back(o); });
-  selection.carry = carryUse(insn).writes;
+  selection.carry = carryOf(insn).sets;
   selection.join = pc + 1;
   return selection;
 }

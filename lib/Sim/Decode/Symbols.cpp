@@ -4,10 +4,8 @@
 // variables an offset per kernel, immediates a slot in the constant bank.
 //
 //===----------------------------------------------------------------------===//
+#include "Sim/Decode/AddressSpace.h"
 #include "Sim/Decode/Decoder.h"
-#include "Sim/Insn/Handlers.h"
-#include "Sim/State/Launch.h"
-#include "Sim/State/SharedMemory.h"
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -305,7 +303,8 @@ std::string Kernel::sharedSymbol(uint32_t offset) const {
 
 /// Reports of missing fences name the registers of a wgmma.
 void KernelDecoder::keepRegisterNames() {
-  if (std::ranges::none_of(kernel.code, [](const Insn &insn) { return isWgmma(insn.handler); }))
+  if (std::ranges::none_of(kernel.code,
+                           [](const Insn &insn) { return insn.get<WgmmaModifiers>(); }))
     return;
   for (const auto &[name, offset] : named)
     kernel.registerNames.push_back({std::string(name), offset});

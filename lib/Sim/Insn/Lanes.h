@@ -9,7 +9,7 @@
 #pragma once
 
 #include "Sim/Decode/Decode.h"
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 #include <array>
 #include <cstring>
 #include <type_traits>

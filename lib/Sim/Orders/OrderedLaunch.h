@@ -13,7 +13,7 @@
 #include "Sim/Orders/Explorer.h"
 #include "Sim/Orders/OrderRecorder.h"
 #include "Sim/Orders/PollLoops.h"
-#include "Sim/State/Scheduler.h"
+#include "Sim/Run/Scheduler.h"
 #include "fp4/Sim/ObserverList.h"
 #include <set>
 #include <unordered_set>

@@ -1,7 +1,6 @@
 //===- PollLoops.cpp - Loops that wait for a value in memory --------------===//
 #include "Sim/Orders/PollLoops.h"
 #include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Insn/Handlers.h"
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -14,7 +13,7 @@ constexpr uint32_t kLongest = 32, kMostSettled = 1024;
 
 const OpcodeRow &rowOf(const Insn &insn) { return opcodeTable()[insn.row]; }
 
-bool isSleeping(const Insn &insn) { return rowOf(insn).base == "nanosleep"; }
+bool isSleeping(const Insn &insn) { return insn.flow == Flow::Sleep; }
 
 /// Reads and writes registers alone, and of those the ones that it names.
 bool isArithmetic(const Insn &insn) {
@@ -31,7 +30,7 @@ bool isPrivate(const Insn &insn) {
   static constexpr std::string_view bases[] = {"add", "sub", "mad", "min",  "max", "neg",
                                                "abs", "bfe", "bfi", "prmt", "rem", "div"};
   const std::string_view base = rowOf(insn).base;
-  return isBranch(insn.handler) || isArithmetic(insn) ||
+  return insn.flow == Flow::Branch || isArithmetic(insn) ||
          std::ranges::find(bases, base) != std::end(bases) ||
          (base == "ld" && insn.as<MemoryModifiers>().space == Space::Param);
 }
@@ -70,7 +69,7 @@ public:
 private:
   bool add(const Insn &insn, bool first, uint32_t head, uint32_t end) {
     read(insn);
-    if (isBranch(insn.handler)) { // out of the loop: only with what this pass has written
+    if (insn.flow == Flow::Branch) { // out of the loop: only with what this pass has written
       left = true;
       return insn.guard != kNoGuard && (insn.target < head || insn.target > end);
     }
@@ -129,7 +128,7 @@ uint32_t takenBy(const Warp &warp, const Insn &insn, uint32_t mask) {
 PollLoops::PollLoops(const Kernel &kernel) : kernel(kernel) {
   for (uint32_t end = 0; end < kernel.code.size(); ++end) {
     const Insn &insn = kernel.code[end];
-    if (isBranch(insn.handler) && insn.target < end && end - insn.target <= kLongest &&
+    if (insn.flow == Flow::Branch && insn.target < end && end - insn.target <= kLongest &&
         !ends.contains(insn.target) && Pass::waits(kernel, insn.target, end))
       ends[insn.target] = end;
   }
@@ -162,7 +161,7 @@ Expected<bool> PollLoops::leadsBack(Scheduler &scheduler, Warp &warp, LaneGroup 
   for (uint32_t pc = head;; ++pc) {
     const Insn &insn = kernel.code[pc];
     group.pc = pc;
-    if (isBranch(insn.handler)) {
+    if (insn.flow == Flow::Branch) {
       const uint32_t taken = takenBy(warp, insn, group.mask);
       if (pc == end)
         return taken == group.mask;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "Sim/Orders/OrderRecorder.h"
-#include "Sim/State/Scheduler.h"
+#include "Sim/Run/Scheduler.h"
 
 namespace fp4::sim {
 

@@ -1,6 +1,7 @@
 //===- Launch.h - One kernel launch: what all its clusters share ----------===//
 #pragma once
 
+#include "Sim/Decode/AddressSpace.h"
 #include "Sim/Decode/ProgramImpl.h"
 #include "Sim/State/AlignedBytes.h"
 #include "Sim/State/ClusterSizes.h"
@@ -10,16 +11,6 @@
 #include <mutex>
 
 namespace fp4::sim {
-
-// Generic addresses: windows of 4 GiB above every global address.
-inline constexpr uint64_t kSharedWindow = 0x8FE0'0000'0000;
-inline constexpr uint64_t kLocalWindow = 0x8FE1'0000'0000;
-inline constexpr uint64_t kParamWindow = 0x8FE2'0000'0000;
-/// Pointers to device functions: no memory is there.
-inline constexpr uint64_t kCodeWindow = 0x8FE3'0000'0000;
-/// Addresses in .param from here on are the parameters of device functions, which lie in local
-/// memory; below are the kernel's.
-inline constexpr uint64_t kFunctionParams = 0x8000'0000;
 
 /// Each quarter of an SM has the registers of every fourth warp, so that the last warps of a CTA
 /// count as four.

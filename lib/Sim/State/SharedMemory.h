@@ -1,13 +1,13 @@
 //===- SharedMemory.h - Shared memory of one CTA, with poison -------------===//
 //
-// Offsets start at kSharedBase (the first KiB is the system's), as on the device. An address in
-// shared::cluster space is rank << 24 | offset. Each byte is valid, unwritten, or in flight: an
+// Each byte is valid, unwritten, or in flight: an
 // asynchronous write to it is not done, and a read now comes too early. A byte to which a thread
 // stored a poisoned value (State/Poison.h) is unwritten again, with a mask of the bits concerned.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Decode/AddressSpace.h"
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,10 +16,6 @@
 #include <vector>
 
 namespace fp4::sim {
-
-inline constexpr uint32_t kSharedBase = 0x400;
-inline constexpr uint32_t kSharedRankShift = 24;
-inline constexpr uint32_t kSharedOffsetMask = (1u << kSharedRankShift) - 1;
 
 /// The origin of a poisoned value: a load, and the unwritten byte that it read.
 struct PoisonOrigin {

@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Time/MachineMix.h"
 #include <algorithm>
 #include <numeric>
@@ -75,7 +74,7 @@ private:
     constexpr std::string_view more[] = {"vote", "elect", "activemask", "match",
                                          "bar",  "fence", "stack",      "alloca"};
     const bool fixed = std::ranges::any_of(more, [&](auto one) { return base.starts_with(one); });
-    const bool free = isPlain(insn.unit) && !fixed && !readsClock(kernel.code[pc].handler);
+    const bool free = isPlain(insn.unit) && !fixed && !kernel.code[pc].get<ClockModifiers>();
     return free ? Freedom::Free : Freedom::None;
   }
 

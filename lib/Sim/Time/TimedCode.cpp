@@ -1,7 +1,6 @@
 //===- TimedCode.cpp - Costs of the instructions of a kernel --------------===//
 #include "Sim/Time/TimedCode.h"
-#include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Insn/Handlers.h"
+#include "Sim/Decode/OperandRoles.h"
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/RegisterFlow.h"
 #include <algorithm>
@@ -174,7 +173,7 @@ void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
   insns.resize(kernel.code.size());
   for (size_t pc = 0; pc < kernel.code.size(); ++pc) {
     const Insn &insn = kernel.code[pc];
-    if (insn.handler == exitHandler()) { // the decoder appends one, which has no text
+    if (insn.flow == Flow::Exit) { // the decoder appends one, which has no text
       insns[pc] = {Unit::Exit, 1, true};
       continue;
     }
@@ -314,16 +313,16 @@ void TimedCode::listRegisters(const Kernel &kernel) {
     if (insn.guard != kNoGuard)
       numbering.add(insn.guard, 0, registers);
     const unsigned written = timed.outputs = uint8_t(outputs[insn.row]);
-    const CarryUse carry = carryUse(insn);
+    const CarryModifiers carry = carryOf(insn);
     const bool accumulates = timed.unit == Unit::Wgmma; // in order, without the scoreboard
     for (unsigned i = written; i < kMaxOperands; ++i)
       numbering.add(insn.op[i], kernel, registers);
-    if (carry.reads)
+    if (carry.uses)
       numbering.add(kCarry, 0, registers);
     timed.reads = uint16_t(registers.size() - timed.first);
     for (unsigned i = 0; i < written && !accumulates; ++i)
       numbering.add(insn.op[i], kernel, registers);
-    if (carry.writes)
+    if (carry.sets)
       numbering.add(kCarry, 0, registers);
     timed.writes = uint16_t(registers.size() - timed.first - timed.reads);
     if (accumulates)

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/State/Scheduler.h"
+#include "Sim/Run/Scheduler.h"
 #include "Sim/Time/Account.h"
 #include "Sim/Time/Calendar.h"
 #include "Sim/Time/CtaWork.h"

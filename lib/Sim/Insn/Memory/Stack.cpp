@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/ProgramImpl.h"
-#include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Lanes.h"
+#include "Sim/State/ExecContext.h"
 
 #include <cstring>
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 //===- Propagate.cpp - Executing instructions of warps that have poison ---===//
 #include "Sim/Insn/Poison/Propagate.h"
 #include "Sim/Decode/OperandRoles.h"
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Poison/Rules.h"
 #include "Sim/Insn/Poison/Uses.h"
 #include <algorithm>
@@ -20,7 +19,8 @@ bool fp4::sim::beginPoisoned(ExecContext &cx, const Insn &insn, uint32_t lanes) 
   const uint32_t bad = poison.lanesOf(guard) & lanes;
   const Selection *selection = bad ? poison.selectionAt(cx.pc) : nullptr;
   if (!selection)
-    return expectClean(cx, guard, lanes, isBranch(insn.handler) ? "branches on" : "is guarded by");
+    return expectClean(cx, guard, lanes,
+                       insn.flow == Flow::Branch ? "branches on" : "is guarded by");
   poison.choose(*selection, bad, poison.originsOf(insn.guard));
   return true;
 }
@@ -67,7 +67,7 @@ static bool sourcesAreUsable(ExecContext &cx, const Insn &insn) {
       usable = expectClean(cx, o, cx.mask,
                            o.kind == OperandKind::Address ? "takes as an address" : "uses");
   });
-  if (isWgmma(insn.handler)) // D is also a source
+  if (insn.get<WgmmaModifiers>()) // D is also a source
     forEachOperand(cx.kernel(), insn, true, [&](size_t, const Operand &o) {
       usable = usable && expectClean(cx, o, cx.mask, "uses");
     });

@@ -1,7 +1,7 @@
 //===- Propagate.h - Executing instructions of warps that have poison -----===//
 #pragma once
 
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 
 namespace fp4::sim {
 

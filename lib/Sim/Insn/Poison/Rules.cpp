@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Poison/Rules.h"
 #include "Sim/Decode/OperandRoles.h"
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Poison/Propagate.h"
 #include <algorithm>
 #include <bit>
@@ -207,16 +206,16 @@ void PoisonStep::fill() {
 }
 
 void PoisonStep::carry() {
-  const CarryUse use = carryUse(insn);
+  const CarryModifiers use = carryOf(insn);
   uint32_t bad = poisoned & lanes;
-  if (use.reads && poison.carry & lanes & ~bad) {
+  if (use.uses && poison.carry & lanes & ~bad) {
     for (uint32_t rest = poison.carry & lanes & ~bad; rest; rest &= rest - 1)
       origins[size_t(std::countr_zero(rest))] = poison.carryOrigin;
     bad |= poison.carry & lanes;
   }
-  if (use.writes)
+  if (use.sets)
     poison.carry = (poison.carry & ~lanes) | bad;
-  if (use.writes && bad)
+  if (use.sets && bad)
     poison.carryOrigin = origins[size_t(std::countr_zero(bad))];
   forEachLane([&](int lane) {
     setShadow(results[0], lane, bad >> lane & 1 ? allOf(results[0]) : 0);

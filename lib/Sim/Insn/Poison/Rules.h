@@ -1,7 +1,7 @@
 //===- Rules.h - The shadow of a result, by PoisonRule --------------------===//
 #pragma once
 
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 
 namespace fp4::sim {
 

@@ -1,7 +1,7 @@
 //===- Uses.h - Uses of poisoned values, and stores of them ---------------===//
 #pragma once
 
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 
 namespace fp4::sim {
 

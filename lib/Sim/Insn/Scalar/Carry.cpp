@@ -4,7 +4,6 @@
 // use it. The carry is one bit per lane, kept with the warp.
 //
 //===----------------------------------------------------------------------===//
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Lanes.h"
 
 using namespace fp4;
@@ -117,11 +116,6 @@ Status bindMadCc(BindContext &cx) {
 Status bindMadc(BindContext &cx) {
   bool high = cx.match.text("part") == "hi";
   return useChain(cx, true, high ? madOf<true>(cx.insn.type) : madOf<false>(cx.insn.type));
-}
-
-CarryUse carryUse(const Insn &insn) {
-  const auto *carry = insn.get<CarryModifiers>();
-  return carry ? CarryUse{carry->uses, carry->sets} : CarryUse{};
 }
 
 } // namespace fp4::sim

@@ -74,9 +74,6 @@ double fp4::sim::decode(uint32_t bits, const Format &format) {
 uint16_t fp4::sim::encodeHalf(double x) {
   return static_cast<uint16_t>(encode(x, kF16, Round::Nearest));
 }
-uint16_t fp4::sim::encodeBrain(double x) {
-  return static_cast<uint16_t>(encode(x, kBF16, Round::Nearest));
-}
 float fp4::sim::f16ToFloat(uint16_t bits) { return numerics::decodeF16(bits); }
 uint16_t fp4::sim::floatToF16(float x) { return numerics::encodeF16(x); }
 uint16_t fp4::sim::floatToBF16(float x) { return numerics::encodeBF16(x); }

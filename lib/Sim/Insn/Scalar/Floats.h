@@ -67,9 +67,8 @@ inline constexpr Format kF32{8, 23, 127}, kF16{5, 10, 15}, kBF16{8, 7, 127}, kTF
 uint32_t encode(double x, const Format &format, Round mode);
 double decode(uint32_t bits, const Format &format);
 
-/// Round to nearest even, for constants.
+/// Rounds to nearest even.
 uint16_t encodeHalf(double x);
-uint16_t encodeBrain(double x);
 
 float f16ToFloat(uint16_t bits);
 inline float bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }

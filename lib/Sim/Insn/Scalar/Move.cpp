@@ -1,6 +1,5 @@
 //===- Move.cpp - mov, packing, address spaces ----------------------------===//
 // PTX ISA 9.7.9 "Data Movement and Conversion": mov, cvta, isspacep, mapa, getctarank.
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Lanes.h"
 #include <chrono>
 
@@ -152,17 +151,6 @@ template <typename T> Outcome getctarank(ExecContext &cx, const Insn &insn) {
 }
 
 } // namespace
-
-bool fp4::sim::readsClock(Handler handler) { return handler == readClock; }
-
-int fp4::sim::clockRegister(std::string_view name) {
-  constexpr std::string_view names[] = {"%clock",       "%clock_hi",       "%clock64",
-                                        "%globaltimer", "%globaltimer_hi", "%globaltimer_lo"};
-  for (int i = 0; i < 6; ++i)
-    if (names[i] == name)
-      return i == 5 ? 3 : i;
-  return -1;
-}
 
 namespace fp4::sim {
 

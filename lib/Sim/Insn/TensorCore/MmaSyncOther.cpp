@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decode.h"
-#include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Scalar/Floats.h"
+#include "Sim/State/ExecContext.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include <cmath>
 #include <cstring>

@@ -19,7 +19,6 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/Copy/AsyncOperands.h"
-#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "Sim/Insn/TensorCore/WarpgroupWait.h"
 #include "fp4/ISA/FragmentLayout.h"
@@ -545,8 +544,6 @@ Status bindWgmmaSparse(BindContext &bind) {
                                  bind.match.text("shape"), selectors, bind.insn.op[4].imm));
   return {};
 }
-
-bool isWgmma(Handler handler) { return handler == mmaAsync; }
 
 Status bindWgmmaFence(BindContext &bind) { return bind.use(fence); }
 Status bindWgmmaCommit(BindContext &bind) { return bind.use(commitGroup); }

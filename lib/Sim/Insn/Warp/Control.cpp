@@ -1,6 +1,6 @@
 //===- Control.cpp - Branches, exits, barriers and fences -----------------===//
 // PTX ISA 9.7.12 "Control Flow", 9.7.13 "Parallel Synchronization": bar, barrier, fence, membar.
-#include "Sim/Insn/Handlers.h"
+#include "Sim/Decode/Handlers.h"
 #include "Sim/Insn/Lanes.h"
 #include "Sim/Insn/Warp/Members.h"
 #include "Sim/State/Barriers.h"
@@ -274,13 +274,17 @@ Status barrierReduction(BindContext &cx, uint8_t predicateIndex) {
 } // namespace
 
 Handler fp4::sim::exitHandler() { return exitLanes; }
-bool fp4::sim::isBranch(Handler handler) { return handler == bra; }
-bool fp4::sim::isSleep(Handler handler) { return handler == sleepHint; }
 
 namespace fp4::sim {
 
-Status bindBra(BindContext &cx) { return cx.use(bra); }
-Status bindExit(BindContext &cx) { return cx.use(exitLanes); }
+Status bindBra(BindContext &cx) {
+  cx.insn.flow = Flow::Branch;
+  return cx.use(bra);
+}
+Status bindExit(BindContext &cx) {
+  cx.insn.flow = Flow::Exit;
+  return cx.use(exitLanes);
+}
 Status bindTrap(BindContext &cx) { return cx.use(trap); }
 
 Status bindBarSync(BindContext &cx) { return useBarrier(cx, barSync); }
@@ -349,6 +353,7 @@ Status bindFenceMbarrierInit(BindContext &cx) {
 }
 
 Status bindNanosleep(BindContext &cx) {
+  cx.insn.flow = Flow::Sleep;
   return useFor(cx, cx.insn.type == Type::U32 ? sleepHint : nullptr);
 }
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decode.h"
-#include "Sim/Insn/ExecContext.h"
 #include "Sim/State/Barriers.h"
+#include "Sim/State/ExecContext.h"
 #include <fmt/format.h>
 
 namespace fp4::sim {

@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/State/Polling.h"
-#include "Sim/State/Probe.h"
+#include "Sim/Run/Polling.h"
+#include "Sim/Run/Probe.h"
 #include "fp4/Sim/Actor.h"
 #include "fp4/Sim/MemoryModel.h"
 #include <array>

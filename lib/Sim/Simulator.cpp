@@ -59,10 +59,10 @@ static Status checkRegisters(const Kernel &kernel, uint64_t threads,
     return {};
   return makeError(
       ErrorKind::Usage,
-      fmt::format("launch of '{}': a CTA must have at most the {} registers of an SM of {}, but got {} "
-                  "of {} threads that get {} each (.maxnreg)",
-                  kernel.info.name, target.registersPerSM, target.name, counted * each, counted,
-                  each),
+      fmt::format(
+          "launch of '{}': a CTA must have at most the {} registers of an SM of {}, but got {} "
+          "of {} threads that get {} each (.maxnreg)",
+          kernel.info.name, target.registersPerSM, target.name, counted * each, counted, each),
       fmt::format("warps get registers by fours: {} threads count as {}", threads, counted));
 }
 

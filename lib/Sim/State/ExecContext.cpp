@@ -1,5 +1,5 @@
 //===- ExecContext.cpp - Memory access, blocking and errors of handlers ---===//
-#include "Sim/Insn/ExecContext.h"
+#include "Sim/State/ExecContext.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -182,8 +182,7 @@ std::byte *ExecContext::resolveShared(Space space, uint64_t address, uint32_t by
   }
   if (write)
     owner->shared.markValid(offset, bytes);
-  else if (!owner->shared.valid(offset, bytes) &&
-           !passInvalid(*owner, offset, bytes, lane, access))
+  else if (!owner->shared.valid(offset, bytes) && !passInvalid(*owner, offset, bytes, lane, access))
     return nullptr;
   return owner->shared.at(offset);
 }
@@ -225,8 +224,8 @@ bool ExecContext::passInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int l
     if (at - offset < found.bits.size())
       found.bits[at - offset] = bad->stored ? bad->stored->bits : std::byte{0xFF};
     if (!found.origin.address)
-      found.origin = bad->stored ? bad->stored->origin
-                                 : PoisonOrigin{pc, owner.rank << kSharedRankShift | at};
+      found.origin =
+          bad->stored ? bad->stored->origin : PoisonOrigin{pc, owner.rank << kSharedRankShift | at};
   }
   return launch().options->uninitializedReads == UninitializedReads::Ignore ||
          passPoison(found, access);

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/State/Probe.h"
+#include "Sim/Run/Probe.h"
 #include "Sim/State/Wait.h"
 #include "fp4/Sim/MemoryModel.h"
 #include <array>

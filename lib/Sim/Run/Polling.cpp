@@ -1,8 +1,7 @@
 //===- Polling.cpp - Loops that read until something changes --------------===//
-#include "Sim/State/Polling.h"
-#include "Sim/Insn/Handlers.h"
+#include "Sim/Run/Polling.h"
+#include "Sim/Run/Scheduler.h"
 #include "Sim/State/ConcurrentBytes.h"
-#include "Sim/State/Scheduler.h"
 #include "fp4/Sim/Events.h"
 #include <algorithm>
 #include <optional>
@@ -157,7 +156,7 @@ bool Scheduler::parks(Warp &warp, uint32_t quantum) {
     const uint64_t before = instructions;
     runWarp(warp, 1);
     const bool quiet = lastOutcome == Outcome::Next ||
-                       (lastOutcome == Outcome::Yield && isSleep(code[cx.pc].handler));
+                       (lastOutcome == Outcome::Yield && code[cx.pc].flow == Flow::Sleep);
     const LaneGroup *group = groupOf(warp, cx.groupMask);
     if (instructions == before || !quiet || cx.failed || probe.acts() || !group ||
         (i && lanes != group->mask))
@@ -183,7 +182,8 @@ bool Scheduler::parkIsDue() {
   const Quiet::Progress now{cluster.changes, cluster.tickets, cluster.liveThreads};
   if (quiet.progress != now)
     quiet = {now};
-  // A cluster that began early may be woken by the end of another grid, which is no place in memory.
+  // A cluster that began early may be woken by the end of another grid, which is no place in
+  // memory.
   return parkable && !cluster.launch->early && !cluster.launch->options->instructionLimit &&
          ++quiet.rounds >= quiet.next;
 }

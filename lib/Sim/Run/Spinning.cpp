@@ -1,10 +1,9 @@
 //===- Spinning.cpp - Warps that run and get nowhere ----------------------===//
-#include "Sim/State/Spinning.h"
+#include "Sim/Run/Spinning.h"
 #include "Sim/Async/Deadlock.h"
-#include "Sim/Insn/ExecContext.h"
-#include "Sim/Insn/Handlers.h"
+#include "Sim/Run/Polling.h"
 #include "Sim/State/ConcurrentBytes.h"
-#include "Sim/State/Polling.h"
+#include "Sim/State/ExecContext.h"
 #include "fp4/Sim/Events.h"
 #include <algorithm>
 #include <cstring>
@@ -186,8 +185,8 @@ std::string describeLeaves(const Launch &launch, const Loop &loop) {
   std::string text;
   for (uint32_t pc : *loop.pcs) {
     const Insn &insn = launch.kernel->code[pc];
-    const bool branch = isBranch(insn.handler);
-    if (insn.guard == kNoGuard || (!branch && insn.handler != exitHandler()))
+    const bool branch = insn.flow == Flow::Branch;
+    if (insn.guard == kNoGuard || (!branch && insn.flow != Flow::Exit))
       continue;
     if (!branch || !inside(insn.target) || !inside(pc + 1))
       text += fmt::format("\n    line {} decides whether it ends: {}", insn.line,

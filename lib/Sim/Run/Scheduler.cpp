@@ -1,10 +1,9 @@
 //===- Scheduler.cpp - Runs the warps of one cluster ----------------------===//
-#include "Sim/State/Scheduler.h"
-#include "Sim/Insn/Handlers.h"
+#include "Sim/Run/Scheduler.h"
 #include "Sim/Insn/Poison/Propagate.h"
 #include "Sim/Insn/Warp/Call.h"
+#include "Sim/Run/Polling.h"
 #include "Sim/State/Barriers.h"
-#include "Sim/State/Polling.h"
 #include "fp4/Sim/Events/LifeEvent.h"
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -19,8 +18,9 @@ static constexpr uint64_t kSpinRounds = 64;
 
 Scheduler::Scheduler(Cluster &cluster)
     : cluster(cluster), cx(cluster),
-      clockless(std::ranges::none_of(cluster.launch->kernel->code,
-                                     [](const Insn &insn) { return readsClock(insn.handler); })),
+      clockless(std::ranges::none_of(
+          cluster.launch->kernel->code,
+          [](const Insn &insn) { return insn.get<ClockModifiers>() != nullptr; })),
       parkable(clockless &&
                std::ranges::none_of(cluster.launch->kernel->callSites, [](const CallSite &site) {
                  return site.builtin == findBuiltin("vprintf");
@@ -105,7 +105,7 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       if (!advanced)
         return tl::unexpected<Error>(std::move(advanced.error()));
       if (!*advanced && cluster.launch->early)
-        return State::Running; // until what it depends on has ended
+        return State::Running;                              // until what it depends on has ended
       if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
         return !progress && anyParked(cluster) ? idle(instructions == before) : pause();
       if (!*advanced && !expireWaits())

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/Insn/ExecContext.h"
-#include "Sim/State/Spinning.h"
+#include "Sim/Run/Spinning.h"
+#include "Sim/State/ExecContext.h"
 #include <unordered_set>
 #include <utility>
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Deadlock.h"
-#include "Sim/State/Polling.h"
-#include "Sim/State/Scheduler.h"
+#include "Sim/Run/Polling.h"
+#include "Sim/Run/Scheduler.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
