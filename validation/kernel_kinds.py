@@ -54,7 +54,7 @@ def planned(text, plan):
     return f"{text[:matmul.start()]}{matmul[1]} {{{attributes}}}{text[matmul.end():]}"
 
 
-def product(plan, m, n, k=1024, fmt="nvfp4"):
+def gemm_text(plan, m, n, k=1024, fmt="nvfp4"):
     """A GEMM of operands of 4 bits."""
     return planned(sweep.program(fmt, "bf16", "fp4", "chosen", m, n, k), plan)
 
@@ -105,10 +105,10 @@ def quantizer(target, *case):
 
 def of_one_block():
     """9 tiles for 2 CTAs, the last tile not whole: every ring wraps around."""
-    for name, text in {"NVFP4 product, 64 columns": gemm(64),
-                       "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
-                       "NVFP4 product, 256 columns (overlapped accumulators)": gemm(256),
-                       "MXFP4 product, 128 columns": gemm(128, "mxfp4")}.items():
+    for name, text in {"NVFP4 GEMM, 64 columns": gemm(64),
+                       "NVFP4 GEMM, 192 columns (two sets of scales)": gemm(192),
+                       "NVFP4 GEMM, 256 columns (overlapped accumulators)": gemm(256),
+                       "MXFP4 GEMM, 128 columns": gemm(128, "mxfp4")}.items():
         yield tcgen05(name, text, 2, shape=1060)
     for name, k, tile in (("FP8 with f32 scales in tiles", 1024, 128),
                           ("FP8 with f32 scales, two warpgroups", 1040, 256)):
@@ -120,11 +120,11 @@ def pairs():
     for columns, what in ((128, ""), (192, ", two sets of scales"),
                           (256, ", overlapped accumulators")):
         plan = f"pair, tile = [256, {columns}, 256], store = tma"
-        yield tcgen05(f"NVFP4 product, pair of 256 x {columns}{what}",
-                      product(plan, 600, 2 * columns), 2)
+        yield tcgen05(f"NVFP4 GEMM, pair of 256 x {columns}{what}",
+                      gemm_text(plan, 600, 2 * columns), 2)
     for store in ("tma", "direct"):
-        text = product(f"pair, tile = [128, 256, 256], store = {store}", 300, 256)
-        yield tcgen05(f"NVFP4 product, pair of 128 x 256, store {store}", text, 2)
+        text = gemm_text(f"pair, tile = [128, 256, 256], store = {store}", 300, 256)
+        yield tcgen05(f"NVFP4 GEMM, pair of 128 x 256, store {store}", text, 2)
 
 
 def clusters():
@@ -132,8 +132,8 @@ def clusters():
     accumulators have up to 4 stages. The last four kinds have two rounds, and six if they are
     larger."""
     def cluster(what, plan, m, n, blocks, times=1):
-        small, larger = (product(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
-        kind = tcgen05(f"NVFP4 product, {what}", small, blocks)
+        small, larger = (gemm_text(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
+        kind = tcgen05(f"NVFP4 GEMM, {what}", small, blocks)
         return kind._replace(larger=larger) if times > 1 else kind
 
     tile, wide, half = (f"tile = [{size}, 256]" for size in ("128, 64", "256, 64", "128, 256"))
@@ -165,8 +165,8 @@ def schedules():
             ("one warp of a pair multiplies and copies scales",
              "pair, tile = [256, 192, 256], store = tma, mma_warps = 1", 768, 192, 2),
             ("swapped operands", "route = <orientation = swapped>, tile = [128, 16, 256]", 16, 768, 1)):
-        kind = tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
-        larger = product(f"{plan}, {RING}", 2 * m, n, 768)
+        kind = tcgen05(f"NVFP4 GEMM, {what}", gemm_text(f"{plan}, {RING}", m, n, 768), blocks)
+        larger = gemm_text(f"{plan}, {RING}", 2 * m, n, 768)
         if "pairs" in what:
             text = kind.text.replace(f"tensor<{m}x", "tensor<?x")
             yield kind._replace(text=text, rows=(m, 2 * m), explored=1)
@@ -176,16 +176,16 @@ def schedules():
     # Two CTAs share one tile: each of its four warps may be the first to count. With an even number
     # of tiles in a workspace, one CTA would have both partial sums of each. Behind the last rows,
     # which split a warp, comes another tile.
-    for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
+    for form, what in (("split", "split-K in a workspace"), ("stream", "stream-K"),
                        ("groups", "groups"), ("offsets", "groups of the device"),
-                       ("threads", "products of threads")):
+                       ("threads", "gemv")):
         whole = form in ("split", "stream")
         rows = (3, 3, 3) if form == "threads" else (128,) if whole else (130, 0, 1)
         text = shared_out(form, rows)
         columns = {"split": 320, "stream": 192}.get(form, 64)
         larger = shared_out(form, (300,) if whole else (1290, 0, 1), columns)
         plan = {"split": f"reduction = workspace, {RING}", "threads": ""}.get(form, RING)
-        kind = tcgen05(f"NVFP4 product, {what}", text, 2, plan)
+        kind = tcgen05(f"NVFP4 GEMM, {what}", text, 2, plan)
         kind = kind if form == "threads" else kind._replace(larger=larger)
         yield told(kind) if form == "offsets" else kind
 
@@ -200,12 +200,12 @@ def joins():
     """Clusters reduce the partial sums of a tile, in two turns, one or three; of three CTAs the
     last has less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
-            ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
+            ("three CTAs", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
-            ("two blocks with swapped operands", "route = <orientation = swapped>, tile = [128, 16, 256]", 16, 2, 2)):
+            ("two CTAs with swapped operands", "route = <orientation = swapped>, tile = [128, 16, 256]", 16, 2, 2)):
         swap = "orientation = swapped" in plan
         text = shared_out("split", (m,), 256 if swap else 64, split)
-        kind = tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
+        kind = tcgen05(f"NVFP4 GEMM, split-K of {what} in a cluster", text, blocks,
                        f"{plan}, reduction = cluster, {RING}")
         if swap:
             yield kind._replace(larger=shared_out("split", (m,), 768, split))
@@ -221,37 +221,37 @@ def epilogues():
         text, larger = (sweep_results.program(("nvfp4", dual, result, outputs, "tiled", amax, "kept",
                                                "bf16", rows, 64, 768, "chosen"))
                         for rows in ("160", "672"))
-        what = ["gate of two products" if dual == "dual" else "bias"]
+        what = ["dual GEMM with a gate" if dual == "dual" else "bias"]
         what += [f"{result} codes {outputs}"] * (result != "none") + ["amax"] * bool(amax)
-        kind = tcgen05("NVFP4 product, " + ", ".join(what), text, 1, RING)
+        kind = tcgen05("NVFP4 GEMM, " + ", ".join(what), text, 1, RING)
         yield kind._replace(larger=larger)
     for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4"),
                      ("mxfp6_e2m3", "mxfp6_e2m3")):
         text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "64", 260, 64, 512)
-        yield tcgen05(f"{lhs} x {rhs} product", text, 1, RING)
+        yield tcgen05(f"{lhs} x {rhs} GEMM", text, 1, RING)
         text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "warps_64x64", 192, 64, 512)
-        yield Kind(f"{lhs} x {rhs} product by mma.sync", text, "sm_120a", None, on(1, RING))
+        yield Kind(f"{lhs} x {rhs} GEMM by mma.sync", text, "sm_120a", None, on(1, RING))
     long = sweep.program("nvfp4", "bf16", "fp4", "k96_64", 600, 64, 2400)
-    yield Kind("NVFP4 product, K = 96", long, "sm_103a", None, on(2, RING))
+    yield Kind("NVFP4 GEMM, K = 96", long, "sm_103a", None, on(2, RING))
     wide = sweep.program("nvfp4", "bf16", "fp4", "k96_256", 600, 512, 2400)
-    yield Kind("NVFP4 product, K = 96, 256 columns", wide, "sm_103a", None, on(2))
+    yield Kind("NVFP4 GEMM, K = 96, 256 columns", wide, "sm_103a", None, on(2))
 
 
 def hopper():
     tall = f"tile = [128, 128, 128], {RING}"
     converted = sweep.program("nvfp4", "bf16", "fp4", "converted", 300, 128, 512)
-    yield wgmma("NVFP4 product, converted", converted, plan=tall)
+    yield wgmma("NVFP4 GEMM, converted", converted, plan=tall)
     few = sweep.program("nvfp4", "bf16", "fp4", "few", 16, 384, 512)
-    yield wgmma("NVFP4 product, converted, swapped", few)
-    yield wgmma("NVFP4 product, converted before, swapped",
+    yield wgmma("NVFP4 GEMM, converted, swapped", few)
+    yield wgmma("NVFP4 GEMM, pre-dequantized, swapped",
                 sweep.program("nvfp4", "bf16", "fp4", "few_ahead", 16, 384, 512))
     # The last 12 of 300 rows are stored by some of the threads that exchanged them.
     many = sweep.program("mxfp4", "bf16", "fp4", "converted_ahead", 300, 128, 512)
-    yield wgmma("MXFP4 product, converted before", many)
+    yield wgmma("MXFP4 GEMM, pre-dequantized", many)
     for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4")):
         text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "chosen", 260, 128, 512)
-        yield wgmma(f"{lhs} x {rhs} product, converted", text, plan=tall)
-    for form, what in (("one", ""), ("split", ", ranges of K in a cluster"), ("groups", ", groups"),
+        yield wgmma(f"{lhs} x {rhs} GEMM, converted", text, plan=tall)
+    for form, what in (("one", ""), ("split", ", split-K in a cluster"), ("groups", ", groups"),
                        ("offsets", ", groups of the device"), ("ranges", ", masked groups")):
         text = sweep_fp8.program("bf16", "fp8", "none", "64x56", form, 130, 56, 640)
         kind = wgmma(f"FP8 with f32 scales by wgmma{what}", text, 2 if form == "split" else 1)
@@ -270,7 +270,7 @@ def hopper_weights():
     no zeros are written before the loads. Prepacked weights have a second tile of rows, which
     overwrites the zeros of the first."""
     ends = (*range(5, 256, 32), 256)
-    for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
+    for split, what in ((1, ""), (2, ", split-K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
                                 ("f8E4M3FN", "prepacked")):
             # Each warp that reduces in a workspace counts: 2^8 orders, of the fewest steps.
@@ -288,11 +288,11 @@ def hopper_weights():
     broad = weights("bf16", "prepacked", 1, "128x256", 256, 768, fmt="mxfp4")
     yield wgmma("prepacked mxfp4 weights x bf16, tiles of 128 x 256", broad, 1, "stages = 3", 130)._replace(dists=POWERS)
     scaled = weights("f4E2M1FN", "prepacked", 2, "8", 384, 1024)
-    yield wgmma("prepacked nvfp4 weights x nvfp4, ranges of K in a cluster", scaled, 2, rows=(5, 13))
+    yield wgmma("prepacked nvfp4 weights x nvfp4, split-K in a cluster", scaled, 2, rows=(5, 13))
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
-    yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
-    for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
+    yield wgmma("prepacked mxfp4 weights x f8E4M3FN, pre-dequantized", ahead, 1, "stages = 3", 130)
+    for split, what in ((1, ""), (2, ", split-K in a cluster")):
         fast = weights("f8E4M3FN", "fast", split, "8", 384, 1024)
         yield wgmma(f"prepacked mxfp4 weights x f8E4M3FN, fast accumulation{what}", fast, split, rows=(5, 13))
     # The second tile of rows is not whole, which splits the warps that store it.
@@ -332,9 +332,9 @@ def gates():
         return sweep_groups.program(form, rows, n, k, fmt, "bf16", "none", plan, lhs, "gate")
 
     text, larger = (gate("groups", 64, 1312, "nvfp4", "chosen", rows=rows) for rows in ((21, 0, 1), (300, 0, 129, 1)))
-    yield tcgen05("NVFP4 product, gate, groups", text, 1, RING)._replace(larger=larger)
-    yield wgmma("NVFP4 product by wgmma, gate, groups", text)  # of more tiles, two mutants have too many orders
-    yield Kind("NVFP4 product by mma.sync, gate, groups", text, "sm_120a", None, on(1, f"tile = [64, 64, 128], {RING}"))
+    yield tcgen05("NVFP4 GEMM, gate, groups", text, 1, RING)._replace(larger=larger)
+    yield wgmma("NVFP4 GEMM by wgmma, gate, groups", text)  # of more tiles, two mutants have too many orders
+    yield Kind("NVFP4 GEMM by mma.sync, gate, groups", text, "sm_120a", None, on(1, f"tile = [64, 64, 128], {RING}"))
     text = gate("offsets", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
     yield told(wgmma("prepacked mxfp4 weights x bf16, gate, groups of the device", text))._replace(dists=POWERS)
     text = gate("groups", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
@@ -346,13 +346,13 @@ def gates():
 
 def codes():
     """Codes of the elements of groups, with scales in a list of tiles."""
-    def product(form, rows=(21, 0, 1)):
+    def gemm_text(form, rows=(21, 0, 1)):
         return sweep_groups.program(form, rows, 128, 1312, "mxfp4", "f32", "none", "chosen", "codes", "codes")
 
-    kind = tcgen05("MXFP4 product, codes, groups", product("groups"), 1, RING)
-    yield kind._replace(larger=product("groups", (300, 0, 129, 1)))
-    yield told(wgmma("MXFP4 product by wgmma, codes, groups of the device", product("offsets")))
-    yield Kind("MXFP4 product by mma.sync, codes, groups", product("groups"), "sm_120a", None,
+    kind = tcgen05("MXFP4 GEMM, codes, groups", gemm_text("groups"), 1, RING)
+    yield kind._replace(larger=gemm_text("groups", (300, 0, 129, 1)))
+    yield told(wgmma("MXFP4 GEMM by wgmma, codes, groups of the device", gemm_text("offsets")))
+    yield Kind("MXFP4 GEMM by mma.sync, codes, groups", gemm_text("groups"), "sm_120a", None,
                on(1, f"tile = [128, 64, 128], {RING}"))
 
 
@@ -370,22 +370,22 @@ def other_weights():
 
 def registers():
     """Sums in registers: derived results of swapped operands, and groups."""
-    for rows, what in (("32", "of few rows"), ("160", "whose lhs is converted before")):
+    for rows, what in (("32", "small M"), ("160", "with a pre-dequantized lhs")):
         case = ("nvfp4", "dual", "mxfp4", "both", "tiled", "amax", "kept", "bf16", rows, 128, 768, "chosen")
         tile = 64 if rows == "32" else 128
-        yield wgmma(f"NVFP4 product by wgmma, gate of two products, mxfp4 codes, amax, {what}",
+        yield wgmma(f"NVFP4 GEMM by wgmma, dual GEMM with a gate, mxfp4 codes, amax, {what}",
                     sweep_results.program(case), 1, f"route = <orientation = swapped>, tile = [128, {tile}, 128], {RING}")
     for form, what in (("groups", "groups"), ("offsets", "groups of the device")):
         text = sweep_groups.program(form, (130, 0, 1), 64, 1312, "nvfp4", "bf16", "none", "chosen")
-        for kind in (wgmma(f"NVFP4 product by wgmma, {what}", text, 2),
-                     Kind(f"NVFP4 product by mma.sync, {what}", text, "sm_120a", None,
+        for kind in (wgmma(f"NVFP4 GEMM by wgmma, {what}", text, 2),
+                     Kind(f"NVFP4 GEMM by mma.sync, {what}", text, "sm_120a", None,
                           on(2, f"tile = [64, 64, 128], {RING}"))):
             yield told(kind) if form == "offsets" else kind
 
 
 def warps():
     text = re.sub(r" \{fp4\.plan = #fp4\.plan<.*?\]>\}", "", gemm(64))
-    yield Kind("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
+    yield Kind("NVFP4 GEMM by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
                on(1, f"tile = [64, 64, 128], {RING}"))
 
 
@@ -415,7 +415,7 @@ def promoted():
     tiles."""
     tile = "tile = [128, 64, 128], stages = 2"
     for form, rows, n, what, blocks in (("groups", 130, 64, "groups", 1), ("offsets", 130, 64, "groups of the device", 1),
-                                        ("split", 300, 64, "ranges of K", 2)):
+                                        ("split", 300, 64, "split-K", 2)):
         text = planned(sweep_fp8.program("bf16", "fp8", "none", "chosen", form, rows, n, 640), tile)
         kind = tcgen05(f"FP8 with f32 scales in tiles, {what}", text, blocks)
         yield told(kind) if form == "offsets" else kind
@@ -430,12 +430,12 @@ def of_lanes():
     yield tcgen05("plain mxfp4 weights x f8E4M3FN, groups", text, 1, RING)
     for packed in ("plain", "prepacked"):
         text = weights("bf16", packed, 2, "16", 384, 1024, "lanes")
-        yield Kind(f"{packed} nvfp4 weights x bf16, ranges of K", text, "sm_100a", 21, on(2, RING))
+        yield Kind(f"{packed} nvfp4 weights x bf16, split-K", text, "sm_100a", 21, on(2, RING))
 
 
 def dynamic():
     """All sizes are those of a call: K ends within a k tile."""
-    text = product(f"tile = [128, 64, 256], {RING}", 300, 128, 1312)
+    text = gemm_text(f"tile = [128, 64, 256], {RING}", 300, 128, 1312)
     sizes = {"300": "M", "128": "N", "1312": "K", "82": "K/16"}
     dims = lambda kind: ", ".join(f'"{sizes[size]}"' for size in re.findall(r"(\d+)x", kind))
     head, body = text.split("\n", 1)
@@ -443,26 +443,26 @@ def dynamic():
     text = re.sub(r"(?<=tensor<)(?:\d+x)+", lambda found: "?x" * found[0].count("x"), f"{head}\n{body}")
     for target in ("sm_100a", "sm_120a"):
         tiles = text if target == "sm_100a" else text.replace("[128, 64, 256]", "[64, 64, 128]")
-        name = "NVFP4 product of any size" + (" by mma.sync" if target == "sm_120a" else "")
+        name = "NVFP4 GEMM of any size" + (" by mma.sync" if target == "sm_120a" else "")
         yield Kind(name, tiles, target, None, on(2), ("300,128,1312",))
 
 
 def launches():
     """Options of a launch or its caller."""
     plan = "cluster = [2, 2], tile = [128, 64, 256], schedule = #pipe.cluster_launch<along_m depth 2>"
-    kind = tcgen05("NVFP4 product, work of clusters of 2 x 2 taken over", product(f"{plan}, {RING}", 768, 128, 768), 4)
+    kind = tcgen05("NVFP4 GEMM, work of clusters of 2 x 2 taken over", gemm_text(f"{plan}, {RING}", 768, 128, 768), 4)
     yield kind._replace(text=kind.text.replace("tensor<768x", "tensor<?x"), rows=(512, 1536), explored=1)
-    text = product(f"tile = [128, 64, 256], {RING}", 300, 64, 768)
+    text = gemm_text(f"tile = [128, 64, 256], {RING}", 300, 64, 768)
     strided = text.replace(" -> tensor<300x64xbf16> {", " -> (tensor<300x64xbf16> {fp4.strided}) {")
-    yield tcgen05("NVFP4 product, strided rows of the result", strided, 1)
-    yield Kind("NVFP4 product, launches that overlap", text, "sm_100a", None, [*on(1), "--pdl"])
+    yield tcgen05("NVFP4 GEMM, strided rows of the result", strided, 1)
+    yield Kind("NVFP4 GEMM, PDL", text, "sm_100a", None, [*on(1), "--pdl"])
 
 
 def warp_ranges():
     """Two CTAs share a tile of mma.sync, and each has a range of it; or tiles with a range of
     each."""
     text = shared_out("split", (64,))
-    yield Kind("NVFP4 product by mma.sync, ranges of K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
+    yield Kind("NVFP4 GEMM by mma.sync, split-K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
     text = weights("bf16", "prepacked", 1, "32", 384, 1024, "warps", m=37)
     text = text.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield Kind("prepacked nvfp4 weights x bf16, stream-K", text, "sm_120a", None, on(2, RING))
@@ -471,7 +471,7 @@ def warp_ranges():
 def long_clusters():
     text = sweep.program("nvfp4", "bf16", "fp4", "k96_64", 1100, 128, 2400)
     text = text.replace("tile = [256, 64, 768]", "cluster = [2, 2], tile = [256, 64, 768]")
-    yield Kind("NVFP4 product, K = 96, pairs in a cluster of 2 x 2", text, "sm_103a", None, on(4))
+    yield Kind("NVFP4 GEMM, K = 96, pairs in a cluster of 2 x 2", text, "sm_103a", None, on(4))
 
 
 def kinds():

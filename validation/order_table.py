@@ -3,11 +3,11 @@
 (--policy exhaustive, docs/reference/simulator.md), and prints a table.
 
   validation/order_table.py                 all programs
-  validation/order_table.py --only=product  those whose name contains the text
+  validation/order_table.py --only=GEMM  those whose name contains the text
   validation/order_table.py --list          the names
   validation/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
   validation/order_table.py --document=notebook/orders.md   writes the table into the page
-  validation/order_table.py --only=product --add --document=notebook/orders.md   adds rows that it
+  validation/order_table.py --only=GEMM --add --document=notebook/orders.md   adds rows that it
       does not have
 
 A row of a matmul has the kernel with the most steps, and a row of quantizers all kernels that
@@ -33,14 +33,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def meetings():
-    """Quantizers whose CTAs count, or wait for each other: n CTAs do so in n! orders. If they count
-    again when they have waited, the orders are n! times n!."""
+    """Quantizers whose first CTA waits for the others, or all CTAs for each other."""
     for name, case in {
             "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 256, 128),  # 4 CTAs
-            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 CTAs
-            "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", NEAR, "mixed", "one", 256, 384)}.items():
+            "quantize columns": ("columnwise", "row", "none", NEAR, "linear", "one", 144, 272),  # 5 CTAs take the amax
+            "quantize both": ("both", "row", "none", NEAR, "mixed", "one", 144, 272),
+            "quantize blocks of 16 x 16": ("both", "square", "none", NEAR, "mixed", "one", 144, 272),
+            "quantize groups of rows": ("both", "row", "none", NEAR, "mixed", "blocks", 0, 144),
+            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 64, 384),  # 3 CTAs
+            "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", NEAR, "mixed", "one", 64, 384)}.items():
         for target in BOTH:
-            yield Kind(name, quantizer("sm_100a", *case), target)
+            yield Kind(name, quantizer("sm_100a", *case), target, case[-2] or None)
 
 
 def cases():

@@ -18,7 +18,7 @@
 // CHECK:         nvvm.barrier0
 // CHECK:         %[[MAX:.*]] = llvm.load
 // CHECK:         scf.if %[[FIRST]]
-// CHECK:           arith.ori %[[MAX]], %c-2147483648
+// CHECK:           arith.ori %c-2147483648{{.*}}, %[[MAX]]
 // CHECK:           scf.for
 // CHECK:             llvm.store %{{.*}} atomic syncscope("device") monotonic
 // CHECK-NOT:     vector<8xi32>

@@ -21,15 +21,15 @@
 // CHECK:           scf.for unsigned %{{.*}} = %{{.*}} to %[[CTAS]]
 // CHECK:             scf.while
 // CHECK:               llvm.load %[[WORD:.*]] atomic syncscope("device") monotonic
-// CHECK:             arith.maxui
 // CHECK:             llvm.store %c0{{.*}}, %[[WORD]] atomic syncscope("device") monotonic
+// CHECK:             arith.maxui
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         scf.if %[[FIRST]]
 // CHECK-NEXT:      llvm.store %{{.*}}, %[[P]]
 // CHECK:         } else {
-// CHECK:           arith.ori %{{.*}}, %c-2147483648
+// CHECK:           arith.ori %c-2147483648
 // CHECK:           llvm.store %{{.*}} atomic syncscope("device") monotonic
 // CHECK-NOT:     atomicrmw
 // CHECK-LABEL: func.func @whole

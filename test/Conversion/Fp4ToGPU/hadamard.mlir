@@ -83,10 +83,9 @@ func.func @odd(%x: tensor<32x5xbf16>) -> tensor<32x5xbf16> {
 // CHECK:           scf.yield
 // CHECK:         %[[SCALED:.*]] = arith.mulf %[[MAX]]#1
 // CHECK:         arith.truncf %[[SCALED]] : f32 to bf16
-// The first CTA waits for both maxima of another one at a time.
+// The first CTA waits for both maxima of another one in one word.
 // CHECK:         scf.while
-// CHECK-COUNT-2:   llvm.load %{{.*}} atomic syncscope("device") monotonic
-// CHECK:           scf.condition
+// CHECK:           llvm.load %{{.*}} atomic syncscope("device") monotonic {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-COUNT-2: nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK-LABEL: func.func @amaxes

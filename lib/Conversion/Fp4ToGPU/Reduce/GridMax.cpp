@@ -141,62 +141,79 @@ void fp4::emitBlockMax(KernelBuilder &kernel, Scalars &s, Value value,
 // Maxima that CTAs leave to the first one
 //===----------------------------------------------------------------------===//
 
-/// The bit by which a word that a CTA has left differs from 0. Magnitudes have no sign.
-static constexpr int64_t kLeft = int64_t(1) << 31;
+/// What a CTA leaves: `maxima` magnitudes of 32 bits in one integer. Magnitudes have no sign, so
+/// that the highest bit says that the integer is there.
+struct Message {
+  ImplicitLocOpBuilder &b;
+  int64_t maxima;
 
-/// Words that several CTAs read and write at a time.
-static Value loadShared(ImplicitLocOpBuilder &b, Value pointer) {
-  return LLVM::LoadOp::create(b, b.getI32Type(), pointer, /*alignment=*/4, /*isVolatile=*/false,
-                              /*isNonTemporal=*/false, /*isInvariant=*/false,
-                              /*isInvariantGroup=*/false, LLVM::AtomicOrdering::monotonic,
-                              "device");
-}
-static void storeShared(ImplicitLocOpBuilder &b, Value word, Value pointer) {
-  LLVM::StoreOp::create(b, word, pointer, /*alignment=*/4, /*isVolatile=*/false,
-                        /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
-                        LLVM::AtomicOrdering::monotonic, "device");
-}
-
-/// Waits until each of the words at `pointers` has been left; returns them.
-static SmallVector<Value> emitWait(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> pointers) {
-  SmallVector<Type> types(pointers.size(), b.getI32Type());
-  auto loop = scf::WhileOp::create(b, types, ValueRange());
-  OpBuilder::InsertionGuard restore(b);
-  b.createBlock(&loop.getBefore());
-  SmallVector<Value> words;
-  Value missing;
-  for (Value pointer : pointers) {
-    words.push_back(loadShared(b, pointer));
-    Value isMissing =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, words.back(), s.integer(0));
-    missing = missing ? arith::OrIOp::create(b, missing, isMissing).getResult() : isMissing;
+  IntegerType type() const { return b.getIntegerType(32 * maxima); }
+  Value constant(int64_t value) const {
+    return arith::ConstantIntOp::create(b, type(), value).getResult();
   }
-  scf::ConditionOp::create(b, missing, words);
-  SmallVector<Location> locations(pointers.size(), b.getLoc());
-  b.createBlock(&loop.getAfter(), {}, types, locations);
-  scf::YieldOp::create(b);
-  return loop.getResults();
-}
+  Value flag() const { return constant(llvm::minIntN(32 * maxima)); }
 
-/// The larger of each of `bits`, and of what the CTAs behind the first one leave; clears their
-/// words. The threads of the first CTA share the CTAs out among themselves.
+  Value pack(ArrayRef<Value> bits) const {
+    Value message = flag();
+    for (auto [i, mine] : llvm::enumerate(bits)) {
+      Value wide = maxima > 1 ? arith::ExtUIOp::create(b, type(), mine).getResult() : mine;
+      Value there = i ? arith::ShLIOp::create(b, wide, constant(32 * i)).getResult() : wide;
+      message = arith::OrIOp::create(b, message, there);
+    }
+    return message;
+  }
+
+  SmallVector<Value> unpack(Value message) const {
+    Value all = arith::XOrIOp::create(b, message, flag());
+    SmallVector<Value> bits;
+    for (int64_t i = 0; i < maxima; ++i) {
+      Value here = i ? arith::ShRUIOp::create(b, all, constant(32 * i)).getResult() : all;
+      bits.push_back(maxima > 1 ? arith::TruncIOp::create(b, b.getI32Type(), here).getResult()
+                                : here);
+    }
+    return bits;
+  }
+
+  /// Stores to memory that other CTAs load meanwhile.
+  void store(Value message, Value pointer) const {
+    LLVM::StoreOp::create(b, message, pointer, /*alignment=*/4 * maxima, /*isVolatile=*/false,
+                          /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
+                          LLVM::AtomicOrdering::monotonic, "device");
+  }
+
+  /// Waits until there is a message, clears its place, and returns its magnitudes.
+  SmallVector<Value> take(Value pointer) const {
+    auto loop = scf::WhileOp::create(b, type(), ValueRange());
+    {
+      OpBuilder::InsertionGuard restore(b);
+      b.createBlock(&loop.getBefore());
+      Value message = LLVM::LoadOp::create(
+          b, type(), pointer, /*alignment=*/4 * maxima, /*isVolatile=*/false,
+          /*isNonTemporal=*/false, /*isInvariant=*/false, /*isInvariantGroup=*/false,
+          LLVM::AtomicOrdering::monotonic, "device");
+      Value isMissing = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, message, constant(0));
+      scf::ConditionOp::create(b, isMissing, message);
+      b.createBlock(&loop.getAfter(), {}, type(), b.getLoc());
+      scf::YieldOp::create(b);
+    }
+    store(constant(0), pointer);
+    return unpack(loop.getResult(0));
+  }
+};
+
+/// The larger of each of `bits`, and of what the CTAs behind the first one leave. The threads of
+/// the first CTA share the CTAs out among themselves.
 static SmallVector<Value> emitCollect(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> bits,
                                       MaxCtas ctas) {
   ImplicitLocOpBuilder &b = kernel.body();
+  Message message{b, static_cast<int64_t>(bits.size())};
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value first = arith::AddIOp::create(b, thread, s.integer(1));
-  auto maxima = static_cast<int64_t>(bits.size());
   return kernel.forEachItem(
       first, ctas.number, s.integer(kernel.numThreads()), bits, [&](Value cta, ValueRange carried) {
-        Value words = address(b, ctas.words, cta, 4 * maxima);
-        auto pointers = llvm::map_to_vector(llvm::seq(maxima),
-                                            [&](int64_t i) { return advance(b, words, 4 * i); });
-        SmallVector<Value> found;
-        for (auto [mine, word] : llvm::zip_equal(carried, emitWait(b, s, pointers)))
-          found.push_back(arith::MaxUIOp::create(
-              b, mine, arith::AndIOp::create(b, word, s.integer(kLeft - 1))));
-        for (Value pointer : pointers)
-          storeShared(b, s.integer(0), pointer);
+        SmallVector<Value> found = message.take(address(b, ctas.words, cta, 4 * message.maxima));
+        for (auto [largest, mine] : llvm::zip_equal(found, carried))
+          largest = arith::MaxUIOp::create(b, mine, largest);
         return found;
       });
 }
@@ -225,10 +242,9 @@ static void emitEither(ImplicitLocOpBuilder &b, Value condition, function_ref<vo
 }
 
 /// Leaves the maxima of a CTA to the first one.
-static void leave(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits, MaxCtas ctas) {
-  Value words = address(b, ctas.words, ctas.index, 4 * static_cast<int64_t>(bits.size()));
-  for (auto [i, mine] : llvm::enumerate(bits))
-    storeShared(b, arith::OrIOp::create(b, mine, s.integer(kLeft)), advance(b, words, 4 * i));
+static void leave(ImplicitLocOpBuilder &b, ArrayRef<Value> bits, MaxCtas ctas) {
+  Message message{b, static_cast<int64_t>(bits.size())};
+  message.store(message.pack(bits), address(b, ctas.words, ctas.index, 4 * message.maxima));
 }
 
 static Value isZero(ImplicitLocOpBuilder &b, Scalars &s, Value index) {
@@ -248,7 +264,7 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
   Value isFirst = isZero(b, s, ctas->index);
   bits = collectInFirst(kernel, s, isFirst, bits, *ctas);
   reduceBlock(kernel, s, bits, [&](ArrayRef<Value> bits) {
-    emitEither(b, isFirst, [&] { storeResults(bits); }, [&] { leave(b, s, bits, *ctas); });
+    emitEither(b, isFirst, [&] { storeResults(bits); }, [&] { leave(b, bits, *ctas); });
   });
 }
 
@@ -258,13 +274,6 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
 
 /// Words from the answer to a CTA to that of the next one, which no other CTA loads meanwhile.
 static constexpr int64_t kAnswerWords = 8;
-
-/// The answer of the first CTA, whose word becomes 0 again.
-static Value takeAnswer(ImplicitLocOpBuilder &b, Scalars &s, Value pointer) {
-  Value word = emitWait(b, s, pointer).front();
-  storeShared(b, s.integer(0), pointer);
-  return arith::AndIOp::create(b, word, s.integer(kLeft - 1));
-}
 
 Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value result) {
   ImplicitLocOpBuilder &b = kernel.body();
@@ -284,8 +293,8 @@ Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value re
       store(b, bits.front(), result, 4);
     };
     emitEither(b, isFirst, storeAmax, [&] {
-      leave(b, s, bits, ctas);
-      keep(takeAnswer(b, s, answer(index)));
+      leave(b, bits, ctas);
+      keep(Message{b, 1}.take(answer(index)).front());
     });
   });
   NVVM::Barrier0Op::create(b);
@@ -293,10 +302,11 @@ Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value re
   emitWhen(b, isFirst, [&] {
     Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
     Value first = arith::AddIOp::create(b, thread, s.integer(1));
-    Value word = arith::OrIOp::create(b, largest, s.integer(kLeft));
+    Message message{b, 1};
+    Value largestOfAll = message.pack(largest);
     kernel.forEachItem(first, number, s.integer(kernel.numThreads()), {},
                        [&](Value cta, ValueRange) {
-                         storeShared(b, word, answer(cta));
+                         message.store(largestOfAll, answer(cta));
                          return SmallVector<Value>{};
                        });
   });

@@ -1,10 +1,10 @@
 //===- GridMax.h - Maxima over all threads of a launch --------------------===//
 //
-// redux.sync reduces a warp and shared memory a CTA. Each CTA but the first one leaves its maximum
-// in a word of its own, whose sign says that it is there. The first CTA waits for the words, stores
-// the largest, and leaves the words zero for the next kernel. A word is the message and its flag at
-// once, so that no fence orders anything, and the way to the first CTA is one store and one load:
-// 0.3 us shorter than an atomic maximum and a counter behind it (an H100, 64 rows of 7168
+// redux.sync reduces a warp and shared memory a CTA. Each CTA but the first one leaves its maxima
+// in a word of its own, whose sign says that they are there. The first CTA waits for the words,
+// stores the largest, and leaves the words zero for the next kernel. A word is the message and its
+// flag at once, so that no fence orders anything, and the way to the first CTA is one store and one
+// load: 0.3 us shorter than an atomic maximum and a counter behind it (an H100, 64 rows of 7168
 // elements). No other CTA waits, so that the launch need not be cooperative. Non-negative fp32
 // numbers order like their bits, NaN above infinity, so the code is one of integers.
 //
@@ -27,7 +27,7 @@ mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir:
 
 /// CTAs that have maxima together, and where they meet.
 struct MaxCtas {
-  mlir::Value words;  ///< pointer to an i32 for each CTA and maximum, all 0
+  mlir::Value words;  ///< pointer to 32 bits for each CTA and maximum, all 0
   mlir::Value index;  ///< i32, of this CTA among them
   mlir::Value number; ///< i32
 };
