@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares the simulator with test/Sim/ptx-isa.txt: what PTX has, and which of it must be accepted
-or refused.
+or refused, and why. Each instruction of test/Sim/ptx-index.txt must have a form there, and each row
+of lib/Sim/Decode/Unsupported.def and of the tables of opcodes must be met by one.
 
   validation/ptx_coverage.py                 checks the simulator (bin/fp4-sim under --build)
-  validation/ptx_coverage.py --ptxas ptxas   also asks ptxas whether each form exists
+  validation/ptx_coverage.py --ptxas ptxas   also asks ptxas whether each form of PTX 9.0 exists
 """
 import argparse
 import re
@@ -20,16 +21,29 @@ VARIABLES = (".global .align 16 .b8 gl[64]; .const .align 16 .b8 co[64];\n"
 LOCALS = ".shared .align 128 .b8 sm[1024]; .local .align 16 .b8 lo[64];"
 
 
-class Form:
-    """One instruction of the list."""
+TABLE = "lib/Sim/Decode/Unsupported.def"
 
-    def __init__(self, section, target, text, words, line):
-        self.section, self.target, self.text, self.words, self.line = section, target, text, words, line
+
+class Form:
+    """One instruction of the list; `reason` is the name of that of a refusal, or None."""
+
+    def __init__(self, section, target, text, reason, line):
+        self.section, self.target, self.text, self.reason, self.line = section, target, text, reason, line
 
     @property
     def spelling(self):
         """The opcode: without operands, guard and labels."""
         return re.sub(r"^@!?%p\d+ ", "", self.text).split(" ")[0]
+
+    @property
+    def register(self):
+        """The special register, of a form of one."""
+        return found[0] if self.spelling.startswith("mov.") and (found := re.search(r"%(?![a-z]\d)\w+", self.text)) else None
+
+    @property
+    def isLater(self):
+        """Newer than the PTX of ptxas 13.0."""
+        return self.section.startswith("PTX ISA ")
 
 
 def read(path):
@@ -39,10 +53,66 @@ def read(path):
             section = line[2:]
         elif found := re.match(r"(\d+)([|!]) (.*)$", line):
             target, kind, text = found.groups()
-            text, _, words = text.rpartition(" | ") if kind == "!" else (text, "", None)
+            text, _, reason = text.rpartition(" | ") if kind == "!" else (text, "", None)
             parts = [text] if ": " in text or text.startswith("{") else text.split("; ")
-            forms += [Form(section, target, part.strip().rstrip(";"), words, number) for part in parts]
+            forms += [Form(section, target, part.strip().rstrip(";"), reason, number) for part in parts]
     return forms
+
+
+def reasons(root):
+    """{name: text} of the reasons of Unsupported.def."""
+    return dict(re.findall(r'^FP4_REASON\((\w+), "(.*)"\)$', (root / TABLE).read_text(), re.M))
+
+
+def unsupported(root):
+    """(instructions, modifiers, version, targets, reason) of each row of Unsupported.def."""
+    return re.findall(r'^FP4_UNSUPPORTED\("(.*?)", "(.*?)", "(.*?)", "(.*?)", (\w+)\)$', (root / TABLE).read_text(), re.M)
+
+
+def meets(row, form):
+    """Says if a row of Unsupported.def is about a form, as lib/Sim/Decode/Unsupported.cpp does."""
+    def fits(alternative, text):
+        return text.startswith(alternative[:-1]) if alternative.endswith("*") else text == alternative
+    instructions, modifiers = row[0].split("|"), row[1].split()
+    if row[0].startswith("%"):
+        return bool(form.register) and any(fits(name, form.register) for name in instructions)
+    words = form.spelling.split(".")
+    if not any(words[:len(name)] == name for name in (text.split(".") for text in instructions)):
+        return False
+    left = words[1:]
+    for alternatives in modifiers:
+        if alternatives.startswith("!"):
+            if alternatives[1:] in left:
+                return False
+            continue
+        at = [i for i, word in enumerate(left) if any(fits(a, word) for a in alternatives.split("|"))]
+        if not at:
+            return False
+        left = left[at[0] + 1:]
+    return True
+
+
+def missing(root, forms):
+    """Findings about entries of the lists and tables for which there is no form."""
+    index = [(line.split()[0], name) for line in (root / "test/Sim/ptx-index.txt").read_text().splitlines()
+             if line and not line.startswith("#") for name in line.split()[1:]]
+    for section, name in index:
+        # The words of a name may have others between them: mad.lo.cc, vote.sync.
+        parts = name.split(".")
+        if not any((form.register or "").startswith(name) if name.startswith("%") else
+                   name in (form.spelling, form.text.split("; ")[-1].split()[0]) or re.split("[.:]", form.spelling)[0] == parts[0] and
+                   all(re.search(rf"\.{re.escape(part)}(\b|$)", form.spelling) for part in parts[1:]) for form in forms):
+            yield f"ptx-index.txt: {section}: {name} has no form in ptx-isa.txt"
+    for row in unsupported(root):
+        if not any(form.reason == row[4] and meets(row, form) for form in forms):
+            yield f"{TABLE}: no refused form of ptx-isa.txt meets {row[0]}.{row[1]}"
+    for name in set(reasons(root)) - {row[4] for row in unsupported(root)}:
+        yield f"{TABLE}: no row has the reason {name}"
+    accepted = {form.spelling for form in forms if form.reason is None}
+    for table in ("Opcodes.def", "OpcodesAsync.def"):
+        for base in dict.fromkeys(re.findall(r'^FP4_OP\(\w+, "(.*?)"', (root / "lib/Sim/Decode" / table).read_text(), re.M)):
+            if not any((spelling + ".").startswith(base + ".") or spelling.startswith(base + "::") for spelling in accepted):
+                yield f"{table}: {base} has no accepted form in ptx-isa.txt"
 
 
 def kernel(form, name):
@@ -85,16 +155,19 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=Path)
     parser.add_argument("--fp4-sim", type=Path)
     parser.add_argument("--ptxas")
+    parser.add_argument("--list", default=ROOT / "test/Sim/ptx-isa.txt", type=Path, help="the forms to compare with")
     o = parser.parse_args()
-    forms, problems = read(ROOT / "test/Sim/ptx-isa.txt"), []
+    forms, why = read(o.list), reasons(ROOT)
+    problems = list(missing(ROOT, forms))
     for form, error in zip(forms, simulator(o.fp4_sim or o.build / "bin/fp4-sim", forms)):
-        if form.words is None and error:
+        expected = form.reason and f"is not simulated: {why.get(form.reason, '?')}"
+        if not expected and error:
             problems.append(f"ptx-isa.txt:{form.line}: refused: {form.text}: {error}")
-        elif form.words is not None and (not error or form.words not in error):
-            problems.append(f"ptx-isa.txt:{form.line}: {form.text}: '{form.words}' expected, but got {error}")
+        elif expected and (not error or expected not in error):
+            problems.append(f"ptx-isa.txt:{form.line}: {form.text}: '{expected}' expected, but got {error}")
     if o.ptxas:
         problems += [f"ptx-isa.txt:{form.line}: ptxas: {form.text}: {error}" for form in forms
-                     if form.words is None and (error := check_ptxas(o.ptxas, form))]
+                     if form.reason is None and not form.isLater and (error := check_ptxas(o.ptxas, form))]
     print("\n".join(problems + [f"{len(forms)} forms, {len(problems)} problems"]))
     return 1 if problems else 0
 

@@ -135,29 +135,27 @@ def targets(root):
 #===--- Instructions ------------------------------------------------------===#
 
 
-def names(forms):
-    """The instructions of some forms, each once."""
-    short = [re.split(r"[.:]", form.spelling)[0] if "." in form.spelling else form.spelling for form in forms]
-    return ", ".join(f"`{name}`" for name in dict.fromkeys(short))
-
-
-def refusal(form):
-    """The name of a special register, and of everything else the instruction."""
-    return f"`{form.text.split(', ')[-1] if form.section.startswith('10 ') else form.spelling}`"
+def shortly(row):
+    """A row of Unsupported.def as one word: alternatives have slashes between them."""
+    modifiers = "".join(f".{text}" for text in row[1].replace("|", "/").split() if not text.startswith("!"))
+    without = "".join(f" without `.{text[1:]}`" for text in row[1].split() if text.startswith("!"))
+    return f"`{row[0].replace('|', '/')}{modifiers}`{without}"
 
 
 def instructions(root):
     forms, rows = ptx_coverage.read(root / "test/Sim/ptx-isa.txt"), []
-    for section in dict.fromkeys(form.section for form in forms):
-        accepted = [form for form in forms if form.section == section and form.words is None]
-        refused = [form for form in forms if form.section == section and form.words is not None]
-        rows.append((section, len(accepted), names(accepted), ", ".join(map(refusal, refused))))
-    accepted = sum(form.words is None for form in forms)
+    for section in dict.fromkeys(form.section for form in forms if form.reason is None):
+        rows.append((section, sum(form.section == section and form.reason is None for form in forms)))
+    refused, lines = ptx_coverage.unsupported(root), []
+    for name, reason in ptx_coverage.reasons(root).items():
+        mine = [row for row in refused if row[4] == name]
+        lines.append((reason, "; ".join(f"{version}: " + ", ".join(shortly(row) for row in mine if row[2] == version)
+                                        for version in dict.fromkeys(row[2] for row in mine))))
     return markdown.page(
-        "Instructions", "test/Sim/ptx-isa.txt",
-        "The simulator accepts these instructions of PTX ISA 9.0. The suite compares the list with the "
-        "simulator, and ptxas 13.0 assembles every accepted form. A refused instruction is an error with its "
-        "place before anything runs.", markdown.table(["section", "accepted forms", "accepted", "refused"], rows),
-        markdown.wrap(f"{accepted} forms are accepted. {len(forms) - accepted} forms stand for what is refused: "
-                      "textures and surfaces, `multimem`, `.im2col::w` copies, video instructions, and `shfl` and "
-                      "`vote` without `.sync`, which sm_70 dropped."))
+        "Instructions", "test/Sim/ptx-isa.txt and lib/Sim/Decode/Unsupported.def",
+        "The simulator follows PTX ISA 9.0. The suite compares its tables with the instructions and the forms of "
+        "each section, and with what later versions add; ptxas 13.0 assembles every accepted form of 9.0.",
+        markdown.table(["section", "accepted forms"], rows),
+        markdown.wrap("A refused instruction is an error with its place and the reason before anything runs. The "
+                      "numbers are the versions of PTX that brought the forms."),
+        markdown.table(["reason", "refused"], lines))

@@ -346,7 +346,9 @@ TEST(Convert, RefusesWhatPtxHasNot) {
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.e4m3x2.f32 %rs1, %f1, %f2;").find("expects .satfinite"),
             std::string::npos);
-  EXPECT_NE(refused("cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("not work with .rz"),
+  EXPECT_NE(refused("cvt.rp.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("not work with .rp"),
+            std::string::npos);
+  EXPECT_NE(refused("cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("has no sm_107"),
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.satfinite.ue8m0x2.f32 %rs1, %f1, %f2;").find("expects .rz or .rp"),
             std::string::npos);

@@ -9,6 +9,7 @@
 #include "Sim/Decode/Handlers.h"
 #include "Sim/Decode/LaneOrder.h"
 #include "Sim/Decode/PoisonRules.h"
+#include "Sim/Decode/Unsupported.h"
 #include "fp4/Numerics/Float16.h"
 #include <bit>
 #include <fmt/format.h>
@@ -166,6 +167,8 @@ void KernelDecoder::decode(const ptx::Instruction &insn) {
 }
 
 Insn KernelDecoder::decodeByTable(const ptx::Instruction &insn, const Insn &out) {
+  if (const auto refusal = refusalOf(insn))
+    fail(insn.loc, refusal->message, refusal->note);
   // Rows of one base may differ in their operands only: try the next one when the operands or the
   // bind function refuse. The best refusal to report is a bind function's, which accepted the
   // operands; else the one that lies furthest to the right.
@@ -571,5 +574,7 @@ Operand KernelDecoder::specialOperand(const ptx::Arg &arg, uint8_t width) {
     operand.offset = use->second;
     return operand;
   }
+  if (const auto refusal = refusalOf(arg.text))
+    fail(arg.loc, refusal->message, refusal->note);
   fail(arg.loc, fmt::format("unknown register '{}'", arg.text));
 }

@@ -15,7 +15,7 @@ namespace fp4::sim {
 #undef FP4_OP
 } // namespace fp4::sim
 
-static std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+std::vector<std::string_view> fp4::sim::split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
     size_t end = text.find(separator);

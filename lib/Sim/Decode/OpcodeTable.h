@@ -65,6 +65,9 @@ struct RowMatch {
 /// Finds the row whose modifiers accept `insn`. The error is not located.
 Expected<RowMatch> matchOpcode(const ptx::Instruction &insn, size_t minimumRow = 0);
 
+/// Returns the parts of a text of a table that are not empty.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator);
+
 /// "ld.global.b32": the opcode as written.
 std::string spellOpcode(const ptx::Instruction &insn);
 

@@ -435,7 +435,7 @@ TEST(TmaKernels, UnsupportedModesAreNamed) {
   EXPECT_TRUE(parsed("im2col"));
   const auto program = parsed("im2col::w");
   ASSERT_FALSE(program);
-  EXPECT_THAT(program.error().message, HasSubstr("does not model the tensor copy mode .im2col::w"));
+  EXPECT_THAT(program.error().message, HasSubstr("is not simulated: of the modes for pixels"));
 }
 
 } // namespace

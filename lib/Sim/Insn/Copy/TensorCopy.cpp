@@ -406,10 +406,5 @@ Status bindPrefetchTensormap(BindContext &bind) {
                                                      : Space::Generic});
   return bind.use(prefetchTensormap);
 }
-Status bindTensorUnsupported(BindContext &bind) {
-  return bind.fail(
-      fmt::format("the simulator does not model the tensor copy mode .{}", bind.match.text("mode")),
-      "it models .tile, .tile::gather4, .tile::scatter4, .im2col and .im2col_no_offs");
-}
 
 } // namespace fp4::sim
