@@ -141,7 +141,7 @@ void fp4::emitBlockMax(KernelBuilder &kernel, Scalars &s, Value value,
 // Maxima that CTAs leave to the first one
 //===----------------------------------------------------------------------===//
 
-/// What a CTA leaves: `maxima` magnitudes of 32 bits in one integer. Magnitudes have no sign, so
+/// The message of a CTA: `maxima` magnitudes of 32 bits in one integer. Magnitudes have no sign, so
 /// that the highest bit says that the integer is there.
 struct Message {
   ImplicitLocOpBuilder &b;
