@@ -20,7 +20,7 @@ if [ "$1" = pack ]; then
       file=${name}_${n}x${k}
       cat >"$folder/$file.mlir" <<X
 func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights) -> tensor<?x${n}xbf16> {
-  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2, split_rows = 128>}
+  %y = fp4.matmul %x, %w {dispatch = [#fp4.case<m = [1, 128], split_k = 2 : tile_gemm>, #fp4.case<m = [129, ?] : tile_gemm>]}
       : (tensor<?x${k}xbf16>, $weights) -> tensor<?x${n}xbf16>
   return %y : tensor<?x${n}xbf16>
 }

@@ -155,7 +155,7 @@ fp4::Status fp4::Compiler::Impl::checkPlans() const {
       for (Diagnostic &more : diagnostic.getNotes())
         note = more.str();
     });
-    if (!parseAttribute("#fp4.plan<" + text + ">", context))
+    if (!parseAttribute(spellPlan(text), context))
       return makeError(
           ErrorKind::Usage,
           "a plan must be FAMILY, FIELD = VALUE, ..., but got '" + text + "': " + message,
@@ -164,16 +164,30 @@ fp4::Status fp4::Compiler::Impl::checkPlans() const {
   return {};
 }
 
+/// The plan of `op`, or that of the last case of `dispatch`; none before phase planned.
+static std::optional<fp4::KernelPlan> lastPlanOf(Operation *op) {
+  if (auto plan = op->getAttrOfType<fp4::PlanAttr>(fp4::Fp4Dialect::kPlanAttr))
+    return plan.getPlan();
+  auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op);
+  if (!product || !product.getDispatch())
+    return std::nullopt;
+  fp4::KernelPlan plan = product.getCases().back().getPlan();
+  plan.guard = {};
+  return plan;
+}
+
 /// Warns of a plan whose family no kernel has: a mistake that nothing else shows.
 void fp4::Compiler::Impl::noteUnusedPlans() {
   llvm::DenseSet<KernelFamily> families;
   for (Operation *op : planned())
-    if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
-      families.insert(plan.getFamily());
+    if (std::optional<KernelPlan> plan = lastPlanOf(op))
+      families.insert(plan->family);
   for (const std::string &text : options.plans) {
-    auto plan = cast<PlanAttr>(parseAttribute("#fp4.plan<" + text + ">", context));
-    if (!families.contains(plan.getFamily()))
-      stream << "warning: no kernel is of family " << stringifyKernelFamily(plan.getFamily())
+    Attribute attribute = parseAttribute(spellPlan(text), context);
+    auto plan = dyn_cast<PlanAttr>(attribute);
+    KernelFamily family = plan ? plan.getFamily() : cast<CaseAttr>(attribute).getPlan().family;
+    if (!families.contains(family))
+      stream << "warning: no kernel is of family " << stringifyKernelFamily(family)
              << ", so the plan '" << text << "' changes nothing\n";
   }
   stream.flush();
@@ -425,9 +439,9 @@ std::vector<fp4::PlannedKernel> fp4::Compiler::plans() const {
   std::vector<PlannedKernel> list;
   for (Operation *op : impl->planned()) {
     auto function = op->getParentOfType<func::FuncOp>();
-    auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+    std::optional<KernelPlan> plan = lastPlanOf(op);
     list.push_back({function ? function.getName().str() : "", op->getName().getStringRef().str(),
-                    plan ? textOf(plan.getPlan(), impl->context) : ""});
+                    plan ? textOf(*plan, impl->context) : ""});
   }
   return list;
 }
@@ -439,12 +453,22 @@ std::vector<fp4::PlanChange> fp4::Compiler::planChanges(size_t index) const {
     return changes;
   Operation *op = kernels[index];
   FailureOr<hw::TargetModel> target = targetOf(op);
-  auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+  std::optional<KernelPlan> plan = lastPlanOf(op);
   if (failed(target) || !plan)
     return changes;
-  for (const PlanNeighbour &other : neighboursOf(op, plan.getPlan(), *target))
+  for (const PlanNeighbour &other : neighboursOf(op, *plan, *target))
     changes.push_back({other.field, textOf(other.plan, impl->context)});
   return changes;
+}
+
+/// Gives the last case of `product` another plan. Cases before it have split-K factors of their
+/// own.
+static void setLastCase(fp4::BlockScaledMatmulOp product, fp4::KernelPlan plan) {
+  SmallVector<fp4::CaseAttr> cases = product.getCases();
+  plan.guard = cases.back().getPlan().guard;
+  cases.back() = fp4::CaseAttr::get(product.getContext(), plan, cases.back().getSplitK());
+  product.setDispatchAttr(
+      ArrayAttr::get(product.getContext(), SmallVector<Attribute>(cases.begin(), cases.end())));
 }
 
 fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
@@ -453,17 +477,19 @@ fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
     return makeError(ErrorKind::Usage, "a plan must be set after phase planned",
                      "call compileTo(Phase::Planned), and plans() for the kernels");
   ScopedDiagnosticHandler silent(impl->context, [](Diagnostic &) { return success(); });
-  auto attribute = dyn_cast_or_null<PlanAttr>(
-      parseAttribute("#fp4.plan<" + plan + ">", impl->context));
+  auto attribute =
+      dyn_cast_or_null<PlanAttr>(parseAttribute("#fp4.plan<" + plan + ">", impl->context));
   if (!attribute)
     return makeError(ErrorKind::Compile, "'" + plan + "' must be a plan",
                      "--emit=mlir --compile-to=planned shows those of a program");
+  auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
+  if (product && product.getMostSplits() > 1 && product.getDispatch()) {
+    setLastCase(product, attribute.getPlan());
+    return {};
+  }
+  if (product) // the plan is for all sizes
+    product.removeDispatchAttr();
   kernels[index]->setAttr(Fp4Dialect::kPlanAttr, attribute);
-  // The plan is for all sizes, unless the split-K ranges end at some rows.
-  kernels[index]->removeAttr(Fp4Dialect::kSizePlansAttr);
-  if (auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
-      product && product.getSplitRows().empty())
-    product->removeAttr(Fp4Dialect::kRowPlansAttr);
   return {};
 }
 

@@ -2,11 +2,11 @@
 
 #include "ManifestWriter.h"
 
-#include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -150,6 +150,21 @@ std::string spellNumbers(ArrayRef<int64_t> numbers) {
   return text;
 }
 
+/// Adds the split-K factors, and the rows up to which each but the last holds.
+void addSplits(json::Object &object, fp4::BlockScaledMatmulOp op) {
+  if (op.getMostSplits() == 1)
+    return;
+  SmallVector<int64_t> factors, rows;
+  for (auto [most, factor] : op.getSplits()) {
+    factors.push_back(factor);
+    if (most < INT64_MAX)
+      rows.push_back(most);
+  }
+  object["split_k"] = spellNumbers(factors);
+  if (!rows.empty())
+    object["split_rows"] = spellNumbers(rows);
+}
+
 /// Describes the parts of a matmul one by one.
 json::Object describeMatmul(fp4::BlockScaledMatmulOp op) {
   json::Object object{{"operand_segments", spellSlots(op)},
@@ -168,8 +183,7 @@ json::Object describeMatmul(fp4::BlockScaledMatmulOp op) {
   };
   if (op.getFormatOfRhs() != op.getFormat())
     object["rhs_format"] = stringifyFormat(op.getFormatOfRhs());
-  list("split_k", op.getWork() ? op.getWork()->getSplitK() : ArrayRef<int64_t>());
-  list("split_rows", op.getSplitRows());
+  addSplits(object, op);
   add("expected_rows", op.getExpectedRows());
   list("stream_k", op.getStreamK());
   list("groups", op.getGroups());
@@ -389,8 +403,9 @@ private:
       return describeAttributes(op);
     if (!data) // a fused program is not interpreted
       return {};
-    std::vector<uint8_t> bytes = fp4::constantBytes(
-        cast<ElementsAttr>(op.getValue()), fp4::userBufferType(cast<RankedTensorType>(op.getType())));
+    std::vector<uint8_t> bytes =
+        fp4::constantBytes(cast<ElementsAttr>(op.getValue()),
+                           fp4::userBufferType(cast<RankedTensorType>(op.getType())));
     std::string symbol = fp4::constantSymbol(bytes);
     data->try_emplace(symbol, std::move(bytes));
     return json::Object{{"symbol", symbol}};

@@ -21,7 +21,8 @@ Value sumsOf(OpBuilder &b, BlockScaledMatmulOp op, Value rhs, Value alpha) {
   return BlockScaledMatmulOp::create(b, op.getLoc(), TypeRange{type}, op.getLhsOperand(), rhs,
                                      /*rhs2=*/Value(), alpha, /*alpha2=*/Value(), op.getOffsets(),
                                      /*inputs=*/ValueRange(), op.getWorkAttr(),
-                                     op.getArithmeticAttr(), op.getEpilogueAttr())
+                                     op.getDispatchAttr(), op.getArithmeticAttr(),
+                                     op.getEpilogueAttr())
       .getResult();
 }
 

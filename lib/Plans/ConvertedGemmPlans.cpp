@@ -67,7 +67,7 @@ std::vector<SizedTile> fp4::convertedTiles(BlockScaledMatmulOp product,
       return timeOf(tile, size, target, /*transposed=*/true);
     }));
     tiles.back().plan.route.orientation = route::Orientation::Swapped;
-    tiles.back().plan.maxRows = tile.n;
+    tiles.back().plan.guard.m.most = tile.n;
   }
   llvm::append_range(tiles, preDequantizedTiles(product, target));
   return tiles;
@@ -196,28 +196,25 @@ static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t rows = mostRowsOf(product, plan);
   if (!hasSmallM(product, plan))
-    return misfit(
-        op, "tile",
+    return misfitTile(
+        op, plan,
         "is, with swapped operands, [128, 128, 128] or [256, 128, 128] for more than 64 rows and "
-        "for dynamic ones",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+        "for dynamic ones");
   if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
     return success();
-  return misfit(
-      op, "tile",
+  return misfitTile(
+      op, plan,
       "is, with swapped operands, [128, n, 128] with n = 8, 16, 32 or 64 and no fewer than " +
-          Twine(rows) + " rows",
-      "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+          Twine(rows) + " rows");
 }
 
 static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
   if (hasSmallTile(product) && (m != kTileM || n > kTileNs[1]))
-    return misfit(op, "tile",
-                  "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, "
-                  "and of one that quantizes its elements or has the amax of f32",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfitTile(op, plan,
+                      "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, "
+                      "and of one that quantizes its elements or has the amax of f32");
   if (splitsOf(product, plan) > 1)
     return misfit(op, "route", "has the orientation swapped for split-K", plan.route.str());
   // A tile of 64 columns has the first rows of its scale tile.
@@ -226,10 +223,10 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   if ((m == kTileM || tall) && k == kTileK && llvm::is_contained(kTileNs, n) &&
       (n != kTileNs[0] || narrow))
     return success();
-  return misfit(op, "tile",
-                "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
-                "[256, 64, 128] or [128, 64, 128]",
-                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  return misfitTile(
+      op, plan,
+      "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
+      "[256, 64, 128] or [128, 64, 128]");
 }
 
 LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,

@@ -14,7 +14,7 @@ bool fp4::hasDynamicSizes(BlockScaledMatmulOp product) {
 
 int64_t fp4::knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  return hasDynamicDepth(op) ? plan.depthUnit.value_or(1) : lhs.getDimSize(1);
+  return hasDynamicDepth(op) ? plan.guard.kUnit.value_or(1) : lhs.getDimSize(1);
 }
 
 LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan,

@@ -115,6 +115,11 @@ InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must
   return diag;
 }
 
+LogicalResult fp4::misfitTile(Operation *op, const KernelPlan &plan, const Twine &must) {
+  auto [m, n, k] = plan.tile;
+  return misfit(op, "tile", must, "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+}
+
 LogicalResult fp4::checkAtMost(Operation *op, StringRef field, int64_t value, int64_t most) {
   if (value <= most)
     return success();

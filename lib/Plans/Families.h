@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include <array>
 #include <functional>
@@ -66,6 +66,10 @@ llvm::LogicalResult checkClusterReduction(mlir::Operation *op, const KernelPlan 
 /// A cluster that `partial` does not ask for is no part of that gain.
 void remarkOnGemm(BlockScaledMatmulOp op, const KernelPlan &partial, const MatmulSize &size,
                   const GemmTile &tile, const hw::TargetModel &target);
+/// Remarks on a tile of so many rows and columns, on the CTAs that work on one, on the time of the
+/// GEMM, and on its bound where the model says it.
+void remarkOnTile(mlir::Operation *op, std::array<int64_t, 2> tile, llvm::StringRef workers,
+                  double cycles, const hw::TargetModel &target, llvm::StringRef bound = "");
 /// The most rows of reduced tiles of GEMMs whose weights are operand A: rows are columns of
 /// fragments.
 inline constexpr int64_t kMostReducedRows = 128;
@@ -179,10 +183,6 @@ SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const Matm
 /// The sizes of a GEMM, with assumptions for dynamic ones (GemmPlans.cpp).
 MatmulSize sizeOfGemm(BlockScaledMatmulOp product, const KernelPlan &plan);
 
-/// Completes `fp4.size_plans` of `op`, or decides them, and its `fp4.plan`, if N or K is dynamic
-/// (SizePlans.cpp).
-llvm::LogicalResult planSizes(BlockScaledMatmulOp op, const hw::TargetModel &target);
-
 const FamilyRules &rulesOf(KernelFamily family);
 
 /// Roles of two warpgroups that multiply, whose accumulators never leave their registers.
@@ -196,6 +196,10 @@ llvm::LogicalResult requireNothing(mlir::Operation *op, const KernelPlan &plan,
 /// to get a plan that fits.
 mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, const llvm::Twine &must,
                                 const llvm::Twine &found);
+
+/// Emits such an error of 'tile', "[m, n, k]".
+llvm::LogicalResult misfitTile(mlir::Operation *op, const KernelPlan &plan,
+                               const llvm::Twine &must);
 
 /// Checks that `value`, of `field`, is at most `most`.
 llvm::LogicalResult checkAtMost(mlir::Operation *op, llvm::StringRef field, int64_t value,
@@ -232,8 +236,7 @@ pipe::RolePlanAttr withEpilogueRegisters(BlockScaledMatmulOp product, const Gemm
 /// Checks that the plan has a schedule, and that the roles drive all of `engines` and follow
 /// `rules`.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
-                                const hw::TargetModel &target,
-                                llvm::ArrayRef<pipe::Engine> engines,
+                                const hw::TargetModel &target, llvm::ArrayRef<pipe::Engine> engines,
                                 RoleRules rules = tensorMemoryRules);
 
 /// CTAs of `threads` that an SM can hold.
@@ -258,16 +261,6 @@ KernelFamily chooseFamily(mlir::Operation *op, const hw::TargetModel &target);
 
 /// Reports why warps have no kernel that transforms `op` on the tensor core.
 llvm::LogicalResult requireWarpTransform(QuantizeOp op);
-
-/// Returns true when plans by the number of rows make sense: the number is dynamic, and that of one
-/// matrix.
-bool mayHaveRowPlans(BlockScaledMatmulOp op);
-
-/// Decides `fp4.row_plans` of `op`, whose `fp4.plan` is decided. The program's plans come first,
-/// then `given`; if neither these nor `partial`, the partial `fp4.plan`, decide, the family
-/// proposes.
-llvm::LogicalResult planRows(BlockScaledMatmulOp op, llvm::ArrayRef<KernelPlan> given,
-                             const KernelPlan &partial, const hw::TargetModel &target);
 
 /// Reports fields that `plan` lacks, or that do not fit `op`.
 llvm::LogicalResult checkComplete(mlir::Operation *op, const KernelPlan &plan,

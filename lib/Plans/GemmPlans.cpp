@@ -28,7 +28,7 @@ MatmulSize fp4::sizeOfGemm(BlockScaledMatmulOp product, const KernelPlan &plan) 
   int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows * several : most;
   int64_t columns = hasDynamicColumns(product) ? kAssumedColumns : product.getColumns();
   int64_t depth = hasDynamicDepth(product)
-                      ? int64_t(llvm::alignTo(kAssumedDepth, plan.depthUnit.value_or(1)))
+                      ? int64_t(llvm::alignTo(kAssumedDepth, plan.guard.kUnit.value_or(1)))
                       : lhs.getDimSize(1);
   MatmulSize size = {rows, columns, depth, blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};

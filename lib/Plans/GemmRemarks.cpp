@@ -11,12 +11,19 @@
 using namespace mlir;
 using namespace fp4;
 
+void fp4::remarkOnTile(Operation *op, std::array<int64_t, 2> tile, StringRef workers, double cycles,
+                       const hw::TargetModel &target, StringRef bound) {
+  double clock = target.product->gigahertz;
+  remark::passed(op->getLoc(), remark::RemarkOpts::name("matmul").category("fp4-plan"))
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz{5}", tile[0],
+                       tile[1], workers, cycles / clock / 1000, clock, bound)
+             .str();
+}
+
 /// Remarks on the decision, and on the prediction of the model for it.
 static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
                     const hw::TargetModel &target) {
   GemmCost cost = gemmCost(size, tile, target);
-  double clock = target.product->gigahertz;
-  auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
   std::string blocks = tile.pair         ? "a pair of CTAs"
                        : tile.transposed ? "one CTA with swapped operands"
                                          : "one CTA";
@@ -26,11 +33,8 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTi
     blocks += ", whose split-K ranges are reduced in a cluster of " + std::to_string(tile.blocks());
   if (tile.epilogueGroups > 1)
     blocks += ", with an epilogue of eight warps";
-  remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
-                       tile.rows(), tile.n, blocks, cost.cycles / clock / 1000, clock,
-                       spell(cost.bound))
-             .str();
+  std::string bound = llvm::formatv(", bound by {0}", spell(cost.bound));
+  remarkOnTile(op, {tile.rows(), tile.n}, blocks, cost.cycles, target, bound);
 }
 
 /// Cycles of the better reduction of split-K ranges, in a workspace or in a cluster.

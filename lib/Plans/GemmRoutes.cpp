@@ -85,24 +85,26 @@ static Status requireWholeRuns(BlockScaledMatmulOp product, const hw::TargetMode
                    "pad the contraction axis of both operands with zeros");
 }
 
-/// Returns true when all GEMMs with split-K have so few rows that operands can be swapped.
-static bool splitsSmallM(BlockScaledMatmulOp product) {
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  int64_t rows = lhs.isDynamicDim(0) ? product.getWork()->getMostSplitRows() : lhs.getDimSize(0);
-  return rows <= kSwappedTileNs[3];
+bool fp4::splitsOnlySmallM(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  return isPlannedAs(product, target, Kernel::Converted) &&
+         !route::hasCore(target, route::Core::Tcgen05);
 }
 
-/// Checks split-K of converted operands: tensor memory has the sums of parts of more rows.
-static Status requireSplit(BlockScaledMatmulOp product, Kernel planner,
-                           const hw::TargetModel &target) {
-  bool isSplit = planner == Kernel::Converted && product.getMostSplits() > 1;
-  Status tmem = route::requireCore(target, route::Core::Tcgen05);
-  if (tmem || !isSplit || splitsSmallM(product))
+/// Checks that a GEMM of which only few rows can be split has so few that operands can be swapped.
+static Status requireSplit(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  if (product.getMostSplits() == 1 || !splitsOnlySmallM(product, target))
     return {};
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  int64_t rows = lhs.isDynamicDim(0) ? product.getMostSplitRows() : lhs.getDimSize(0);
+  if (rows <= kSwappedTileNs[3])
+    return {};
+  Status tmem = route::requireCore(target, route::Core::Tcgen05);
   return makeError(
       ErrorKind::Compile,
       "attribute 'split_k' must be left out of more than 64 rows, because " + tmem.error().message,
-      "leave 'split_k' out, or limit its rows to 64 with 'split_rows'; " + tmem.error().note);
+      "leave 'split_k' out, or give it to a case of up to 64 rows: dispatch = [#fp4.case<m = [1, "
+      "64], split_k = 2 : tile_gemm>, #fp4.case<m = [65, ?] : tile_gemm>]; " +
+          tmem.error().note);
 }
 
 LogicalResult fp4::requireGemmRoute(Operation *op, const KernelPlan &plan,
@@ -111,7 +113,7 @@ LogicalResult fp4::requireGemmRoute(Operation *op, const KernelPlan &plan,
   auto found = route::requireRoute(signatureOf(product), target, plan.route);
   Status status = found ? Status() : tl::unexpected<Error>(found.error());
   if (status)
-    status = requireSplit(product, (*found)->planner, target);
+    status = requireSplit(product, target);
   if (status)
     status = requireWholeRuns(product, target);
   if (status)

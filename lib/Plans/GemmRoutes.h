@@ -27,6 +27,10 @@ bool isTransposed(BlockScaledMatmulOp product, const KernelPlan &plan,
 /// Returns true when the planner of `op`, a matmul, on `target` is that of `kernel`.
 bool isPlannedAs(mlir::Operation *op, const hw::TargetModel &target, route::Kernel kernel);
 
+/// Returns true when only GEMMs of few rows can be split: operands are converted, and no tensor
+/// memory has the sums of parts of more rows.
+bool splitsOnlySmallM(BlockScaledMatmulOp product, const hw::TargetModel &target);
+
 /// The tiles that the planner of `product` has for dynamic sizes; none if one plan is for all.
 std::vector<SizedTile> tilesOfGemm(BlockScaledMatmulOp product, const MatmulSize &size,
                                    const hw::TargetModel &target);

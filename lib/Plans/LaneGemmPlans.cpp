@@ -14,8 +14,6 @@
 
 #include "fp4/ISA/ClusterLimit.h"
 
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -114,23 +112,13 @@ static GemmTile chooseTile(const KernelPlan &partial, const MatmulSize &size,
   });
 }
 
-static void explain(Operation *op, const MatmulSize &size, const GemmTile &tile,
-                    const hw::TargetModel &target) {
-  double clock = target.product->gigahertz;
-  auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
-  remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz", tile.rows(),
-                       tile.n, tile.pair ? "a pair of CTAs" : "one CTA",
-                       cyclesOf(size, tile, target) / clock / 1000, clock)
-             .str();
-}
-
 KernelPlan fp4::proposeLaneGemm(Operation *op, const KernelPlan &partial, const MatmulSize &size,
                                 const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   GemmTile tile = chooseTile(partial, size, target);
   if (llvm::is_contained(kTileNs, tile.n)) // the check reports any other tile
-    explain(op, size, tile, target);
+    remarkOnTile(op, {tile.rows(), tile.n}, tile.pair ? "a pair of CTAs" : "one CTA",
+                 cyclesOf(size, tile, target), target);
   plan.tile = {tile.rows(), tile.n, kTileK};
   plan.pair = tile.pair;
   if (tile.blocks() > 1)
@@ -159,10 +147,9 @@ LogicalResult fp4::checkLaneGemm(Operation *op, const KernelPlan &plan,
   auto [m, n, k] = plan.tile;
   bool fits = m == (plan.pair ? 2 : 1) * kTileM && llvm::is_contained(kTileNs, n);
   if (!fits || k != kTileK || (plan.pair && n == kTileNs.front()))
-    return misfit(op, "tile",
-                  plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
-                            : "is [128, n, 128] with n = 16, 32, 64, 128 or 256",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfitTile(op, plan,
+                      plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
+                                : "is [128, n, 128] with n = 16, 32, 64, 128 or 256");
   if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)) ||
       failed(checkGemmCluster(op, plan, target)))
     return failure();

@@ -9,8 +9,7 @@
 
 #include "fp4/Plans/Passes.h"
 
-#include "DynamicPlans.h"
-#include "Families.h"
+#include "DispatchPlans.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -109,6 +108,20 @@ private:
                     "run fp4-choose-splits, which replaces the policy");
   }
 
+  /// Returns true when `given` says something of the plans of `op`, which are of `family`. A plan
+  /// for some rows does where the plans of the program are by rows, too.
+  static bool isFor(Operation *op, KernelFamily family, const KernelPlan &given) {
+    if (given.guard.isAll())
+      return given.family == family;
+    auto product = dyn_cast<BlockScaledMatmulOp>(op);
+    if (!product || family != KernelFamily::TileGemm || !mayHaveRowPlans(product))
+      return false;
+    std::vector<KernelPlan> plans = plansOn(product);
+    plans.push_back(given);
+    return llvm::all_of(
+        plans, [](const KernelPlan &plan) { return plan.guard.isOfRows() && !plan.waveCost[0]; });
+  }
+
   static LogicalResult plan(Operation *op, std::vector<Given> &given,
                             const hw::TargetModel &target) {
     KernelPlan partial;
@@ -116,56 +129,51 @@ private:
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       partial = own.getPlan();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
-    const bool hasRowPlans =
-        product && partial.family == KernelFamily::TileGemm && mayHaveRowPlans(product);
-    std::vector<KernelPlan> ofSmallM;
+    std::vector<KernelPlan> taken;
     for (Given &other : given) {
-      if (other.plan.maxRows ? !hasRowPlans : other.plan.family != partial.family)
+      if (!isFor(op, partial.family, other.plan))
         continue;
       other.isUsed = true;
       warnOfLost(op, other);
-      if (other.plan.maxRows)
-        ofSmallM.push_back(other.plan);
-      else
-        partial = partial.orElse(other.plan);
+      taken.push_back(other.plan);
     }
-    FailureOr<KernelPlan> complete = completePlan(op, partial, target);
-    if (failed(complete))
-      return failure();
-    auto decided = PlanAttr::get(op->getContext(), *complete);
-    op->setAttr(Fp4Dialect::kPlanAttr, decided);
+    if (product && partial.family == KernelFamily::TileGemm) {
+      if (failed(planCases(product, taken, target)))
+        return failure();
+    } else {
+      for (const KernelPlan &other : taken)
+        partial = partial.orElse(other);
+      FailureOr<KernelPlan> complete = completePlan(op, partial, target);
+      if (failed(complete))
+        return failure();
+      op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));
+    }
+    Attribute decided = op->getAttr(Fp4Dialect::kPlanAttr);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))
-        << spell(decided);
-    if (!product || partial.family != KernelFamily::TileGemm)
-      return success();
-    bool isOpen = partial == planOfFamily(partial.family) && ofSmallM.empty() &&
-                  !op->hasAttr(Fp4Dialect::kRowPlansAttr);
-    bool hasSizePlans = op->hasAttr(Fp4Dialect::kSizePlansAttr);
-    if (hasSizePlans || (hasDynamicSizes(product) && isOpen))
-      return planSizes(product, target);
-    return planRows(product, ofSmallM, partial, target);
+        << spell(decided ? decided : product.getDispatchAttr());
+    return success();
   }
 
   /// Warns where a plan of the program keeps a plan of the option from having an effect.
   static void warnOfLost(Operation *op, const Given &given) {
-    auto warn = [&](PlanAttr own, StringRef attribute) {
-      SmallVector<StringRef> fields = own.getPlan().fieldsUnlike(given.plan);
-      if (fields.empty())
-        return;
+    auto product = dyn_cast<BlockScaledMatmulOp>(op);
+    std::vector<KernelPlan> own = product ? plansOn(product) : std::vector<KernelPlan>();
+    if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr); plan && !product)
+      own = {plan.getPlan()};
+    StringRef attribute =
+        product && product.getDispatch() ? "dispatch" : Fp4Dialect::kPlanAttr.data();
+    for (const KernelPlan &plan : own) {
+      SmallVector<StringRef> fields = plan.fieldsUnlike(given.plan);
+      const SizeRange &of = given.plan.guard.m, &rows = plan.guard.m;
+      if (fields.empty() || !(of.has(rows.least) || rows.has(of.least)))
+        continue;
       std::string names = llvm::join(fields, ", ");
       InFlightDiagnostic diag = emitWarning(op->getLoc())
                                 << attribute << " of the program wins over the plan '" << given.text
                                 << "' of the options in: " << names;
       diag.attachNote() << "leave " << names << " out of " << attribute
                         << ", and the options decide";
-    };
-    if (!given.plan.maxRows) {
-      if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
-        warn(own, Fp4Dialect::kPlanAttr);
-    } else if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kRowPlansAttr)) {
-      for (auto own : list.getAsRange<PlanAttr>())
-        if (own.getPlan().maxRows == given.plan.maxRows)
-          warn(own, Fp4Dialect::kRowPlansAttr);
+      return;
     }
   }
 
@@ -181,9 +189,9 @@ private:
         continue;
       InFlightDiagnostic diag = emitWarning(getOperation().getLoc())
                                 << "the plan '" << one.text << "' is for no kernel of this program";
-      if (one.plan.maxRows)
-        diag.attachNote() << "plans with 'max_rows' are for GEMMs whose rows are dynamic and of "
-                             "no groups: leave 'max_rows' out";
+      if (!one.plan.guard.isAll())
+        diag.attachNote() << "plans with a guard of m are for GEMMs whose rows are dynamic and of "
+                             "no groups: leave the guard out";
       else
         diag.attachNote() << "no kernel is of its family; --emit=mlir --compile-to=planned shows "
                              "the plans of all";
@@ -195,17 +203,17 @@ private:
     SmallVector<StringRef> texts;
     StringRef(plans).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (StringRef text : texts) {
-      auto attribute = parsePlan(text.trim());
-      if (!attribute)
+      std::optional<KernelPlan> plan = parsePlan(text.trim());
+      if (!plan)
         return failure();
-      parsed.push_back({attribute.getPlan(), text.trim().str()});
+      parsed.push_back({*plan, text.trim().str()});
     }
     return parsed;
   }
 
-  PlanAttr parsePlan(StringRef text) {
+  std::optional<KernelPlan> parsePlan(StringRef text) {
     std::string message, remedy = "--emit=mlir --compile-to=planned shows the plans of all kernels";
-    PlanAttr plan;
+    std::optional<KernelPlan> plan;
     {
       ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
         if (!message.empty())
@@ -214,8 +222,11 @@ private:
         for (Diagnostic &note : diagnostic.getNotes())
           remedy = note.str();
       });
-      std::string spelled = ("#fp4.plan<" + text + ">").str();
-      plan = dyn_cast_or_null<PlanAttr>(parseAttribute(spelled, &getContext()));
+      Attribute attribute = parseAttribute(spellPlan(text), &getContext());
+      if (auto all = dyn_cast_or_null<PlanAttr>(attribute))
+        plan = all.getPlan();
+      else if (auto some = dyn_cast_or_null<CaseAttr>(attribute))
+        plan = some.getPlan();
     }
     if (!plan)
       (void)withNote(emitError(getOperation().getLoc())

@@ -106,7 +106,7 @@ std::vector<SizedTile> fp4::preDequantizedTiles(BlockScaledMatmulOp product,
     tiles.back().plan.route = {.b = route::Operand::Pre,
                                .orientation = route::Orientation::Swapped};
     if (isDynamic)
-      tiles.back().plan.depthUnit = kDepth;
+      tiles.back().plan.guard.kUnit = kDepth;
   }
   return tiles;
 }
@@ -166,14 +166,13 @@ LogicalResult fp4::checkPreDequantized(Operation *op, const KernelPlan &plan,
             Twine(hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
             Twine(unit));
   if (!fits || k != kDepth)
-    return misfit(
-        op, "tile",
+    return misfitTile(
+        op, plan,
         isNarrow
             ? "is, with swapped operands and 128 rows, [128, 128, 128] of a dual GEMM, and of one "
               "that derives results from elements of f32"
             : "is, with swapped operands and 128 rows, [128, 128, 128] or, for a multiple of 256 "
               "columns, "
-              "[256, 128, 128]",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+              "[256, 128, 128]");
   return checkPreDequantizedTiling(op, plan, target);
 }

@@ -200,7 +200,7 @@ static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &targe
       int64_t cycles = llvm::divideCeil(size.k, kTileK) * ofBlock + kTileCycles;
       return double(wavesOf(size, m, n, target) * cycles);
     }));
-    tiles.back().plan.maxRows = 2 * m;
+    tiles.back().plan.guard.m.most = 2 * m;
   }
 }
 
@@ -213,7 +213,7 @@ std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
   if (!hasDynamicDepth(product))
     return knownUnitOfDepth(product, {}) % unit ? loading : staging;
   for (SizedTile &tile : staging)
-    tile.plan.depthUnit = unit;
+    tile.plan.guard.kUnit = unit;
   llvm::append_range(loading, staging);
   return loading;
 }
@@ -389,12 +389,11 @@ LogicalResult fp4::checkPromotedGemm(Operation *op, const KernelPlan &plan,
   bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoScaleBlocks(m, unit));
   if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
       n > mostColumns(m, k))
-    return misfit(
-        op, "tile",
+    return misfitTile(
+        op, plan,
         "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
         "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
-        "n up to 128",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+        "n up to 128");
   if (failed(checkReductionPlace(op, plan, {m, kMostPartRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)))
     return failure();

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "DispatchPlans.h"
 #include "DynamicPlans.h"
 #include "GemmRoutes.h"
 
@@ -55,9 +56,9 @@ struct Candidate {
   int64_t workers;
   double once, wave, kTile;
 
-  bool holdsForAll() const { return !plan.maxRows && !plan.depthUnit; }
+  bool holdsForAll() const { return plan.guard.isAll(); }
   double costOf(const MatmulSize &size) const {
-    if (size.m > plan.maxRows.value_or(INT64_MAX) || size.k % plan.depthUnit.value_or(1) != 0)
+    if (!plan.guard.m.has(size.m) || size.k % plan.guard.kUnit.value_or(1) != 0)
       return INFINITY;
     auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
     auto waves = double(llvm::divideCeil(tiles, workers));
@@ -69,8 +70,9 @@ struct Candidate {
 /// The size of `waves` waves of tiles that are nearly full, and about square, so that memory is not
 /// the bound. Small-M tiles have all rows.
 static MatmulSize wavesOf(const MatmulSize &base, const Candidate &tile, int64_t waves, int64_t k) {
-  int64_t along = tile.plan.maxRows ? int64_t(llvm::divideCeil(*tile.plan.maxRows, tile.rows))
-                                    : int64_t(std::sqrt(double(tile.workers)));
+  int64_t along = tile.plan.guard.m.most
+                      ? int64_t(llvm::divideCeil(*tile.plan.guard.m.most, tile.rows))
+                      : int64_t(std::sqrt(double(tile.workers)));
   MatmulSize size = base;
   size.m = along * tile.rows;
   size.n = tile.workers / along * waves * tile.columns;
@@ -178,74 +180,20 @@ static void setCosts(std::vector<Candidate> &chosen) {
                                whole(candidate.kTile)};
 }
 
-/// Completes each of the partial plans `partials`.
-static FailureOr<SmallVector<Attribute>>
-complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> partials, const hw::TargetModel &target) {
-  SmallVector<Attribute> plans;
-  for (const KernelPlan &partial : partials) {
-    FailureOr<KernelPlan> plan = completePlan(op, partial, target);
-    if (failed(plan))
-      return failure();
-    plans.push_back(PlanAttr::get(op.getContext(), *plan));
-  }
-  return plans;
-}
-
-/// Completes the plans of the list on `op`.
-static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
-                                  const hw::TargetModel &target) {
-  std::vector<KernelPlan> partials;
-  for (auto given : list.getAsRange<PlanAttr>())
-    partials.push_back(given.getPlan());
-  FailureOr<SmallVector<Attribute>> plans = complete(op, partials, target);
-  if (failed(plans))
-    return failure();
-  op->setAttr(Fp4Dialect::kSizePlansAttr, ArrayAttr::get(op.getContext(), *plans));
-  return failure(failed(sizePlansOf(op, target)));
-}
-
-LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kSizePlansAttr))
-    return completeList(op, list, target);
+std::vector<KernelPlan> fp4::proposeSizes(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   MatmulSize base = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   std::vector<Candidate> all;
   for (const SizedTile &tile : tilesOfGemm(op, base, target))
     all.push_back(candidateOf(op, tile, base, target));
-  std::vector<Candidate> chosen;
-  if (!all.empty())
-    chosen = chooseFew(all, commonSizes(op, base));
+  if (all.empty())
+    return {};
+  std::vector<Candidate> chosen = chooseFew(all, commonSizes(op, base));
   if (chosen.size() < 2)
-    return planRows(op, /*given=*/{}, planOfFamily(KernelFamily::TileGemm), target);
+    return {};
   setCosts(chosen);
-  std::vector<KernelPlan> partials;
-  for (const Candidate &candidate : chosen)
-    partials.push_back(candidate.plan);
-  FailureOr<SmallVector<Attribute>> plans = complete(op, partials, target);
-  if (failed(plans))
-    return failure();
-  op->setAttr(Fp4Dialect::kPlanAttr, plans->front());
-  op->setAttr(Fp4Dialect::kSizePlansAttr,
-              ArrayAttr::get(op.getContext(), ArrayRef(*plans).drop_front()));
-  return success();
-}
-
-FailureOr<std::vector<KernelPlan>> fp4::sizePlansOf(BlockScaledMatmulOp op,
-                                                    const hw::TargetModel &target) {
   std::vector<KernelPlan> plans;
-  auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kSizePlansAttr);
-  if (!list)
-    return plans;
-  if (!hasDynamicSizes(op)) {
-    InFlightDiagnostic diag =
-        op->emitOpError("must have dynamic N or K with fp4.size_plans, but got ")
-        << op.getRhs().getType();
-    diag.attachNote() << "leave fp4.size_plans out, and give its plan as fp4.plan";
-    return failure();
-  }
-  for (auto plan : list.getAsRange<PlanAttr>()) {
-    if (failed(checkComplete(op, plan.getPlan(), target)))
-      return failure();
-    plans.push_back(plan.getPlan());
-  }
+  for (const Candidate &candidate : ArrayRef(chosen).drop_front())
+    plans.push_back(candidate.plan);
+  plans.push_back(chosen.front().plan); // the best one alone, which holds for all sizes
   return plans;
 }

@@ -10,6 +10,7 @@
 #include "fp4/Plans/Passes.h"
 
 #include "CostModel.h"
+#include "DispatchPlans.h"
 #include "DynamicPlans.h"
 #include "GemmRoutes.h"
 #include "WeightTiles.h"
@@ -41,12 +42,6 @@ static bool maySplit(BlockScaledMatmulOp op) {
          op.hasOnlyElements() && !hasDynamicSizes(op);
 }
 
-/// Returns true when only operands of few rows can be split (GemmRoutes.cpp, requireSplit).
-static bool splitsFewRows(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  return isPlannedAs(op, target, route::Kernel::Converted) &&
-         !route::hasCore(target, route::Core::Tcgen05);
-}
-
 /// Time of the waves of tiles of 128 x 128 and of their reduction, in slices of 256 elements of K:
 /// a tile takes one and a half besides its own, and so does a reduction, with a quarter for each
 /// range.
@@ -59,8 +54,8 @@ static double slicesOfWaves(const MatmulSize &size, const hw::TargetModel &targe
 }
 
 namespace {
-/// The cost of a GEMM in a unit that all factors share, and the part of it that a larger factor must
-/// save.
+/// The cost of a GEMM in a unit that all factors share, and the part of it that a larger factor
+/// must save.
 struct Cost {
   double value, leastGain;
 };
@@ -69,14 +64,14 @@ struct Cost {
 /// The cost of the cheapest tile by the model of the planner, or of its waves where no model knows
 /// split-K. The tiles of tensor memory depend on whether rows are static, which `fixed` must not.
 static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::TargetModel &target) {
-  if (auto cycles = weightCycles(op, size, target))
-    return {*cycles, kLeastGainOfFactor};
+  if (hasWeightRates(op, target))
+    return {weightCycles(op, size, target), kLeastGainOfFactor};
   if (op.getSplitPolicy() == SplitPolicy::Fixed ||
       !isPlannedAs(op, target, route::Kernel::BlockScaled))
     return {slicesOfWaves(size, target), kLeastGainOfWaves};
   double least = INFINITY;
   for (const SizedTile &tile : tilesOfGemm(op, size, target))
-    if (size.m <= tile.plan.maxRows.value_or(INT64_MAX))
+    if (tile.plan.guard.m.has(size.m))
       least = std::min(least, tile.cost(size));
   return {least, kLeastGainOfFactor};
 }
@@ -86,7 +81,7 @@ static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::Tar
   MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   size.m = rows;
   auto factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= size.slices(); });
-  if (splitsFewRows(op, target) && rows > kSwappedTileNs[3])
+  if (splitsOnlySmallM(op, target) && rows > kSwappedTileNs[3])
     return 1;
   int64_t best = 1;
   double least = INFINITY;
@@ -101,50 +96,57 @@ static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::Tar
   return best;
 }
 
-namespace {
-/// Factors, and the rows up to which each holds.
-struct Splits {
-  SmallVector<int64_t> factors, rows;
-};
-} // namespace
-
 /// The factors of `op`: one where rows are static, or the policy wants one for any number of rows.
-static Splits chooseFactors(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmulOp op,
+                                                                const hw::TargetModel &target) {
   if (!maySplit(op))
-    return {};
+    return {{INT64_MAX, 1}};
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  if (op.getSplitPolicy() == SplitPolicy::Fixed)
-    return {{splitsFewRows(op, target) ? 1 : fastestFactor(op, kFixedRows, target)}, {}};
+  if (op.getSplitPolicy() == SplitPolicy::Fixed) {
+    // One factor for all devices of the target, whose SMs and memory differ.
+    const hw::TargetModel &all = *hw::lookupTarget(target.name);
+    return {{INT64_MAX, splitsOnlySmallM(op, all) ? 1 : fastestFactor(op, kFixedRows, all)}};
+  }
   if (!lhs.isDynamicDim(0))
-    return {{fastestFactor(op, lhs.getDimSize(0), target)}, {}};
-  Splits splits;
+    return {{INT64_MAX, fastestFactor(op, lhs.getDimSize(0), target)}};
+  SmallVector<BlockScaledMatmulOp::RowSplit> splits;
   for (int64_t rows : kRowsOfFactors) {
     int64_t factor = fastestFactor(op, rows, target);
-    if (splits.factors.empty() || splits.factors.back() != factor) {
-      splits.factors.push_back(factor);
-      splits.rows.push_back(rows);
-    }
-    splits.rows.back() = rows;
+    if (splits.empty() || splits.back().factor != factor)
+      splits.push_back({rows, factor});
+    splits.back().rows = rows;
   }
-  while (!splits.factors.empty() && splits.factors.back() == 1) {
-    splits.factors.pop_back();
-    splits.rows.pop_back();
-  }
+  if (splits.back().factor == 1)
+    splits.pop_back();
+  splits.push_back({INT64_MAX, 1});
   return splits;
 }
 
+/// Gives `op` the factors: one in `work`, or several in cases.
 static void chooseSplits(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   WorkAttr work = *op.getWork();
-  Splits splits = chooseFactors(op, target);
-  if (llvm::all_of(splits.factors, [](int64_t factor) { return factor == 1; }))
-    splits = {};
-  if (splits.factors.empty() && !work.getExpectedRows() && !work.getUnspecifiedRows()) {
+  SmallVector<BlockScaledMatmulOp::RowSplit> splits = chooseFactors(op, target);
+  std::optional<int64_t> factor;
+  if (splits.size() == 1 && splits.front().factor > 1)
+    factor = splits.front().factor;
+  if (factor || work.getExpectedRows() || work.getUnspecifiedRows())
+    op.setWorkAttr(WorkAttr::get(op.getContext(), factor, std::nullopt, work.getStreamK(),
+                                 work.getGroups(), work.getExpectedRows(),
+                                 work.getUnspecifiedRows()));
+  else
     op.removeWorkAttr();
+  if (splits.size() == 1)
     return;
-  }
-  op.setWorkAttr(WorkAttr::get(op.getContext(), splits.factors, splits.rows, std::nullopt,
-                               work.getStreamK(), work.getGroups(), work.getExpectedRows(),
-                               work.getUnspecifiedRows()));
+  std::vector<KernelPlan> plans = plansOn(op);
+  if (plans.empty())
+    plans.push_back(planOfFamily(KernelFamily::TileGemm));
+  for (auto [rows, ofRows] : ArrayRef(splits).drop_back())
+    cutAfter(plans, rows);
+  auto factors = llvm::map_to_vector(plans, [&](const KernelPlan &plan) {
+    int64_t most = plan.guard.m.most.value_or(INT64_MAX);
+    return llvm::find_if(splits, [&](auto split) { return most <= split.rows; })->factor;
+  });
+  setPlans(op, plans, factors);
 }
 
 namespace {

@@ -194,7 +194,7 @@ static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::Tar
          ((hasRows && rows <= most) || isResident);
 }
 
-static const hw::WeightRates &ratesOf(Operation *op, const hw::TargetModel &target) {
+static hw::WeightRates ratesOf(Operation *op, const hw::TargetModel &target) {
   using enum hw::WeightGemm;
   return *hw::weightRates(target, isPromoted(op) ? PromotedBytes : takesBytes(op) ? Bytes : Halves);
 }
@@ -215,11 +215,13 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
   });
 }
 
-std::optional<double> fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
-                                        const hw::TargetModel &target) {
-  if (!mayHaveUnevenRows(product, target))
-    return std::nullopt;
-  const hw::WeightRates &rates = ratesOf(product, target);
+bool fp4::hasWeightRates(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  return mayHaveUnevenRows(product, target);
+}
+
+double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
+                         const hw::TargetModel &target) {
+  hw::WeightRates rates = ratesOf(product, target);
   auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
     return hasShape(product, rows, columns, target) &&
            (size.splits == 1 || runAtOnce(size, {rows, columns}, target));
@@ -482,8 +484,7 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   if (gemmsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
-    return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual GEMM",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfitTile(op, plan, "is [m, 128, k] with m up to 128 for a dual GEMM");
   int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
   bool isPacked = (n == kTileN || plan.cluster[0] <= 1) && k >= least && kPrepackedTileK % k == 0;
   if (hasShape(op, m, n, target) && (isPrepacked(op) ? isPacked : k == kTileK))
@@ -556,10 +557,9 @@ static LogicalResult checkPreDequantizedWeights(Operation *op, const KernelPlan 
                                                 const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kPreDequantizedDepth)
-    return misfit(op, "tile",
-                  "is, with pre-dequantized weights, [128, n, 128] with n a multiple of 8 from "
-                  "128 to 192, or [128, 256, 128]",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfitTile(op, plan,
+                      "is, with pre-dequantized weights, [128, n, 128] with n a multiple of 8 from "
+                      "128 to 192, or [128, 256, 128]");
   return checkPreDequantizedTiling(op, plan, target);
 }
 

@@ -13,8 +13,6 @@
 
 #include "fp4/ISA/WeightLayout.h"
 
-#include "mlir/IR/Remarks.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -105,16 +103,6 @@ static int64_t chooseRows(const KernelPlan &partial, const MatmulSize &size,
   });
 }
 
-static void explain(Operation *op, const MatmulSize &size, int64_t rows,
-                    const hw::TargetModel &target) {
-  double clock = target.product->gigahertz;
-  auto name = remark::RemarkOpts::name("matmul").category("fp4-plan");
-  remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by one CTA, predicted {2:f2} us at {3:f3} GHz", rows,
-                       kTileN, cyclesOf(size, rows, target) / clock / 1000, clock)
-             .str();
-}
-
 /// Returns true when a cluster may reduce the split-K ranges: if shared memory fits the sums that
 /// its CTAs send beside several stages, and if the clusters find as many places at a time as CTAs
 /// would.
@@ -125,8 +113,8 @@ static bool mayReduce(const KernelPlan &partial, const MatmulSize &size, int64_t
       size.splits > int64_t(target.maxClusterSize) || requestsWork(partial.schedule))
     return partial.reduction == ReductionPlace::Cluster;
   GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*transposed=*/true};
-  int64_t blocks = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) *
-                   size.splits;
+  int64_t blocks =
+      int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) * size.splits;
   return llvm::divideCeil(blocks, gemmWorkers(tile, target)) <=
          llvm::divideCeil(blocks, int64_t(target.sms));
 }
@@ -136,7 +124,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &partial, con
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   int64_t rows = chooseRows(partial, size, target);
   if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
-    explain(op, size, rows, target);
+    remarkOnTile(op, {rows, kTileN}, "one CTA", cyclesOf(size, rows, target), target);
   plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
   GemmTile tile{/*pair=*/false, rows, 1, 1, /*transposed=*/true};
   plan.schedule = rasterOfGemm(op->getContext(), size, tile, target);
@@ -187,11 +175,10 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   if (!fitsTensorMemory(m, sizeOfGemm(cast<BlockScaledMatmulOp>(op), plan)))
     return misfit(op, "tile", "has up to 128 rows in a dual GEMM", Twine(m));
   if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
-    return misfit(op, "tile",
-                  Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
-                      "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
-                      StringRef(target.name),
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+    return misfitTile(op, plan,
+                      Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
+                          "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
+                          StringRef(target.name));
   bool joins = plan.reduction == ReductionPlace::Cluster;
   if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/joins)) ||
       (joins && failed(checkClusterReduction(op, plan, target))))

@@ -43,11 +43,12 @@ bool runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile, const hw::Ta
 /// Cycles of a GEMM of weights in registers, in tiles of rows x columns.
 double cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
                        const hw::WeightRates &rates, const hw::TargetModel &target);
-/// Cycles of the fastest tile of a GEMM of prepacked weights in registers (WeightGemmPlans.cpp);
-/// none where no rates are measured. With split-K, all CTAs run at a time: the sums of more would be
-/// written to memory and read again.
-std::optional<double> weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
-                                   const hw::TargetModel &target);
+/// Returns true for a GEMM of prepacked weights in registers whose rates are measured, and the
+/// cycles of its fastest tile (WeightGemmPlans.cpp). With split-K, all CTAs run at a time: the sums
+/// of more would be written to memory and read again.
+bool hasWeightRates(BlockScaledMatmulOp product, const hw::TargetModel &target);
+double weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
+                    const hw::TargetModel &target);
 /// The rows and columns of the tile that takes the fewest cycles, of all with multiples of 8 rows
 /// that are no more than the GEMM needs and that `isLegal` accepts; of equals, the widest and then
 /// the tallest.

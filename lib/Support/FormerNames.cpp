@@ -21,6 +21,8 @@ constexpr Renamed kRenamed[] = {
     {"join", "reduction"},
     {"ranges", "k_slices"},
     {"swap", "route = <orientation = swapped>"},
+    {"max_rows", "m = [1, ..] of #fp4.case"},
+    {"depth_unit", "k_unit of #fp4.case"},
     // Attributes of programs.
     {"product_arithmetic", "matmul_arithmetic"},
     {"multiprocessors", "sms"},

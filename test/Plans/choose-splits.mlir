@@ -6,14 +6,29 @@
 
 // Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
 // CHECK-LABEL: @rows
-// CHECK: work = #fp4.work<split_k = [4, 2], split_rows = [32, 256]>
+// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, 256], split_k = 2 : tile_gemm>, #fp4.case<m = [257, ?] : tile_gemm>]
 // PLAN-LABEL: @rows
-// PLAN: fp4.row_plans = [{{.*}}max_rows = 32{{.*}}max_rows = 256
+// PLAN: dispatch = [{{.*}}, 32], split_k = 4 : {{.*}}, 256], split_k = 2 : {{.*}}#fp4.case<m = [257, ?] :
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
       : (tensor<?x7168xbf16>, !w) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
+}
+
+// -----
+
+// A plan of the program becomes that of all cases, and a case that holds where a factor ends becomes two.
+// CHECK-LABEL: @said
+// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm, stages = 3>, #fp4.case<m = [33, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
+// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, 64], split_k = 2 : tile_gemm>, #fp4.case<m = [65, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
+!w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @said(%x: tensor<?x7168xbf16>, %w: !w) -> (tensor<?x4096xbf16>, tensor<?x4096xbf16>) {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, fp4.plan = #fp4.plan<tile_gemm, stages = 3>}
+      : (tensor<?x7168xbf16>, !w) -> tensor<?x4096xbf16>
+  %z = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, dispatch = [#fp4.case<m = [1, 64] : tile_gemm>, #fp4.case<m = [65, ?] : tile_gemm, stages = 3>]}
+      : (tensor<?x7168xbf16>, !w) -> tensor<?x4096xbf16>
+  return %y, %z : tensor<?x4096xbf16>, tensor<?x4096xbf16>
 }
 
 // -----
@@ -65,9 +80,9 @@ func.func @at_once(%x: tensor<160x5120xbf16>, %w: !w) -> tensor<160x51200xbf16> 
 
 // Operands that warps convert may be split for few rows only, and a GEMM of tensor memory by its model.
 // CHECK-LABEL: @scaled
-// CHECK: work = #fp4.work<split_k = 4, split_rows = 64>
+// CHECK: dispatch = [#fp4.case<m = [1, 64], split_k = 4 : tile_gemm>, #fp4.case<m = [65, ?] : tile_gemm>]
 // TMEM-LABEL: @scaled
-// TMEM: work = #fp4.work<split_k = 2, split_rows = 256>
+// TMEM: dispatch = [#fp4.case<m = [1, 256], split_k = 2 : tile_gemm>, #fp4.case<m = [257, ?] : tile_gemm>]
 !lhs = !fp4.scaled<nvfp4, tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 !rhs = !fp4.scaled<nvfp4, tensor<4096x7168xf4E2M1FN>, tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 func.func @scaled(%a: tensor<?x7168xf4E2M1FN>, %sa: tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x4096xbf16> {

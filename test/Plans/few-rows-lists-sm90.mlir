@@ -3,14 +3,23 @@
 // convert for 8 and 16 rows, and the next launch begins early.
 // RUN: sed 's/DEPTH/8192/g;s/BLOCKS/512/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=LONG
 // RUN: sed 's/DEPTH/3456/g;s/BLOCKS/216/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHORT
-// LONG: fp4.row_plans = [
+// LONG: dispatch = [
 // LONG-NOT: convert
-// LONG-SAME: tile = [128, 8, 128],{{.*}}math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits, max_rows = 8>
-// LONG-SAME: tile = [128, 16, 128],{{.*}}ctas_per_sm = 1, pdl = waits, max_rows = 16>
-// LONG-SAME: tile = [128, 64, 128],{{.*}}ctas_per_sm = 1, pdl = waits, max_rows = 64>
-// SHORT: fp4.row_plans = [
-// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [convert] {{[^>]*}}>, ctas_per_sm = 1, pdl = both, max_rows = 8>
-// SHORT-SAME: tile = [128, 64, 128],{{.*}}ctas_per_sm = 1, pdl = waits, max_rows = 64>
+// LONG-SAME: m = [1, 8] :
+// LONG-SAME: tile = [128, 8, 128],
+// LONG-SAME: math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits>
+// LONG-SAME: m = [9, 16] :
+// LONG-SAME: tile = [128, 16, 128],
+// LONG-SAME: ctas_per_sm = 1, pdl = waits>
+// LONG-SAME: m = [17, 64] :
+// LONG-SAME: tile = [128, 64, 128],
+// LONG-SAME: ctas_per_sm = 1, pdl = waits>
+// SHORT: dispatch = [
+// SHORT-SAME: m = [1, 8] :
+// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [convert] {{[^>]*}}>, ctas_per_sm = 1, pdl = both>
+// SHORT-SAME: , 64] :
+// SHORT-SAME: tile = [128, 64, 128],
+// SHORT-SAME: ctas_per_sm = 1, pdl = waits>
 !a = tensor<?xDEPTHxf4E2M1FN>
 !s = tensor<?xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<8192xDEPTHxf4E2M1FN>

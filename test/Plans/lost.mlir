@@ -2,7 +2,7 @@
 // and says what to change. A field that only one of them sets, or both alike, is no reason for a warning.
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/all.mlir -verify-diagnostics -fp4-set-target=target=sm_90a \
-// RUN:   "-fp4-plan-kernels=plans={tile_gemm, tile = [64, 128, 256]; tile_gemm, max_rows = 8, stages = 2; reduce_grid, threads = 64}"
+// RUN:   "-fp4-plan-kernels=plans={tile_gemm, tile = [64, 128, 256]; m = [1, 8] : tile_gemm, stages = 2; reduce_grid, threads = 64}"
 // The runner shows the warning too.
 // RUN: fp4-runner %t/amax.mlir --emit=mlir --compile-to=planned --plan "reduce_grid, threads = 64, grid = 2" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=LOST
@@ -31,11 +31,11 @@ func.func @amax(%x: tensor<64x32xbf16>) -> (tensor<f32>, tensor<f32>, tensor<f32
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x8192xbf16>, %w: !w) -> (tensor<?x8192xbf16>, tensor<?x8192xbf16>) {
   %twin = fp4.matmul %x, %w
-      {fp4.row_plans = [#fp4.plan<tile_gemm, stages = 2, max_rows = 8>, #fp4.plan<tile_gemm, stages = 3, max_rows = 16>]}
+      {dispatch = [#fp4.case<m = [1, 8] : tile_gemm, stages = 2>, #fp4.case<m = [9, ?] : tile_gemm, stages = 3>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
-  // expected-warning @+2 {{fp4.row_plans of the program wins over the plan 'tile_gemm, max_rows = 8, stages = 2' of the options in: stages}}
-  // expected-note @+1 {{leave stages out of fp4.row_plans, and the options decide}}
-  %lost = fp4.matmul %x, %w {fp4.row_plans = [#fp4.plan<tile_gemm, stages = 3, max_rows = 8>]}
+  // expected-warning @+2 {{dispatch of the program wins over the plan 'm = [1, 8] : tile_gemm, stages = 2' of the options in: stages}}
+  // expected-note @+1 {{leave stages out of dispatch, and the options decide}}
+  %lost = fp4.matmul %x, %w {dispatch = [#fp4.case<m = [1, 8] : tile_gemm, stages = 3>, #fp4.case<m = [9, ?] : tile_gemm>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %twin, %lost : tensor<?x8192xbf16>, tensor<?x8192xbf16>
 }

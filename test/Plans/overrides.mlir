@@ -11,12 +11,12 @@
 // TEXT: error: option 'plans' must list plans, but got 'stream, threads = 64': unknown family of kernels 'stream'
 // TEXT-NEXT: note: known: tile_gemm,
 // A plan that no kernel has is no error, because several programs may share their options, but it is said:
-// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_gemm, tile = [128, 256, 256], max_rows = 16; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
+// RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={m = [1, 16] : tile_gemm, tile = [128, 256, 256]; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=UNUSED --implicit-check-not=warning:
 // The program has its own threads (lost.mlir).
 // UNUSED: warning: fp4.plan of the program wins over the plan 'reduce_grid, threads = 64' of the options in: threads
-// UNUSED: warning: the plan 'tile_gemm, tile = [128, 256, 256], max_rows = 16' is for no kernel of this program
-// UNUSED: note: plans with 'max_rows' are for GEMMs whose rows are dynamic and of no groups: leave 'max_rows' out
+// UNUSED: warning: the plan 'm = [1, 16] : tile_gemm, tile = [128, 256, 256]' is for no kernel of this program
+// UNUSED: note: plans with a guard of m are for GEMMs whose rows are dynamic and of no groups: leave the guard out
 // UNUSED: warning: the plan 'tile_transform, stages = 2' is for no kernel of this program
 // UNUSED: note: no kernel is of its family; --emit=mlir --compile-to=planned shows the plans of all
 // The lowering obeys:

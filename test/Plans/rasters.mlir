@@ -64,7 +64,7 @@ func.func @seventeen_columns(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x
 
 // If nobody knows the rows, no tile is chosen that fills the waves of so many.
 // CHECK-LABEL: @any_rows
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128]
+// CHECK: #fp4.case<m = [257, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128]
 func.func @any_rows(%x: tensor<?x8192xbf16>, %p: !w) -> tensor<?x4352xbf16> {
   %y = fp4.matmul %x, %p : (tensor<?x8192xbf16>, !w) -> tensor<?x4352xbf16>
   return %y : tensor<?x4352xbf16>

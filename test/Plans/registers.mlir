@@ -9,7 +9,7 @@
 // WITHOUT-NOT: accumulators
 // WARPS: error: 'fp4.matmul' op must have a plan without 'accumulators', which route <core = mma_sync, {{.*}}> does not read
 // WARPS-NEXT: %y
-// WARPS: note: fields that the route reads: route, tile, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
+// WARPS: note: fields that the route reads: route, tile, schedule, roles, stages, ctas_per_sm, pdl, wave_cost
 // GROUPS: error: 'fp4.matmul' op must have a plan without 'accumulators', which route <core = wgmma, {{.*}}> does not read
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !operand = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !s>

@@ -48,7 +48,7 @@
 // GROUPS: note: routes there: <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>; no target
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, mma_warps = 2>/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FIELD
 // FIELD: error: {{.*}}must have a plan without 'mma_warps', which route <core = wgmma, a = registers, b = pre, {{.*}}> does not read
-// FIELD: note: fields that the route reads: route, tile, cluster, schedule, roles, stages, ctas_per_sm, pdl, max_rows, depth_unit, wave_cost
+// FIELD: note: fields that the route reads: route, tile, cluster, schedule, roles, stages, ctas_per_sm, pdl, wave_cost
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, ctas_per_sm = 1>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 // Axes of the program and of the option make one route, unless they contradict each other: then the program wins.
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_gemm, route = <orientation = swapped>}" 2>&1 | FileCheck %s --check-prefix=BOTH

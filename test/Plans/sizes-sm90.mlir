@@ -8,14 +8,14 @@
 !s = tensor<?x?xf32>
 !operand = !fp4.scaled<fp8_block128, !a, !s>
 // CHECK-LABEL: func.func @fp8
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 128]
-// CHECK-NOT: depth_unit
-// CHECK-SAME: fp4.size_plans = [
+// CHECK: dispatch = [
+// CHECK-NOT: k_unit
 // CHECK-SAME: tile = [256, 128, 128], schedule
-// CHECK-SAME: tile = [64, 64, 256], {{[^>]*>[^>]*>[^>]*}}pdl = waits, max_rows = 128, depth_unit = 512
-// CHECK-SAME: tile = [128, 192, 128], store = tma, {{[^#]*#[^#]*#[^#]*}}depth_unit = 512
-// CHECK-SAME: tile = [256, 128, 128], {{[^>]*>[^>]*>[^>]*}}depth_unit = 512
-// CHECK-SAME: tile = [128, 32, 128], {{[^#]*#[^#]*#[^#]*}}depth_unit = 512
+// CHECK-SAME: #fp4.case<m = [1, 128], k_unit = 512 : {{[^>]*>}}, tile = [64, 64, 256]
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 192, 128], store = tma
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [256, 128, 128]
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 32, 128]
+// CHECK-SAME: #fp4.case<any : tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 128]
 func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !operand
   %b_scaled = fp4.scaled %b, %sb : !operand
@@ -24,9 +24,9 @@ func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
 }
 
 // CHECK-LABEL: func.func @columns
-// CHECK-NOT: depth_unit
-// CHECK: tile = [64, 64, 256], {{.*}}max_rows = 128
-// CHECK-NOT: depth_unit
+// CHECK-NOT: k_unit
+// CHECK: #fp4.case<m = [1, 128] : {{[^>]*>}}, tile = [64, 64, 256]
+// CHECK-NOT: k_unit
 !k = tensor<?x1024xf8E4M3FN>
 !l = tensor<?x8xf32>
 !operand2 = !fp4.scaled<fp8_block128, !k, !l>
@@ -53,9 +53,9 @@ func.func @scales(%a: !o, %sa: !p, %b: !o, %sb: !p) -> tensor<?x?xbf16> {
 }
 
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp4.plan = #fp4.plan<tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule
-// CHECK-SAME: tile = [256, 128, 128], {{.*}}depth_unit = 128
-// CHECK-SAME: tile = [128, 64, 128], {{.*}}max_rows = 64
+// CHECK: #fp4.case<k_unit = 128 : {{[^>]*>}}, tile = [256, 128, 128]
+// CHECK-SAME: #fp4.case<m = [1, 64] : {{[^>]*>}}, tile = [128, 64, 128]
+// CHECK-SAME: #fp4.case<any : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !operand4 = !fp4.scaled<nvfp4, !c, !e>

@@ -55,8 +55,7 @@ func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xbf16> {
   %a_scaled = fp4.scaled %a, %s : !operand2
   %b_scaled = fp4.scaled %b, %t : !operand2
   %y = fp4.matmul %a_scaled, %b_scaled
-      {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>,
-       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]}
+      {dispatch = [#fp4.case<any : tile_gemm, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>, #fp4.case<any : tile_gemm, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>]}
       : (!operand2, !operand2) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

@@ -143,7 +143,7 @@ VALUES = {"route": route, "tile": numbers(*TILE.values()), "cluster": numbers([1
           "fallback": numbers([1, 2, 4], [1, 2]), "schedule": schedule, "roles": role_plan,
           "threads": lambda rng: rng.choice(STREAM_THREADS), "wave_cost": numbers(SMALL, SMALL, SMALL)}
 WEIGHTS = {"tile": 4, "pair": 3, "store": 2, "stages": 2, "roles": 0.5, "fallback": 0.7,
-           "max_rows": 0.2, "depth_unit": 0.2, "wave_cost": 0.2}  # the last are of lists of plans
+           "wave_cost": 0.2}  # the last is of lists of plans
 
 
 def has_values(field):

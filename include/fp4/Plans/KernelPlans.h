@@ -47,15 +47,10 @@ kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation 
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
 
-/// The plans of a matmul: those of `fp4.row_plans`, ascending, and the one of `fp4.plan`, which has
-/// no most rows. Fails as planOf does.
+/// The plans of a matmul: those of `dispatch`, in the order of their rows, or the one of `fp4.plan`.
+/// Fails as planOf does.
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
-
-/// Returns the plans of `fp4.size_plans`, which stand beside the plan of `fp4.plan`. Fails as
-/// planOf does.
-llvm::FailureOr<std::vector<KernelPlan>> sizePlansOf(BlockScaledMatmulOp op,
-                                                     const hw::TargetModel &target);
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);

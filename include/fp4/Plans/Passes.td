@@ -23,10 +23,10 @@ def ChooseSplits : PlanningPass<"fp4-choose-splits"> {
     **Precondition.** The module has a target (`fp4-set-target`).
 
     **Postcondition.** No matmul has a policy. `fastest` has become the factor with the fewest
-    cycles by the model of the planner, or, where rows are dynamic, one for each range of rows.
-    `fixed` has become one factor for any number of rows, so that the bits of a row do not depend
-    on how many rows there are, whether or not the program knows the number. A matmul that cannot
-    be split has none.
+    cycles by the model of the planner, or, where rows are dynamic, one for each range of rows, in
+    cases of `dispatch`.
+    `fixed` has become one factor, so that the bits of a row depend neither on how many rows there
+    are nor on the device. A matmul that cannot be split has none.
 
     ```mlir
     // fp4-opt --fp4-set-target=target=sm_90a --fp4-choose-splits
@@ -58,12 +58,9 @@ def PlanKernels : PlanningPass<"fp4-plan-kernels"> {
     that fits the operation and the target. Fields that a program wrote are kept; open fields come
     from the option `plans`, and then from the planner. A quantizer of both orientations whose
     columnwise transform runs on tcgen05 is two operations, because it is two kernels. A matmul of
-    dynamic rows without a plan of the user also has small-M plans, `fp4.row_plans`, where its
-    family has other kernels for small M.
+    dynamic sizes without a plan of the user has several, `dispatch`, where its family has them.
 
-    **The tile of a GEMM** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
-    96, 128, 192 and 256 columns, of one CTA or a pair, or one with swapped operands
-    (`lib/Plans/CostModel.h`); docs/concepts/plans.md has the others.
+    **The tile of a GEMM** is the cheapest by the model of its tensor core (docs/concepts/plans.md).
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels
@@ -81,8 +78,8 @@ def PlanKernels : PlanningPass<"fp4-plan-kernels"> {
   }];
   let options = [
     Option<"plans", "plans", "std::string", /*default=*/"",
-           "Plans, as inside of #fp4.plan<...> and separated by semicolons, for operations whose "
-           "family is theirs">,
+           "Plans, as inside of #fp4.plan<...> or #fp4.case<...> and separated by semicolons, for "
+           "operations whose family is theirs">,
   ];
   let statistics = [
     Statistic<"numPlans", "plans", "Operations that have a plan">,

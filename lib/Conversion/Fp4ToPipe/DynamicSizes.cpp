@@ -39,19 +39,28 @@ GemmSizes fp4::sizesOfGemm(OpBuilder &b, BlockScaledMatmulOp op, Value lhs, Valu
   return sizes;
 }
 
-Value fp4::holdsFor(OpBuilder &b, Location loc, const KernelPlan &plan, Value rows, Value depth) {
+Value fp4::holdsFor(OpBuilder &b, Location loc, const Guard &guard, Value rows,
+                    const GemmSizes &sizes) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  auto compare = [&](arith::CmpIPredicate predicate, Value x, int64_t y) -> Value {
-    return arith::CmpIOp::create(b, loc, predicate, x, constant(y));
+  Value all;
+  auto require = [&](arith::CmpIPredicate predicate, Value x, int64_t y) {
+    Value holds = arith::CmpIOp::create(b, loc, predicate, x, constant(y));
+    all = all ? arith::AndIOp::create(b, loc, all, holds).getResult() : holds;
   };
-  Value hasFew = plan.maxRows ? compare(arith::CmpIPredicate::ule, rows, *plan.maxRows) : Value();
-  if (!plan.depthUnit || !depth)
-    return hasFew;
-  Value rest = arith::RemUIOp::create(b, loc, depth, constant(*plan.depthUnit));
-  Value isMultiple = compare(arith::CmpIPredicate::eq, rest, 0);
-  return hasFew ? arith::AndIOp::create(b, loc, hasFew, isMultiple).getResult() : isMultiple;
+  std::pair<const SizeRange &, Value> ranges[] = {
+      {guard.m, rows}, {guard.n, sizes.columns}, {guard.k, sizes.depth}};
+  for (auto [range, size] : ranges) {
+    if (range.least > 1)
+      require(arith::CmpIPredicate::uge, size, range.least);
+    if (range.most)
+      require(arith::CmpIPredicate::ule, size, *range.most);
+  }
+  if (guard.kUnit && sizes.depth)
+    require(arith::CmpIPredicate::eq,
+            arith::RemUIOp::create(b, loc, sizes.depth, constant(*guard.kUnit)), 0);
+  return all;
 }
 
 namespace {

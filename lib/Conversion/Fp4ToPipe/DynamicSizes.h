@@ -23,10 +23,9 @@ GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lh
 void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
                     const GemmSizes &sizes, const Gemm &gemm);
 
-/// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
-/// where it holds for all.
-mlir::Value holdsFor(mlir::OpBuilder &b, mlir::Location loc, const KernelPlan &plan,
-                     mlir::Value rows, mlir::Value depth);
+/// i1: `guard` holds for so many rows and these N and K; null where it holds for all.
+mlir::Value holdsFor(mlir::OpBuilder &b, mlir::Location loc, const Guard &guard, mlir::Value rows,
+                     const GemmSizes &sizes);
 
 /// `buffer` as a kernel argument of `type`, which may have no sizes.
 mlir::Value viewOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, mlir::Value buffer);

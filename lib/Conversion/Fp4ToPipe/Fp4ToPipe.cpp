@@ -63,9 +63,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target),
-                                       ofSizes = sizePlansOf(op, target);
-    if (failed(plans) || failed(ofSizes))
+    FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target);
+    if (failed(plans))
       return failure();
     Gemm gemm = gemmOf(op, plans->back(), target);
     const GemmBuffers adaptor = buffersOf(op, rewriter);
@@ -81,9 +80,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
     OpBuilder::InsertionGuard guard(rewriter);
-    for (const KernelPlan &plan : ArrayRef(*plans).drop_back())
-      rewriter.setInsertionPoint(multiplyFew(rewriter, product, plan));
-    multiplyBySize(rewriter, product, *ofSizes, plans->back());
+    if (plans->front().waveCost[0])
+      multiplyByCost(rewriter, product, *plans);
+    else
+      multiplyByGuard(rewriter, product, *plans);
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -120,18 +120,23 @@ private:
     SmallVector<Value> results;
   };
 
-  /// Launches the kernel of `plan` where there are no more rows than it has. Returns the end of
-  /// what happens where there are more.
-  Operation *multiplyFew(ConversionPatternRewriter &rewriter, const Multiplication &product,
-                         const KernelPlan &plan) const {
+  /// Launches the kernel of the plan whose guard the sizes meet. Ranges of rows ascend, so that the
+  /// first one that does not end before them is theirs; the last plan holds where no other does.
+  void multiplyByGuard(ConversionPatternRewriter &rewriter, const Multiplication &product,
+                       ArrayRef<KernelPlan> plans) const {
     Location loc = BlockScaledMatmulOp(product.op).getLoc();
-    Value most = arith::ConstantIndexOp::create(rewriter, loc, *plan.maxRows);
-    Value isFew =
-        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ule, product.rows, most);
-    auto choice = scf::IfOp::create(rewriter, loc, isFew, /*withElseRegion=*/true);
-    rewriter.setInsertionPoint(choice.thenBlock()->getTerminator());
-    multiply(rewriter, product, plan);
-    return choice.elseBlock()->getTerminator();
+    bool ofRows = llvm::all_of(plans, [](const KernelPlan &plan) { return plan.guard.isOfRows(); });
+    for (const KernelPlan &plan : plans.drop_back()) {
+      Guard guard = plan.guard;
+      if (ofRows)
+        guard.m.least = 1;
+      Value holds = holdsFor(rewriter, loc, guard, product.rows, product.sizes);
+      auto choice = scf::IfOp::create(rewriter, loc, holds, /*withElseRegion=*/true);
+      rewriter.setInsertionPoint(choice.thenBlock()->getTerminator());
+      multiply(rewriter, product, plan);
+      rewriter.setInsertionPoint(choice.elseBlock()->getTerminator());
+    }
+    multiply(rewriter, product, plans.back());
   }
 
   /// Returns the predicted cost of `plan`, an index: a fixed part, and a part for each wave of its
@@ -152,21 +157,23 @@ private:
                                          arith::MulIOp::create(b, loc, kTiles, constant(kTile)));
     Value cost =
         arith::AddIOp::create(b, loc, constant(once), arith::MulIOp::create(b, loc, waves, ofWave));
-    Value holds = holdsFor(b, loc, plan, product.rows, product.sizes.depth);
+    Value holds = holdsFor(b, loc, plan.guard, product.rows, product.sizes);
     return holds ? arith::SelectOp::create(b, loc, holds, cost,
                                            constant(std::numeric_limits<int64_t>::max()))
                        .getResult()
                  : cost;
   }
 
-  /// Launches the kernel of the plan that is predicted to cost the least.
-  void multiplyBySize(ConversionPatternRewriter &rewriter, const Multiplication &product,
-                      ArrayRef<KernelPlan> others, const KernelPlan &last) const {
+  /// Launches the kernel of the plan that is predicted to cost the least; of equals, that of the
+  /// last plan, and then the first.
+  void multiplyByCost(ConversionPatternRewriter &rewriter, const Multiplication &product,
+                      ArrayRef<KernelPlan> plans) const {
     Location loc = BlockScaledMatmulOp(product.op).getLoc();
+    ArrayRef<KernelPlan> others = plans.drop_back();
     SmallVector<Value> costs;
     for (const KernelPlan &plan : others)
       costs.push_back(predictedCost(rewriter, product, plan));
-    Value ofLast = others.empty() ? Value() : predictedCost(rewriter, product, last);
+    Value ofLast = predictedCost(rewriter, product, plans.back());
     auto holds = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
       return arith::CmpIOp::create(rewriter, loc, predicate, x, y);
     };
@@ -180,7 +187,7 @@ private:
       multiply(rewriter, product, plan);
       rewriter.setInsertionPoint(choice.elseBlock()->getTerminator());
     }
-    multiply(rewriter, product, last);
+    multiply(rewriter, product, plans.back());
   }
 
   /// Makes the kernel of `plan`, and launches it.
@@ -203,8 +210,8 @@ private:
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
-    KernelArguments arguments = gemmArguments(rewriter, loc, gemm, operands,
-                                              powers, {rows, sizes.columns, sizes.depth}, results);
+    KernelArguments arguments = gemmArguments(rewriter, loc, gemm, operands, powers,
+                                              {rows, sizes.columns, sizes.depth}, results);
     if (gemm.problem.groups)
       addGroups(rewriter, op, adaptor.offsets, rows, gemm, arguments);
     launch(rewriter, loc, kernel, gemm, plan, arguments.values(gemm), product);
@@ -413,8 +420,7 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
       return signalPassFailure();
     for (Operation *op : work) {
       auto product = dyn_cast<BlockScaledMatmulOp>(op);
-      if (product ? failed(plansOf(product, *target)) || failed(sizePlansOf(product, *target))
-                  : failed(planOf(op, *target)))
+      if (product ? failed(plansOf(product, *target)) : failed(planOf(op, *target)))
         return signalPassFailure();
     }
 

@@ -1,5 +1,5 @@
 // Host code launches the kernel whose waves cost the least by the numbers of its plan. Two tiles run at a time. Kernel 2
-// is that of fp4.plan, which two others must beat; of equals, it comes first, and then the first of the list.
+// is that of the last case, which two others must beat; of equals, it comes first, and then the first of the list.
 
 // RUN: fp4-runner %s --sms=2 --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --dim M=100 --dim N=128 --dim K=512 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,NARROW
@@ -22,8 +22,7 @@ func.func @product(%a: !c {fp4.dims = ["M", "K"]}, %sa: !s {fp4.dims = ["M", "K/
   %a_scaled = fp4.scaled %a, %sa : !operand
   %b_scaled = fp4.scaled %b, %sb : !operand
   %y = fp4.matmul %a_scaled, %b_scaled
-      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 256], wave_cost = [81, 1000, 100]>,
-       fp4.size_plans = [#fp4.plan<tile_gemm, tile = [128, 64, 256], wave_cost = [1, 1000, 120]>, #fp4.plan<tile_gemm, tile = [128, 96, 256], wave_cost = [1, 1000, 120]>]}
+      {dispatch = [#fp4.case<any : tile_gemm, tile = [128, 64, 256], wave_cost = [1, 1000, 120]>, #fp4.case<any : tile_gemm, tile = [128, 96, 256], wave_cost = [1, 1000, 120]>, #fp4.case<any : tile_gemm, tile = [128, 128, 256], wave_cost = [81, 1000, 100]>]}
       : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }

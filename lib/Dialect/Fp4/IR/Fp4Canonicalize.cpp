@@ -205,9 +205,7 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
     if (plan && plan.getFamily() == KernelFamily::StreamBlocks)
       return rewriter.notifyMatchFailure(op, "only rowwise outputs have the kernel of its plan");
     bool both = op.getOutputs() == Outputs::Both;
-    Outputs other = both               ? Outputs::Both
-                    : op.hasRowwise() ? Outputs::Columnwise
-                                      : Outputs::Rowwise;
+    Outputs other = both ? Outputs::Both : op.hasRowwise() ? Outputs::Columnwise : Outputs::Rowwise;
     SmallVector<Type> types(op->getResultTypes());
     std::rotate(types.begin(), types.begin() + (both ? 2 : 0), types.end());
     bool hasTwo = bool(op.getColumnwiseAmax());
@@ -238,7 +236,7 @@ struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
       return rewriter.notifyMatchFailure(op, "threads multiply small M, not small N");
-    if (product.getStreamK() || !product.getSplitRows().empty() || product.getSplitPolicy())
+    if (product.getStreamK() || product.getDispatch() || product.getSplitPolicy())
       return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
@@ -253,8 +251,8 @@ struct TransposedMatmul : OpRewritePattern<linalg::TransposeOp> {
     auto swapped = rewriter.replaceOpWithNewOp<BlockScaledMatmulOp>(
         op, op->getResult(0).getType(), product.getRhsOperand(), product.getLhsOperand(),
         /*rhs2=*/Value(), product.getAlpha(), /*alpha2=*/Value(), /*offsets=*/Value(),
-        /*inputs=*/ValueRange(), product.getWorkAttr(), product.getArithmeticAttr(),
-        product.getEpilogueAttr());
+        /*inputs=*/ValueRange(), product.getWorkAttr(), /*dispatch=*/ArrayAttr(),
+        product.getArithmeticAttr(), product.getEpilogueAttr());
     keepPlan(product, swapped);
     return success();
   }

@@ -319,6 +319,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
+  if (failed(verifyDispatch(*this)))
+    return failure();
   if (failed(verifyDynamicSizes(*this, lhs, rhs))) // matmul (C8)
     return failure();
   if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||

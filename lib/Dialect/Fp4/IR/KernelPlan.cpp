@@ -72,8 +72,6 @@ constexpr Field kFields[] = {
     {"ctas_per_sm", &KernelPlan::ctasPerSm, of(TileGemm, TileTransform, TileQuantize)},
     {"ctas_per_sm", &KernelPlan::ctasPerSm, of(StreamBlocks, Gemv), /*isOptional=*/true},
     {"pdl", &KernelPlan::pdl, of(TileGemm), /*isOptional=*/true},
-    {"max_rows", &KernelPlan::maxRows, of(TileGemm), /*isOptional=*/true},
-    {"depth_unit", &KernelPlan::depthUnit, of(TileGemm), /*isOptional=*/true},
     {"wave_cost", &KernelPlan::waveCost, of(TileGemm), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
@@ -207,13 +205,18 @@ static void printValue(AsmPrinter &printer, const std::optional<Word> &word) {
   printer << " = " << stringifyEnum(*word);
 }
 
-void PlanAttr::print(AsmPrinter &printer) const {
-  printer << '<' << stringifyKernelFamily(getFamily());
+void fp4::printPlan(AsmPrinter &printer, const KernelPlan &plan) {
+  printer << stringifyKernelFamily(plan.family);
   for (const Field &field : kFields)
-    if (field.isOf(getFamily()) && isSaid(field, getPlan())) {
+    if (field.isOf(plan.family) && isSaid(field, plan)) {
       printer << ", " << field.name;
-      visit(field, getPlan(), [&](const auto &value) { printValue(printer, value); });
+      visit(field, plan, [&](const auto &value) { printValue(printer, value); });
     }
+}
+
+void PlanAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printPlan(printer, getPlan());
   printer << '>';
 }
 
@@ -308,24 +311,28 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
   return visit(*field, plan, [&](auto &value) { return parseValue(parser, name, value); });
 }
 
-Attribute PlanAttr::parse(AsmParser &parser, Type) {
-  SMLoc loc = parser.getCurrentLocation(), familyLoc;
+ParseResult fp4::parsePlan(AsmParser &parser, KernelPlan &plan) {
+  SMLoc loc = parser.getCurrentLocation();
   StringRef name;
-  if (parser.parseLess() || parser.getCurrentLocation(&familyLoc) || parser.parseKeyword(&name))
-    return {};
+  if (parser.parseKeyword(&name))
+    return failure();
   std::optional<KernelFamily> family = symbolizeKernelFamily(name);
   if (!family) {
-    InFlightDiagnostic diag = parser.emitError(familyLoc)
-                              << "unknown family of kernels '" << name << "'";
+    InFlightDiagnostic diag = parser.emitError(loc) << "unknown family of kernels '" << name << "'";
     diag.attachNote() << renamedNote(name, "known: " + familyNames());
-    return {};
+    return diag;
   }
-  KernelPlan plan;
   plan.family = *family;
   while (succeeded(parser.parseOptionalComma()))
     if (parseField(parser, plan))
-      return {};
-  if (parser.parseGreater())
+      return failure();
+  return success();
+}
+
+Attribute PlanAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  KernelPlan plan;
+  if (parser.parseLess() || parsePlan(parser, plan) || parser.parseGreater())
     return {};
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), plan);
 }

@@ -85,8 +85,8 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
   Value left = bundle(builder, loc, format, lhs, lhsScales);
   Value right = bundle(builder, loc, rhsFormat.value_or(format), rhs, rhsScales);
   build(builder, state, TypeRange{type}, left, right, /*rhs2=*/Value(), alpha, /*alpha2=*/Value(),
-        /*offsets=*/Value(), /*inputs=*/ValueRange(), WorkAttr(), MatmulArithmeticAttr(),
-        EpilogueAttr());
+        /*offsets=*/Value(), /*inputs=*/ValueRange(), WorkAttr(),
+        /*dispatch=*/ArrayAttr(), MatmulArithmeticAttr(), EpilogueAttr());
 }
 
 BlockScaledMatmulOp::Tensor BlockScaledMatmulOp::getLhs() { return bundleData(getLhsOperand()); }

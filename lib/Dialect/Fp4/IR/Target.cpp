@@ -78,15 +78,6 @@ static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-// #fp4.plan (C506)
-static LogicalResult verifyForAllDepths(Operation *op, StringRef name, Attribute plan) {
-  if (!cast<PlanAttr>(plan).getPlan().depthUnit)
-    return success();
-  return withNote(op->emitOpError()
-                      << "attribute " << name << " must have no 'depth_unit', but got " << plan,
-                  "the plan is for all K; plans for multiples are those of fp4.size_plans");
-}
-
 // #fp4.plan (C3)
 static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
   if (!isa<Fp4Dialect>(op->getDialect()) && !isa<linalg::GenericOp>(op))
@@ -100,77 +91,15 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
                         << " must be a plan such as #fp4.plan<stream_blocks>, but got "
                         << attribute.getValue(),
                     "--emit=mlir --compile-to=planned shows the plan of every kernel");
-  if (cast<PlanAttr>(attribute.getValue()).getPlan().maxRows) { // (C461)
-    InFlightDiagnostic diag = op->emitOpError()
-                              << "attribute " << Fp4Dialect::kPlanAttr
-                              << " must have no 'max_rows', but got " << attribute.getValue();
-    diag.attachNote() << "small-M plans are those of " << Fp4Dialect::kRowPlansAttr;
-    return diag;
-  }
-  return verifyForAllDepths(op, attribute.getName(), attribute.getValue());
-}
-
-/// Returns the fault of the plans of `attribute`, or nothing.
-static std::string whyNoRowPlans(Attribute attribute) {
-  auto plans = dyn_cast<ArrayAttr>(attribute);
-  if (!plans || plans.empty())
-    return "must be a list of plans";
-  int64_t rows = 0;
-  for (Attribute element : plans) {
-    auto plan = dyn_cast<PlanAttr>(element);
-    if (!plan || plan.getFamily() != KernelFamily::TileGemm || !plan.getPlan().maxRows)
-      return "must have plans of family tile_gemm with 'max_rows'";
-    if (*plan.getPlan().maxRows <= rows)
-      return "must have plans with ascending 'max_rows'";
-    rows = *plan.getPlan().maxRows;
-  }
-  return {};
-}
-
-// #fp4.plan (C461)
-static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
-  if (!isa<BlockScaledMatmulOp, LegacyMatmulOp>(op))
-    return withNote(op->emitOpError()
-                        << "attribute " << Fp4Dialect::kRowPlansAttr << " must be on a fp4.matmul",
-                    "remove it: only matmuls have small-M plans");
-  if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
-    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
-                                      << ", but got " << attribute.getValue(),
-                    "write [#fp4.plan<tile_gemm, ..., max_rows = 16>, ...], or remove it and "
-                    "let the compiler plan");
-  for (Attribute plan : cast<ArrayAttr>(attribute.getValue()))
-    if (failed(verifyForAllDepths(op, attribute.getName(), plan)))
-      return failure();
   return success();
 }
 
-/// Returns the fault of the plans of `attribute` beside `own`, or nothing.
-static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
-  auto plans = dyn_cast<ArrayAttr>(attribute);
-  if (!plans || plans.empty())
-    return "must be a list of plans";
-  auto hasCost = [](Attribute element) {
-    auto plan = dyn_cast_or_null<PlanAttr>(element);
-    return plan && plan.getFamily() == KernelFamily::TileGemm && plan.getPlan().waveCost[0];
-  };
-  if (!llvm::all_of(plans, hasCost))
-    return "must have plans of family tile_gemm with 'wave_cost'";
-  return hasCost(own) ? "" : "must be beside an fp4.plan with 'wave_cost'";
-}
-
-// #fp4.plan (C495)
-static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
-  if (!isa<BlockScaledMatmulOp, LegacyMatmulOp>(op))
-    return withNote(op->emitOpError()
-                        << "attribute " << Fp4Dialect::kSizePlansAttr << " must be on a fp4.matmul",
-                    "remove it: only matmuls have plans for sizes");
-  std::string why = whyNoSizePlans(attribute.getValue(), op->getAttr(Fp4Dialect::kPlanAttr));
-  if (why.empty())
-    return success();
-  return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr << ' ' << why
-                                    << ", but got " << attribute.getValue(),
-                  "--emit=mlir --compile-to=planned shows such plans of a matmul with dynamic N "
-                  "or K; or remove it and let the compiler plan");
+// #fp4.plan (C4)
+static LogicalResult refuseFormerList(Operation *op, NamedAttribute attribute) {
+  return withNote(op->emitOpError() << "attribute " << attribute.getName().getValue()
+                                    << " must be spelled 'dispatch'",
+                  "write dispatch = [#fp4.case<m = [1, 16] : tile_gemm, ..>, #fp4.case<m = [17, ?] "
+                  ": tile_gemm, ..>], the last with the plan of fp4.plan");
 }
 
 // prologue (C1)
@@ -184,9 +113,9 @@ static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
   std::string reason = whyNotPrologue(generic);
   if (reason.empty())
     return success();
-  return withNote(op->emitOpError() << "attribute " << kPrologueAttr
-                                    << " must be on a matrix that readers can compute, but "
-                                    << reason,
+  return withNote(op->emitOpError()
+                      << "attribute " << kPrologueAttr
+                      << " must be on a matrix that readers can compute, but " << reason,
                   remedy);
 }
 
@@ -195,10 +124,8 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyTarget(op, attribute);
   if (attribute.getName() == kPlanAttr)
     return verifyPlan(op, attribute);
-  if (attribute.getName() == kRowPlansAttr)
-    return verifyRowPlans(op, attribute);
-  if (attribute.getName() == kSizePlansAttr)
-    return verifySizePlans(op, attribute);
+  if (attribute.getName() == "fp4.row_plans" || attribute.getName() == "fp4.size_plans")
+    return refuseFormerList(op, attribute);
   if (attribute.getName() == kPrologueAttr)
     return verifyPrologue(op, attribute);
   return success();

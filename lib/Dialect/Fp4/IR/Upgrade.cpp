@@ -38,6 +38,9 @@ LogicalResult LegacyMatmulOp::verify() {
     return withNote(emitOpError("expects 'quantize_amax' and 'quantize_outputs' only beside "
                                 "'quantize_recipe'"),
                     "leave them out, or say the recipe that quantizes the result");
+  if (getSplitRows() && (!getSplitK() || int64_t(*getSplitRows()) < 1))
+    return withNote(emitOpError("attribute 'split_rows' must be positive, beside 'split_k'"),
+                    "leave it out: 'split_k' then holds for all rows");
   if ((getGroups() && getGroups()->empty()) || (getStreamK() && getStreamK()->empty()))
     return withNote(emitOpError("attributes 'groups' and 'stream_k' must have numbers"),
                     "leave out the one that has none");
@@ -66,9 +69,10 @@ public:
     SmallVector<Value> inputs(old.getEpilogueInputs());
     if (old.getQuantizeAmax())
       inputs.push_back(old.getQuantizeAmax());
-    auto product = BlockScaledMatmulOp::create(
-        b, loc, old.getResultTypes(), lhs, rhs, rhs2, old.getAlpha(), old.getAlpha2(),
-        old.getOffsets(), inputs, *work, old.getArithmeticAttr(), old.getEpilogueAttr());
+    auto product =
+        BlockScaledMatmulOp::create(b, loc, old.getResultTypes(), lhs, rhs, rhs2, old.getAlpha(),
+                                    old.getAlpha2(), old.getOffsets(), inputs, *work, dispatchOf(),
+                                    old.getArithmeticAttr(), old.getEpilogueAttr());
     product->setDiscardableAttrs(old->getDiscardableAttrDictionary());
     product.getEpilogueBody().takeBody(old.getEpilogueBody());
     if (hasDerived(old))
@@ -80,26 +84,38 @@ public:
 
 private:
   FailureOr<WorkAttr> workOf() {
-    auto listOf = [](std::optional<uint64_t> value) {
-      return value ? SmallVector<int64_t>{int64_t(*value)} : SmallVector<int64_t>();
+    auto asNumber = [](std::optional<uint64_t> value) {
+      return value ? std::optional(int64_t(*value)) : std::nullopt;
     };
-    std::optional<int64_t> expected;
-    if (old.getExpectedRows())
-      expected = int64_t(*old.getExpectedRows());
+    std::optional<int64_t> splitK = splitsByRows() ? std::nullopt : asNumber(old.getSplitK());
     auto numbers = [](std::optional<ArrayRef<int64_t>> values) {
       return values.value_or(ArrayRef<int64_t>());
     };
-    if (!old.getSplitK() && !old.getSplitRows() && !old.getStreamK() && !old.getGroups() &&
-        !old.getExpectedRows() && !old.getUnspecifiedRows())
+    if (!splitK && !old.getStreamK() && !old.getGroups() && !old.getExpectedRows() &&
+        !old.getUnspecifiedRows())
       return WorkAttr();
     auto emitError = [&] { return old.emitOpError(); };
     function_ref<InFlightDiagnostic()> report = emitError;
-    SmallVector<int64_t> splitK = listOf(old.getSplitK()), splitRows = listOf(old.getSplitRows());
-    auto work = WorkAttr::getChecked(report, old.getContext(), ArrayRef<int64_t>(splitK),
-                                     ArrayRef<int64_t>(splitRows), std::optional<SplitPolicy>(),
-                                     numbers(old.getStreamK()), numbers(old.getGroups()), expected,
-                                     old.getUnspecifiedRows());
+    auto work = WorkAttr::getChecked(report, old.getContext(), splitK, std::optional<SplitPolicy>(),
+                                     numbers(old.getStreamK()), numbers(old.getGroups()),
+                                     asNumber(old.getExpectedRows()), old.getUnspecifiedRows());
     return work ? FailureOr<WorkAttr>(work) : FailureOr<WorkAttr>(failure());
+  }
+
+  bool splitsByRows() { return old.getSplitK() && old.getSplitRows(); }
+
+  /// Makes cases of a split-K factor that holds up to some rows.
+  ArrayAttr dispatchOf() {
+    if (!splitsByRows())
+      return {};
+    KernelPlan few, many;
+    auto rows = int64_t(*old.getSplitRows());
+    few.guard.m.most = rows;
+    many.guard.m.least = rows + 1;
+    auto caseOf = [&](const KernelPlan &plan, std::optional<int64_t> splits) -> Attribute {
+      return CaseAttr::get(old.getContext(), plan, splits);
+    };
+    return b.getArrayAttr({caseOf(few, int64_t(*old.getSplitK())), caseOf(many, std::nullopt)});
   }
 
   /// Makes quantize_recipe and with_amax operations of the region, whose results it yields.

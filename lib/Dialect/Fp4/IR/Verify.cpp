@@ -32,8 +32,10 @@ static std::string formerAttributeNote(Operation *op, StringRef name) {
     return "the epilogue region quantizes: fp4.epilogue_quantize %x {recipe = ..}";
   if (name == "with_amax")
     return "the epilogue region gives the amax: fp4.epilogue_amax %x : bf16 -> f32";
-  constexpr StringLiteral members[] = {"split_k", "split_rows",    "stream_k",
-                                       "groups",  "expected_rows", "unspecified_rows"};
+  if (name == "split_rows")
+    return "cases of 'dispatch' have factors by rows: #fp4.case<m = [1, 64], split_k = 2 : ..>";
+  constexpr StringLiteral members[] = {"split_k", "stream_k", "groups", "expected_rows",
+                                       "unspecified_rows"};
   if (!llvm::is_contained(members, name))
     return {};
   bool isFlag = name == "unspecified_rows";

@@ -79,8 +79,7 @@ std::optional<int64_t> countGroups(std::optional<llvm::ArrayRef<int64_t>> groups
                                    mlir::Value offsets);
 /// The numbers of rows of groups that only the device knows, of the operation of `rows`, to which
 /// they belong. `remedy` is for too many of them.
-mlir::LogicalResult verifyOffsets(const Checked &rows, mlir::Value offsets,
-                                  llvm::StringRef remedy);
+mlir::LogicalResult verifyOffsets(const Checked &rows, mlir::Value offsets, llvm::StringRef remedy);
 /// The tiles of the scales of groups, where row-major ones of all rows have type `scales`: with
 /// offsets, as many as any groups may have.
 mlir::RankedTensorType tilesOfOffsets(mlir::RankedTensorType scales, mlir::Value offsets);
@@ -103,6 +102,8 @@ mlir::LogicalResult verifyFastAccumulation(BlockScaledMatmulOp op);
 mlir::RankedTensorType scaleListOfGroups(BlockScaledMatmulOp op, mlir::RankedTensorType scales);
 /// matmul (C15): the rows of groups.
 mlir::LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs);
+/// matmul (C640) to (C643): plans by size.
+mlir::LogicalResult verifyDispatch(BlockScaledMatmulOp op);
 /// matmul (C353): what plans are told of groups.
 mlir::LogicalResult verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs);
 /// matmul (C460): rows that the matmul does not write.

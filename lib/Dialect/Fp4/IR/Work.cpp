@@ -15,9 +15,9 @@ using namespace fp4;
 namespace {
 /// Members of the attribute while it is parsed.
 struct Members {
-  SmallVector<int64_t> splitK, splitRows, streamK, groups;
+  SmallVector<int64_t> streamK, groups;
   std::optional<SplitPolicy> splitPolicy;
-  std::optional<int64_t> expectedRows;
+  std::optional<int64_t> splitK, expectedRows;
   bool unspecifiedRows = false;
   SmallVector<StringRef> seen;
 };
@@ -36,27 +36,26 @@ static ParseResult parseNumbers(AsmParser &parser, SmallVectorImpl<int64_t> &num
                   remedy);
 }
 
-/// Parses a number, or a list of them.
-static ParseResult parseNumberOrList(AsmParser &parser, SmallVectorImpl<int64_t> &numbers) {
-  int64_t number;
-  OptionalParseResult single = parser.parseOptionalInteger(number);
-  if (!single.has_value())
-    return parseNumbers(parser, numbers, "leave the member out, and K is not cut");
-  numbers.push_back(number);
-  return *single;
-}
+constexpr StringLiteral kSplitsByRows =
+    "a factor by rows is that of a case: dispatch = [#fp4.case<m = [1, 64], split_k = 3 : "
+    "tile_gemm>, #fp4.case<m = [65, ?] : tile_gemm>]";
 
-/// Parses the factors of split-K, or the policy that chooses them.
+/// Parses the factor of split-K, or the policy that chooses it.
 static ParseResult parseSplit(AsmParser &parser, Members &members) {
   SMLoc at = parser.getCurrentLocation();
   StringRef policy;
-  if (failed(parser.parseOptionalKeyword(&policy)))
-    return parseNumberOrList(parser, members.splitK);
+  if (failed(parser.parseOptionalKeyword(&policy))) {
+    if (succeeded(parser.parseOptionalLSquare()))
+      return withNote(parser.emitError(at, "expects split_k to be a number, fastest or fixed, but "
+                                           "got a list"), // work (C4)
+                      kSplitsByRows);
+    return parser.parseInteger(members.splitK.emplace());
+  }
   members.splitPolicy = symbolizeSplitPolicy(policy);
   if (members.splitPolicy)
     return success();
-  return withNote(parser.emitError(at, "expects split_k to be a number, a list of numbers, fastest "
-                                       "or fixed, but got ") // work (C1)
+  return withNote(parser.emitError(at, "expects split_k to be a number, fastest or fixed, but "
+                                       "got ") // work (C1)
                       << policy,
                   "write split_k = 4, for example");
 }
@@ -74,20 +73,20 @@ static ParseResult parseMember(AsmParser &parser, Members &members) {
   members.unspecifiedRows |= name == "unspecified_rows";
   if (name == "unspecified_rows")
     return success();
-  bool isKnown =
-      llvm::is_contained({"split_k", "split_rows", "stream_k", "groups", "expected_rows"}, name);
+  if (name == "split_rows") // work (C4)
+    return withNote(parser.emitError(at, "expects no member 'split_rows'"), kSplitsByRows);
+  bool isKnown = llvm::is_contained({"split_k", "stream_k", "groups", "expected_rows"}, name);
   if (!isKnown)
-    return withNote(parser.emitError(at,
-                                     "expects split_k, split_rows, stream_k, groups, " // work (C1)
-                                     "expected_rows or unspecified_rows, but got ")
-                        << name,
-                    "write #fp4.work<split_k = 4>, for example");
+    return withNote(
+        parser.emitError(at,
+                         "expects split_k, stream_k, groups, expected_rows or " // work (C1)
+                         "unspecified_rows, but got ")
+            << name,
+        "write #fp4.work<split_k = 4>, for example");
   if (parser.parseEqual())
     return failure();
   if (name == "split_k")
     return parseSplit(parser, members);
-  if (name == "split_rows")
-    return parseNumberOrList(parser, members.splitRows);
   if (name == "expected_rows")
     return parser.parseInteger(members.expectedRows.emplace());
   if (name == "stream_k")
@@ -103,8 +102,7 @@ Attribute WorkAttr::parse(AsmParser &parser, Type) {
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   function_ref<InFlightDiagnostic()> report = emitError;
-  return getChecked(report, parser.getContext(), ArrayRef<int64_t>(members.splitK),
-                    ArrayRef<int64_t>(members.splitRows), members.splitPolicy,
+  return getChecked(report, parser.getContext(), members.splitK, members.splitPolicy,
                     ArrayRef<int64_t>(members.streamK), ArrayRef<int64_t>(members.groups),
                     members.expectedRows, members.unspecifiedRows);
 }
@@ -114,21 +112,20 @@ void WorkAttr::print(AsmPrinter &printer) const {
   auto member = [&](StringRef name) -> raw_ostream & {
     return printer.getStream() << StringRef(separator) << name << " = ";
   };
-  auto numbers = [&](StringRef name, ArrayRef<int64_t> values, bool isList) {
+  auto numbers = [&](StringRef name, ArrayRef<int64_t> values) {
     if (values.empty())
       return;
-    isList |= values.size() > 1;
-    member(name) << (isList ? "[" : "");
+    member(name) << '[';
     llvm::interleaveComma(values, printer);
-    printer << (isList ? "]" : "");
+    printer << ']';
   };
   printer << '<';
   if (getSplitPolicy())
     member("split_k") << stringifySplitPolicy(*getSplitPolicy());
-  numbers("split_k", getSplitK(), /*isList=*/false);
-  numbers("split_rows", getSplitRows(), /*isList=*/false);
-  numbers("stream_k", getStreamK(), /*isList=*/true);
-  numbers("groups", getGroups(), /*isList=*/true);
+  if (getSplitK())
+    member("split_k") << *getSplitK();
+  numbers("stream_k", getStreamK());
+  numbers("groups", getGroups());
   if (getExpectedRows())
     member("expected_rows") << *getExpectedRows();
   if (getUnspecifiedRows())
@@ -153,76 +150,26 @@ static LogicalResult verifyCompanions(function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
-/// Checks the factors of split-K and the rows for which they hold.
-static LogicalResult verifyFactors(function_ref<InFlightDiagnostic()> emitError,
-                                   ArrayRef<int64_t> splitK, ArrayRef<int64_t> splitRows) {
-  for (int64_t factor : splitK)
-    if (factor < 1 || factor > WorkAttr::kMaxSplits) // work (C3)
-      return withNote(emitError() << "'split_k' must be 1 to " << WorkAttr::kMaxSplits
-                                  << ", but got " << factor,
-                      "leave 'split_k' out for one part");
-  bool ascends = splitRows.empty() || splitRows.front() >= 1;
-  for (size_t i = 1; i < splitRows.size(); ++i)
-    ascends &= splitRows[i - 1] < splitRows[i];
-  bool isOfFactors = splitRows.size() == splitK.size() || splitRows.size() + 1 == splitK.size();
-  if (ascends && isOfFactors)
-    return success();
-  InFlightDiagnostic diag =
-      emitError() << "'split_rows' must be positive, ascend, and have a number for each factor of "
-                     "'split_k', or for all but the last, but got "; // work (C4)
-  diag << "[" << splitRows << "] beside the factors [" << splitK << "]";
-  diag.attachNote() << (splitK.size() > 1
-                            ? "such as split_k = [3, 2], split_rows = 64: 3 up to 64 rows, else 2"
-                            : "leave it out: one factor of 'split_k' then holds for all rows");
-  return diag;
-}
-
 LogicalResult WorkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               ArrayRef<int64_t> splitK, ArrayRef<int64_t> splitRows,
+                               std::optional<int64_t> splitK,
                                std::optional<SplitPolicy> splitPolicy, ArrayRef<int64_t> streamK,
                                ArrayRef<int64_t> groups, std::optional<int64_t> expectedRows,
                                bool unspecifiedRows) {
-  if (splitPolicy && !splitRows.empty()) // work (C4)
-    return withNote(emitError() << "expects no 'split_rows' beside 'split_k' = "
-                                << stringifySplitPolicy(*splitPolicy),
-                    "leave it out: the policy chooses rows too");
-  if (failed(verifyFactors(emitError, splitK, splitRows)))
-    return failure();
+  if (splitK && (*splitK < 1 || *splitK > kMaxSplits)) // work (C3)
+    return withNote(emitError() << "'split_k' must be 1 to " << kMaxSplits << ", but got "
+                                << *splitK,
+                    "leave 'split_k' out for one part");
   if (expectedRows && *expectedRows < 1) // work (C3)
     return withNote(emitError() << "'expected_rows' must be positive, but got " << *expectedRows,
                     "leave it out where nothing is known of the rows");
-  bool splits = splitPolicy || llvm::any_of(splitK, [](int64_t factor) { return factor > 1; });
+  bool splits = splitPolicy || splitK.value_or(1) > 1;
   return verifyCompanions(emitError, splits, !streamK.empty(), !groups.empty(),
                           expectedRows || unspecifiedRows);
-}
-
-int64_t WorkAttr::splitsOfRows(int64_t rows) const {
-  for (auto [factor, most] : llvm::zip(getSplitK(), getSplitRows()))
-    if (rows <= most)
-      return factor;
-  return getSplitRows().size() < getSplitK().size() ? getSplitK().back() : 1;
-}
-
-int64_t WorkAttr::getMostSplits() const {
-  return getSplitK().empty() ? 1 : *llvm::max_element(getSplitK());
-}
-
-int64_t WorkAttr::getMostSplitRows() const {
-  if (getSplitRows().size() < getSplitK().size() && getSplitK().back() > 1)
-    return INT64_MAX;
-  int64_t most = 0;
-  for (auto [factor, rows] : llvm::zip(getSplitK(), getSplitRows()))
-    most = factor > 1 ? rows : most;
-  return most;
 }
 
 //===----------------------------------------------------------------------===//
 // Members of a matmul's attribute
 //===----------------------------------------------------------------------===//
-
-ArrayRef<int64_t> BlockScaledMatmulOp::getSplitRows() {
-  return getWork() ? getWork()->getSplitRows() : ArrayRef<int64_t>();
-}
 
 std::optional<SplitPolicy> BlockScaledMatmulOp::getSplitPolicy() {
   return getWork() ? getWork()->getSplitPolicy() : std::nullopt;

@@ -37,9 +37,8 @@ SmallVector<BlockScaledMatmulOp> gemmsOf(linalg::GenericOp op) {
       found.insert(product);
   SmallVector<BlockScaledMatmulOp> products = llvm::map_to_vector(
       found, [](Operation *product) { return cast<BlockScaledMatmulOp>(product); });
-  llvm::sort(products, [](BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
-    return y->isBeforeInBlock(x);
-  });
+  llvm::sort(products,
+             [](BlockScaledMatmulOp x, BlockScaledMatmulOp y) { return y->isBeforeInBlock(x); });
   return products;
 }
 
@@ -85,7 +84,7 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
       return pair.error().message;
     if (product.addsRanges() || product.getEpilogue())
       return "a matmul has split-K or steps of its own";
-    if (product->hasAttr(Fp4Dialect::kPlanAttr))
+    if (product->hasAttr(Fp4Dialect::kPlanAttr) || product.getDispatch())
       return "a matmul has a plan for a kernel of its own";
     if (std::string reason = whyNot(op, product); !reason.empty())
       return reason;
@@ -169,7 +168,8 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
   b.setInsertionPoint(op);
   SmallVector<Value> inputs;
   for (OpOperand *input : op.getDpsInputOperands())
-    if (llvm::none_of(from, [&](BlockScaledMatmulOp product) { return product.getResult() == input->get(); }))
+    if (llvm::none_of(
+            from, [&](BlockScaledMatmulOp product) { return product.getResult() == input->get(); }))
       inputs.push_back(asMatrix(b, op, input));
   BlockScaledMatmulOp first = from.front(), second = from.size() > 1 ? from[1] : nullptr;
   SmallVector<Location> locs = {op.getLoc()};
@@ -179,7 +179,7 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       b, b.getFusedLoc(locs), op.getResult(0).getType(), first.getLhsOperand(),
       first.getRhsOperand(), second ? second.getRhsOperand() : Value(), first.getAlpha(),
       second ? Value(second.getAlpha()) : Value(), first.getOffsets(), inputs, first.getWorkAttr(),
-      first.getArithmeticAttr(), first.getEpilogueAttr());
+      first.getDispatchAttr(), first.getArithmeticAttr(), first.getEpilogueAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   BodyBuilder(b, op, from).build(fused);
   b.replaceOp(op, fused.getResult());

@@ -87,7 +87,7 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
   auto fused = BlockScaledMatmulOp::create(
       b, loc, types, product.getLhsOperand(), product.getRhsOperand(), product.getRhs2Operand(),
       product.getAlpha(), product.getAlpha2(), product.getOffsets(), inputs, product.getWorkAttr(),
-      product.getArithmeticAttr(), product.getEpilogueAttr());
+      product.getDispatchAttr(), product.getArithmeticAttr(), product.getEpilogueAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   if (product.getEpilogueBody().empty())
     buildRounding(b, fused, element);

@@ -1,6 +1,5 @@
-// Plans for some sizes only: small M (max_rows) and multiples of K (depth_unit). Host code does not launch a kernel for
-// sizes that its plan does not hold for, however little it would cost. Kernel numbers are those of the plans in the
-// list, and the last one is that of fp4.plan.
+// Cases for some sizes only: small M, and multiples of K (k_unit). Host code does not launch a kernel for sizes that
+// its guard excludes, however little it would cost. Kernel numbers are those of the cases.
 
 // RUN: fp4-runner %s --target=sm_90a --sms=2 --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=512 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FIRST
@@ -28,8 +27,7 @@ func.func @fp8(%a: !a {fp4.dims = ["M", "K"]}, %s: !s {fp4.dims = ["M", "K/128"]
   %a_scaled = fp4.scaled %a, %s : !operand
   %b_scaled = fp4.scaled %b, %t : !operand
   %y = fp4.matmul %a_scaled, %b_scaled
-      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 64, 128], wave_cost = [99, 9, 9]>,
-       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [64, 32, 256], max_rows = 128, depth_unit = 512, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [256, 128, 128], depth_unit = 512, wave_cost = [20, 1, 1]>]}
+      {dispatch = [#fp4.case<m = [1, 128], k_unit = 512 : tile_gemm, tile = [64, 32, 256], wave_cost = [1, 1, 1]>, #fp4.case<k_unit = 512 : tile_gemm, tile = [256, 128, 128], wave_cost = [20, 1, 1]>, #fp4.case<any : tile_gemm, tile = [128, 64, 128], wave_cost = [99, 9, 9]>]}
       : (!operand, !operand) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
@@ -43,8 +41,7 @@ func.func @nvfp4(%a: !c {fp4.dims = ["M", "K"]}, %s: !e {fp4.dims = ["M", "K/16"
   %a_scaled = fp4.scaled %a, %s : !operand2
   %b_scaled = fp4.scaled %b, %t : !operand2
   %y = fp4.matmul %a_scaled, %b_scaled alpha %alpha
-      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>,
-       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 16, 128], route = <orientation = swapped>, max_rows = 16, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
+      {dispatch = [#fp4.case<m = [1, 16] : tile_gemm, tile = [128, 16, 128], route = <orientation = swapped>, wave_cost = [1, 1, 1]>, #fp4.case<k_unit = 128 : tile_gemm, tile = [256, 128, 128], route = <orientation = swapped>, wave_cost = [2, 1, 1]>, #fp4.case<any : tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>]}
       : (!operand2, !operand2, tensor<1x?xf32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
@@ -58,8 +55,7 @@ func.func @mxfp8(%a: !a {fp4.dims = ["M", "K"]}, %s: !x {fp4.dims = ["M", "K/32"
   %a_scaled = fp4.scaled %a, %s : !lhs
   %b_scaled = fp4.scaled %b, %t : !rhs
   %y = fp4.matmul %a_scaled, %b_scaled
-      {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>,
-       fp4.size_plans = [ #fp4.plan<tile_gemm, tile = [128, 64, 128], route = <orientation = swapped>, max_rows = 64, wave_cost = [1, 1, 1]>, #fp4.plan<tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>, depth_unit = 128, wave_cost = [2, 1, 1]>]}
+      {dispatch = [#fp4.case<m = [1, 64] : tile_gemm, tile = [128, 64, 128], route = <orientation = swapped>, wave_cost = [1, 1, 1]>, #fp4.case<k_unit = 128 : tile_gemm, tile = [128, 128, 128], route = <orientation = swapped>, wave_cost = [2, 1, 1]>, #fp4.case<any : tile_gemm, tile = [128, 128, 128], wave_cost = [9, 9, 9]>]}
       : (!lhs, !rhs) -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }

@@ -193,22 +193,20 @@ def Fp4_WorkAttr : AttrDef<Fp4_Dialect, "Work"> {
 
     | member | meaning |
     |--------|---------|
-    | `split_k` | K is cut into that many ranges, whose sums are added in fp32; a list has a factor for each number of rows in `split_rows`. `fastest` and `fixed` leave the factors to `fp4-choose-splits` |
-    | `split_rows` | the factor holds where lhs has at most so many rows; K of more rows is not cut |
+    | `split_k` | K is cut into that many ranges, whose sums are added in fp32. `fastest` and `fixed` leave the factor to `fp4-choose-splits`; cases of `dispatch` have some by rows |
     | `stream_k` = [W, m, n] | W workers add up equal parts of K of the shared tiles of m x n elements, so that W CTAs, or pairs of CTAs, take equally long |
     | `groups` | rows of the groups of a grouped GEMM |
     | `expected_rows` | rows of a group of `offsets`, by which plans are chosen |
     | `unspecified_rows` | rows of no group of `offsets` are not written, and else zero |
 
     ```mlir
-    #fp4.work<split_k = 4, split_rows = 64>
-    #fp4.work<split_k = [3, 2], split_rows = [64, 128]>
+    #fp4.work<split_k = 4>
     #fp4.work<split_k = fastest>
     #fp4.work<groups = [130, 0, 62]>
     ```
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$splitK,
-      ArrayRefParameter<"int64_t">:$splitRows, "std::optional<::fp4::SplitPolicy>":$splitPolicy,
+  let parameters = (ins "std::optional<int64_t>":$splitK,
+      "std::optional<::fp4::SplitPolicy>":$splitPolicy,
       ArrayRefParameter<"int64_t">:$streamK, ArrayRefParameter<"int64_t">:$groups,
       "std::optional<int64_t>":$expectedRows, "bool":$unspecifiedRows);
   let hasCustomAssemblyFormat = 1;
@@ -216,12 +214,6 @@ def Fp4_WorkAttr : AttrDef<Fp4_Dialect, "Work"> {
   let extraClassDeclaration = [{
     /// Most split-K parts: the last CTA to arrive adds all of their sums.
     static constexpr int64_t kMaxSplits = 32;
-    /// The split-K factor of a matmul of `rows` rows; 1 where no factor holds for so many.
-    int64_t splitsOfRows(int64_t rows) const;
-    /// The largest split-K factor, and the most rows for which a factor is more than 1: INT64_MAX
-    /// without a bound, and 0 where no factor is.
-    int64_t getMostSplits() const;
-    int64_t getMostSplitRows() const;
   }];
 }
 

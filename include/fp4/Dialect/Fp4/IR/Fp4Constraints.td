@@ -57,11 +57,14 @@ def : Fp4_Constraints<"plan", [{
     tile_gemm and 2 in tile_transform, `cluster` and `fallback` have 2, and `wave_cost` has 3.
   - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
     `#fp4.plan`.
-  - (C461) `fp4.row_plans` is on a `fp4.matmul`. The attribute is a list of plans of
-    family tile_gemm that have `max_rows`, in ascending order. `fp4.plan` has no `max_rows`.
-  - (C495) `fp4.size_plans` is on a `fp4.matmul`. The attribute is a list of plans of
-    family tile_gemm. The plans and the `fp4.plan` beside them have `wave_cost`.
-  - (C506) Plans of `fp4.size_plans` may have `depth_unit`. No other plan has it.
+  - (C4) `fp4.row_plans` and `fp4.size_plans` are former spellings of `dispatch`.
+}]>;
+
+def : Fp4_Constraints<"case", [{
+  - (C1) a member is m, n, k, k_unit, split_k or any, each once.
+  - (C2) a range begins at 1 or more and ends no earlier than it begins, `k_unit` is positive, and
+    `split_k` is 1 to 32.
+  - (C3) the plan is of family tile_gemm, and has `wave_cost` beside `k_unit`.
 }]>;
 
 def : Fp4_Constraints<"prologue", [{
@@ -235,9 +238,7 @@ def : Fp4_Constraints<"work", [{
   - (C2) `stream_k` goes with no `groups` and no `split_k` of more than 1, and `groups` with no
     such `split_k`, no `expected_rows` and no `unspecified_rows`.
   - (C3) factors of `split_k` are 1 to 32, and `expected_rows` is positive.
-  - (C4) numbers of `split_rows` are positive, and ascend. There is one for each factor of
-    `split_k`, or for each but the last, which then holds for all other rows. There is none beside
-    a policy.
+  - (C4) lists of `split_k`, and `split_rows`, are former spellings of cases of `dispatch`.
 }]>;
 
 def : Fp4_Constraints<"matmul", [{
@@ -262,6 +263,10 @@ def : Fp4_Constraints<"matmul", [{
     the bias of an expert, and G x 1 x 1 a number.
   - (C14) `split_k` is at most the number of slices of 256 elements in K, and 1 in a grouped GEMM.
   - (C420) `stream_k` goes with static rows, no `offsets` and no `rhs2`.
+  - (C640) for each size one case of `dispatch` without `k_unit` holds, or several with `wave_cost`.
+  - (C641) `dispatch` has 1 to 64 cases, and no `fp4.plan` beside it.
+  - (C642) all plans of `dispatch` have `wave_cost`, or none.
+  - (C643) `split_k` in `dispatch` goes with guards of m alone, and no `split_k` in `work`.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
     kernels with tiles of that size.

@@ -28,17 +28,13 @@ def Fp4_Dialect : Dialect {
   let hasConstantMaterializer = 1;
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 0; // parseAttribute knows former names
-  // fp4.target: see Fp4Target.td; fp4.plan, fp4.row_plans and fp4.size_plans: see Fp4Plan.td.
+  // fp4.target: see Fp4Target.td; fp4.plan: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The target of a module, a TargetAttr.
     static constexpr ::llvm::StringLiteral kTargetAttr = "fp4.target";
     /// The kernel that an operation becomes, a PlanAttr.
     static constexpr ::llvm::StringLiteral kPlanAttr = "fp4.plan";
-    /// Small-M plans for a dynamic number of rows, an array of PlanAttr.
-    static constexpr ::llvm::StringLiteral kRowPlansAttr = "fp4.row_plans";
-    /// Other plans where N or K is dynamic, an array of PlanAttr.
-    static constexpr ::llvm::StringLiteral kSizePlansAttr = "fp4.size_plans";
     ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,
                                      ::mlir::Type type) const override;
     void printAttribute(::mlir::Attribute attr,

@@ -69,7 +69,8 @@ def Fp4_BlockScaledMatmulOp
     results of `fp4.epilogue_quantize`, then that of `fp4.epilogue_amax`, each where there is one.
 
     `work` says how the work is divided (`#fp4.work`): the groups of a grouped GEMM, split-K and
-    stream-K. `arithmetic` names the order of the sums (`#fp4.matmul_arithmetic`).
+    stream-K. `arithmetic` names the order of the sums (`#fp4.matmul_arithmetic`). `dispatch` has
+    plans by size (`#fp4.case`).
 
     With groups, in `work` or as `offsets`, the matmul multiplies several matrices that are stacked
     in lhs, and every group has N rows of its own in rhs. A batched matmul has groups of equal
@@ -138,6 +139,7 @@ def Fp4_BlockScaledMatmulOp
                        Optional<AnyRankedTensor>:$offsets,
                        Variadic<AnyRankedTensor>:$inputs,
                        OptionalAttr<Fp4_WorkAttr>:$work,
+                       OptionalAttr<Fp4_DispatchAttr>:$dispatch,
                        OptionalAttr<Fp4_MatmulArithmeticAttr>:$arithmetic,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue);
   let regions = (region AnyRegion:$epilogue_body);
@@ -170,10 +172,18 @@ def Fp4_BlockScaledMatmulOp
     /// The format of rhs: that of lhs where rhs does not name its own.
     ::fp4::Format getFormatOfRhs();
     /// The members of `work`.
-    ::llvm::ArrayRef<int64_t> getSplitRows();
     std::optional<::fp4::SplitPolicy> getSplitPolicy();
-    /// The largest split-K factor; 1 where K is not cut.
-    int64_t getMostSplits() { return getWork() ? getWork()->getMostSplits() : 1; }
+    /// The cases of `dispatch`, in the order of their least M; none without it.
+    ::llvm::SmallVector<::fp4::CaseAttr> getCases();
+    /// Split-K factors, and the rows up to which each holds, ascending and the last INT64_MAX.
+    struct RowSplit {
+      int64_t rows, factor;
+    };
+    ::llvm::SmallVector<RowSplit> getSplits();
+    /// The largest split-K factor, 1 where K is not cut; and the most rows for which a factor is
+    /// more than 1, INT64_MAX without a bound, and 0 where no factor is.
+    int64_t getMostSplits();
+    int64_t getMostSplitRows();
     std::optional<int64_t> getExpectedRows();
     std::optional<::llvm::ArrayRef<int64_t>> getStreamK();
     std::optional<::llvm::ArrayRef<int64_t>> getGroups();
@@ -212,7 +222,7 @@ def Fp4_BlockScaledMatmulOp
     /// Most split-K parts: the last CTA to arrive adds all of their sums.
     static constexpr int64_t kMaxSplits = ::fp4::WorkAttr::kMaxSplits;
     /// Split-K parts of a matmul of `rows` rows.
-    int64_t splitsOfRows(int64_t rows) { return getWork() ? getWork()->splitsOfRows(rows) : 1; }
+    int64_t splitsOfRows(int64_t rows);
     /// Partial sums of split-K are reduced, of all elements or of those of some tiles.
     bool addsRanges() { return getMostSplits() > 1 || getStreamK(); }
     /// Threads multiply, and not the tensor core.

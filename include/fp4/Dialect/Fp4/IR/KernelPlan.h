@@ -10,12 +10,20 @@
 #include "fp4/Routes/Route.h"
 
 #include "mlir/IR/Attributes.h"
+#include "mlir/Support/LLVM.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+
+namespace mlir {
+class AsmParser;
+class AsmPrinter;
+} // namespace mlir
 
 namespace fp4 {
 
@@ -25,6 +33,28 @@ enum class CtaOrder : uint32_t;
 enum class AmaxKernel : uint32_t;
 enum class PdlMode : uint32_t;
 enum class ReductionPlace : uint32_t;
+
+/// Sizes from `least` to `most`, both included; without `most` the range has no end.
+struct SizeRange {
+  int64_t least = 1;
+  std::optional<int64_t> most;
+
+  bool operator==(const SizeRange &) const = default;
+  bool isAll() const { return least == 1 && !most; }
+  bool has(int64_t size) const {
+    return std::max<int64_t>(size, 1) >= least && size <= most.value_or(INT64_MAX);
+  }
+};
+
+/// The sizes of a GEMM for which a plan holds.
+struct Guard {
+  SizeRange m, n, k;
+  std::optional<int64_t> kUnit; ///< divisor of K
+
+  bool operator==(const Guard &) const = default;
+  bool isAll() const { return *this == Guard(); }
+  bool isOfRows() const { return *this == Guard{m, {}, {}, {}}; }
+};
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
@@ -49,9 +79,8 @@ struct KernelPlan {
   std::optional<CtaOrder> order;
   std::optional<AmaxKernel> amax;
   std::optional<PdlMode> pdl;
-  std::optional<int64_t> maxRows;       ///< most rows of lhs, in a small-M plan
-  std::optional<int64_t> depthUnit;     ///< divisor of K, in a plan for dynamic K
   std::array<int64_t, 3> waveCost = {}; ///< predicted: of a launch, of a wave, of a k tile of one
+  Guard guard;                          ///< that of a case of `dispatch`, and no field of the text
 
   bool operator==(const KernelPlan &) const = default;
 
@@ -68,6 +97,14 @@ struct KernelPlan {
 };
 
 llvm::hash_code hash_value(const KernelPlan &plan);
+
+/// Parse and print a plan as inside of #fp4.plan<...>.
+mlir::ParseResult parsePlan(mlir::AsmParser &parser, KernelPlan &plan);
+void printPlan(mlir::AsmPrinter &printer, const KernelPlan &plan);
+/// The attribute that `text` stands for in the options of tools: a #fp4.case where it begins with a
+/// guard, else a #fp4.plan.
+std::string spellPlan(llvm::StringRef text);
+
 namespace route {
 llvm::hash_code hash_value(const Route &route);
 } // namespace route
