@@ -39,6 +39,8 @@ typedef struct fp4_compiler_options {
    * "none", "chosen" (null: quantizers behind their amax, GEMMs of prepacked weights, and with
    * wgmma of FP8 with f32 scales) or "all". */
   const char *pdl;
+  /** The product that plans are for, such as "h200"; null: all of the target. */
+  const char *device;
 } fp4_compiler_options;
 
 FP4_EXPORT fp4_error *fp4_compiler_create(const fp4_compiler_options *options,

@@ -61,6 +61,8 @@ FP4_EXPORT const char *fp4_device_get_name(const fp4_device *device);
 FP4_EXPORT const char *fp4_device_get_selector(const fp4_device *device);
 FP4_EXPORT const char *fp4_device_get_target(const fp4_device *device);
 FP4_EXPORT int32_t fp4_device_is_hardware(const fp4_device *device);
+/** "h200" of "NVIDIA H200", a name of CUDA; null where plans know no such product. */
+FP4_EXPORT const char *fp4_find_product(const char *name);
 
 /** Device memory, aligned to 256 bytes. Addresses are numbers, 0 is none. */
 FP4_EXPORT fp4_error *fp4_device_allocate(fp4_device *device, uint64_t bytes, uint64_t *address);

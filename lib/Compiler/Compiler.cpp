@@ -228,7 +228,7 @@ fp4::Status fp4::Compiler::Impl::chooseSplits() {
     return {};
   return runPasses([&](OpPassManager &manager) {
     manager.addPass(createCheckProgram());
-    manager.addPass(createSetTarget({options.target, options.sms}));
+    manager.addPass(createSetTarget({options.target, options.sms, options.device}));
     manager.addPass(createChooseSplits());
   });
 }

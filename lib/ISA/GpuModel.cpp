@@ -1,6 +1,7 @@
 //===- GpuModel.cpp - A GPU that one can buy ------------------------------===//
 //
-// Sources: data sheets of the products (memory, width of its bus).
+// Sources: data sheets of the products. A target's own row (Targets.cpp) has no more SMs and L2
+// than each of its products.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/ISA/GpuModel.h"
@@ -10,14 +11,28 @@
 namespace fp4::hw {
 
 static constexpr std::array kGpus = {
-    GpuModel{"b200", "NVIDIA B200", "sm_100a", 180ull << 30, 8192},
-    GpuModel{"b300", "NVIDIA B300", "sm_103a", 270ull << 30, 8192},
-    GpuModel{"h100", "NVIDIA H100 80GB HBM3", "sm_90a", 80ull << 30, 5120},
-    GpuModel{"h200", "NVIDIA H200", "sm_90a", 140ull << 30, 6144},
-    GpuModel{"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 32ull << 30, 512},
+    GpuModel{"b200", "NVIDIA B200", "sm_100a", 180ull << 30, 8192, 148, 126ull << 20},
+    GpuModel{"b300", "NVIDIA B300", "sm_103a", 270ull << 30, 8192, 148, 126ull << 20},
+    GpuModel{"h100", "NVIDIA H100 80GB HBM3", "sm_90a", 80ull << 30, 5120, 132, 50ull << 20},
+    GpuModel{"h200", "NVIDIA H200", "sm_90a", 140ull << 30, 6144, 132, 50ull << 20},
+    GpuModel{"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 32ull << 30, 512, 170, 96ull << 20},
+    GpuModel{"gb10", "NVIDIA GB10", "sm_121a", 128ull << 30, 256, 48, 24ull << 20},
 };
 
 std::span<const GpuModel> gpus() { return kGpus; }
+
+TargetModel GpuModel::model() const {
+  TargetModel model = *lookupTarget(target);
+  model.sms = sms;
+  model.l2Bytes = l2Bytes;
+  model.device = requireGpu(option).value();
+  return model;
+}
+
+const Rate *GpuModel::rate(TimingRate which) const {
+  const Rate *own = timingRate(option, which);
+  return own ? own : timingRate(target, which);
+}
 
 std::string gpuOptions(std::string_view target) {
   std::string known;

@@ -1,7 +1,7 @@
 //===- WeightRates.cpp - The rows of the table of rates -------------------===//
 #include "fp4/ISA/WeightRates.h"
 
-#include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/GpuModel.h"
 
 namespace fp4::hw {
 namespace {
@@ -9,8 +9,12 @@ namespace {
 constexpr std::string_view measured =
     "benchmarks/analysis/fit_weights.py, kernels of random layers on an H100";
 
-// The bytes of memory are a fifth more than the fit to an H100 has, because the target is also that
-// of an H200, whose memory delivers 1.43 times as many. The regret on an H100 stays the same.
+// The bytes of memory are a fifth more than the fit to an H100 has, because a target without a
+// device is also that of an H200, whose memory delivers 1.43 times as many. A device has the bytes
+// of its own memory.
+constexpr double shareOfTarget = 1.2;
+constexpr double terabytesOfFit = *timingRate("h100", TimingRate::MemoryTerabytes);
+
 constexpr WeightRates halves = {
     .convert = 485,
     .convertRow = 4.86,
@@ -62,20 +66,28 @@ constexpr WeightRates promotedBytes = {
     .source = measured,
 };
 
-} // namespace
-
-const WeightRates *weightRates(const TargetModel &target, WeightGemm kind) {
-  if (!target.hasWgmma)
-    return nullptr;
+const WeightRates &ratesOf(WeightGemm kind) {
   switch (kind) {
   case WeightGemm::Halves:
-    return &halves;
+    return halves;
   case WeightGemm::Bytes:
-    return &bytes;
+    return bytes;
   case WeightGemm::PromotedBytes:
-    return &promotedBytes;
+    break;
   }
-  return nullptr;
+  return promotedBytes;
+}
+
+} // namespace
+
+std::optional<WeightRates> weightRates(const TargetModel &target, WeightGemm kind) {
+  if (!target.hasWgmma)
+    return std::nullopt;
+  WeightRates rates = ratesOf(kind);
+  const Rate *memory = target.device ? target.device->rate(TimingRate::MemoryTerabytes) : nullptr;
+  if (memory)
+    rates.memoryBytes *= *memory / (shareOfTarget * terabytesOfFit);
+  return rates;
 }
 
 } // namespace fp4::hw

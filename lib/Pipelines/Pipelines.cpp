@@ -9,11 +9,11 @@
 #include "fp4/Conversion/Fp4ToGPU/Passes.h"
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Plans/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
+#include "fp4/Plans/Passes.h"
 #include "fp4/Target/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,7 +45,7 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(fp4::createUpgrade());
   // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
-  manager.addPass(fp4::createSetTarget({options.target, options.sms}));
+  manager.addPass(fp4::createSetTarget({options.target, options.sms, options.device}));
   manager.addPass(fp4::createChooseSplits());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
@@ -111,9 +111,8 @@ void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
   // A kernel waits for the one before it only where it first touches memory; a kernel that does not
   // wait prefetches nothing.
-  manager.addPass(
-      fp4::createPdlLaunchesPass({/*all=*/options.pdl == fp4::PdlLaunches::All,
-                                  /*chosen=*/options.pdl == fp4::PdlLaunches::Chosen}));
+  manager.addPass(fp4::createPdlLaunchesPass({/*all=*/options.pdl == fp4::PdlLaunches::All,
+                                              /*chosen=*/options.pdl == fp4::PdlLaunches::Chosen}));
 }
 
 /// Adds the passes from the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".

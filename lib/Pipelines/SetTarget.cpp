@@ -29,9 +29,10 @@ struct SetTarget : fp4::impl::SetTargetBase<SetTarget> {
       diag.attachNote() << "ask for " << has.getName() << ", or remove the attribute " << attribute;
       return signalPassFailure();
     }
+    StringRef product = !device.empty() ? StringRef(device) : has ? has.getDevice() : StringRef();
     int64_t count = sms ? int64_t(sms) : has ? has.getSms() : 0;
     auto wanted = fp4::TargetAttr::getChecked([&] { return module.emitError(); }, &getContext(),
-                                              StringRef(name), count);
+                                              StringRef(name), count, product);
     if (!wanted)
       return signalPassFailure();
     module->setAttr(attribute, wanted);

@@ -23,7 +23,7 @@ class CompilerOptions(ctypes.Structure):
 
     _fields_ = [("size", c_uint64), ("target", c_char_p), ("ptxas", c_char_p),
                 ("remarks", c_int32), ("diagnostic", DiagnosticFunction), ("context", c_void_p),
-                ("pdl", c_char_p)]
+                ("pdl", c_char_p), ("device", c_char_p)]
 
 
 class KernelCode(ctypes.Structure):
@@ -102,6 +102,7 @@ _OTHERS: dict[str, tuple[Any, list[Any]]] = {
     "fp4_device_get_selector": (c_char_p, [c_void_p]),
     "fp4_device_get_target": (c_char_p, [c_void_p]),
     "fp4_device_is_hardware": (c_int32, [c_void_p]),
+    "fp4_find_product": (c_char_p, [c_char_p]),
     "fp4_program_get_manifest": (c_char_p, [c_void_p]),
     "fp4_program_destroy": (None, [c_void_p]),
     "fp4_executable_destroy": (None, [c_void_p]),

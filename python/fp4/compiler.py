@@ -41,6 +41,7 @@ class _Source:
     ptxas: str | None
     remarks: bool
     pdl: str
+    device: str | None
     dims: tuple[tuple[str, int], ...]
 
 
@@ -62,6 +63,7 @@ class _Session:
         options.ptxas = None if source.ptxas is None else c.encode(source.ptxas, "'ptxas'")
         options.remarks = source.remarks
         options.pdl = c.encode(source.pdl, "'pdl'")
+        options.device = None if source.device is None else c.encode(source.device, "'device'")
         options.diagnostic = self.callback
         handle = ctypes.c_void_p()
         self.library.fp4_compiler_create(ctypes.byref(options), ctypes.byref(handle))
@@ -164,7 +166,7 @@ class Compiled:
 def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
             dims: Mapping[str, int] | None = None, assemble: bool = False,
             ptxas: str | os.PathLike[str] | None = None, remarks: bool = False,
-            name: str | None = None, pdl: str = "chosen",
+            name: str | None = None, pdl: str = "chosen", device: str | None = None,
             overlap: None = None) -> Compiled:
     """Compiles a program to PTX.
 
@@ -180,6 +182,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         pdl: which kernels begin while the one before them ends (programmatic dependent
             launch): "chosen", quantizers behind their amax, matmuls of prepacked weights, and
             with wgmma of FP8 with f32 scales, or "none", or "all". No result depends on it.
+        device: the product that plans are for, such as "h200"; without it all of the target.
         overlap: the former name of `pdl`, which is refused.
 
     Raises:
@@ -199,7 +202,8 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
                          f"pass pathlib.Path('{text}')")
     sizes = tuple(_dims(dims)) if dims is not None else ()
     path = None if ptxas is None else os.fspath(ptxas)
-    source = _Source(text, name or "program.mlir", target, path, bool(remarks), pdl, sizes)
+    source = _Source(text, name or "program.mlir", target, path, bool(remarks), pdl, device,
+                     sizes)
     return Compiled(source, assemble)
 
 

@@ -60,6 +60,16 @@ class Compile(unittest.TestCase):
         self.assertIn(".target sm_90a", program.kernels[0].ptx)
         self.assertEqual(program(matrix(), function="amax", verify=True).shape, ())
 
+    def test_a_device_of_the_target(self) -> None:
+        program = fp4.compile(QUANTIZE, target="sm_90a", device="h200")
+        self.assertIn("#fp4.target<sm_90a, device = h200>", program.ir("fused"))
+        with self.assertRaisesRegex(fp4.CompileError, "(?s)device 'h200' must be one of target "
+                                    "sm_100a, but is one of sm_90a.*devices of sm_100a: b200"):
+            fp4.compile(QUANTIZE, target="sm_100a", device="h200")
+        find = fp4.compiler.c.library().fp4_find_product
+        self.assertEqual(find(b"NVIDIA H200"), b"h200")
+        self.assertIsNone(find(b"NVIDIA H20"))
+
     def test_dims_and_remarks_of_a_file(self) -> None:
         program = fp4.compile(LINEAR, dims={"N": 64, "K": 128}, remarks=True)
         self.assertEqual(program.manifest.functions["nvfp4_linear"].arguments[1].type.shape,

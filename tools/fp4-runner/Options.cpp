@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of fp4-runner -----------------------===//
 
 #include "Options.h"
+#include "fp4/ISA/GpuModel.h"
 #include "fp4/Support/FormerNames.h"
 #include "fp4/Support/Version.h"
 
@@ -48,10 +49,20 @@ void addPdlOptions(CLI::App &app, Options &options) {
       ->excludes(pdl);
 }
 
-void addCompilerOptions(CLI::App &app, Options &options) {
-  app.add_option("program", options.input, "The .mlir file, or - for standard input");
+void addTargetOptions(CLI::App &app, Options &options) {
   app.add_option("--target", options.compiler.target, "Target to compile for")
       ->capture_default_str();
+  app.add_option("--plan-device", options.compiler.device,
+                 "GPU of the target that plans are for: " + hw::gpuOptions());
+  app.add_option("--sms", options.compiler.sms,
+                 "SMs that the grids of GEMMs and of transforms on the tensor core "
+                 "fill (default: all of the target)")
+      ->check(CLI::Range(uint64_t(1), uint64_t(UINT16_MAX)));
+}
+
+void addCompilerOptions(CLI::App &app, Options &options) {
+  app.add_option("program", options.input, "The .mlir file, or - for standard input");
+  addTargetOptions(app, options);
   app.add_option("--ptxas", options.compiler.ptxas,
                  "The ptxas to run (default: $FP4_PTXAS, PATH, $CUDA_HOME/bin, ...)");
   app.add_option("--emit", options.emit, "Write this instead of running the program")
@@ -68,10 +79,6 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                  "Write a page that shows the program at every phase, and its simulation")
       ->excludes(app.get_option("--emit"));
   app.add_option("--kernel", options.kernel, "Emit only this kernel module");
-  app.add_option("--sms", options.compiler.sms,
-                 "SMs that the grids of GEMMs and of transforms on the tensor core "
-                 "fill (default: all of the target)")
-      ->check(CLI::Range(uint64_t(1), uint64_t(UINT16_MAX)));
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
   app.add_option(
@@ -137,7 +144,7 @@ constexpr const char *kRareOptions[] = {
     "--explain",    "--threads", "--unwritten",    "--stats",         "--limit",
     "--no-verify",  "--compare", "--sample-after", "--tune-limit",    "--retune",
     "--mix",        "--clock",   "--gpu",          "--time-only",     "--clusters",
-    "--max-orders", "--replay",  "--pdl",          "--no-pdl"};
+    "--max-orders", "--replay",  "--pdl",          "--no-pdl",        "--plan-device"};
 
 /// Adds help. Options without a group are not in the help, and CLI11 does not name them in an error
 /// either.

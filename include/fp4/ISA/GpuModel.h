@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/TimingRates.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <span>
@@ -20,8 +21,13 @@ struct GpuModel {
   std::string_view target;
   uint64_t memoryBytes;
   unsigned memoryBusBits;
+  unsigned sms;
+  uint64_t l2Bytes;
 
-  const TargetModel &model() const { return *lookupTarget(target); }
+  /// The target, with the SMs and the L2 of this GPU.
+  TargetModel model() const;
+  /// The rate called `which`: that of this GPU, or else of its target; null without one.
+  const Rate *rate(TimingRate which) const;
   int major() const { return static_cast<int>(model().computeMajor); }
   int minor() const { return static_cast<int>(model().computeMinor); }
 };

@@ -17,6 +17,8 @@
 
 namespace fp4::hw {
 
+struct GpuModel;
+
 struct TargetModel {
   std::string_view name;               ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
   std::string_view architecture;       ///< for people, e.g. "Blackwell, B200"
@@ -56,6 +58,7 @@ struct TargetModel {
   /// many as their registers allow without spills.
   unsigned tileQuantizeBlocks;
   const MmaRates *product; ///< null without tcgen05
+  const GpuModel *device = nullptr; ///< the product that plans are for; null: all of the target
 };
 
 /// All targets known, the default (sm_100a) first (Targets.cpp).

@@ -8,6 +8,8 @@
 
 #include "fp4/ISA/Rates.h"
 
+#include <optional>
+
 namespace fp4::hw {
 
 struct TargetModel;
@@ -33,7 +35,8 @@ struct WeightRates {
 /// sums are promoted after each k tile.
 enum class WeightGemm : uint8_t { Halves, Bytes, PromotedBytes };
 
-/// Returns the rates of `kind` on `target`, or null where wgmma is missing.
-const WeightRates *weightRates(const TargetModel &target, WeightGemm kind);
+/// Returns the rates of `kind` on `target`, with the memory of its device; nothing where wgmma is
+/// missing.
+std::optional<WeightRates> weightRates(const TargetModel &target, WeightGemm kind);
 
 } // namespace fp4::hw

@@ -79,6 +79,8 @@ def SetTarget : Pass<"fp4-set-target", "::mlir::ModuleOp"> {
            "Name of the target table; the module's own where it has one, else sm_100a">,
     Option<"sms", "sms", "unsigned", "0",
            "SMs that grids of tensor core kernels fill; 0: all of the target's">,
+    Option<"device", "device", "std::string", /*default=*/"",
+           "Product of the target that plans are for, such as h200; the module's own, else all">,
   ];
   let dependentDialects = ["::fp4::Fp4Dialect"];
 }

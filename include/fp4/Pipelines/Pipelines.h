@@ -52,7 +52,8 @@ struct PhaseOptions {
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
   PdlLaunches pdl = PdlLaunches::Chosen;
-  unsigned sms = 0; ///< SMs that grids of GEMM kernels fill; 0: all of the target
+  unsigned sms = 0;   ///< SMs that grids of GEMM kernels fill; 0: all of the target
+  std::string device; ///< the product of the target that plans are for; empty: all of them
 };
 
 /// Adds the passes from the end of the previous phase to the end of `phase`. `Host` follows `Ptx`

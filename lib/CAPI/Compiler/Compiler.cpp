@@ -52,9 +52,9 @@ fp4_error *fp4_compiler_create(const fp4_compiler_options *options, fp4_compiler
     cpp.remarks = c.remarks != 0;
     std::optional<PdlLaunches> pdl = parsePdlLaunches(stringOf(c.pdl, "chosen"));
     if (!pdl)
-      return usage("unknown pdl '" + stringOf(c.pdl) + "'",
-                   "PDL is none, chosen or all");
+      return usage("unknown pdl '" + stringOf(c.pdl) + "'", "PDL is none, chosen or all");
     cpp.pdl = *pdl;
+    cpp.device = stringOf(c.device);
     *compiler = new fp4_compiler(std::move(cpp), c);
     return static_cast<fp4_error *>(nullptr);
   });

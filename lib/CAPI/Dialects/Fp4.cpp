@@ -132,8 +132,9 @@ bool fp4HadamardAttrGetRoundToBF16(MlirAttribute hadamard) {
 }
 
 MlirAttribute fp4TargetAttrGetChecked(MlirLocation location, MlirStringRef name, int64_t sms) {
-  return wrap(
-      TargetAttr::getChecked(unwrap(location), unwrap(location).getContext(), unwrap(name), sms));
+  return wrap(TargetAttr::getChecked(unwrap(location), unwrap(location).getContext(), unwrap(name),
+                                     sms,
+                                     /*device=*/StringRef()));
 }
 
 MlirStringRef fp4TargetAttrGetName(MlirAttribute target) {

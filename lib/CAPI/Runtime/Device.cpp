@@ -2,6 +2,7 @@
 
 #include "Device.h"
 
+#include "fp4/ISA/GpuModel.h"
 #include "fp4/Runtime/OpenDevice.h"
 
 using namespace fp4;
@@ -61,6 +62,12 @@ const char *fp4_device_get_target(const fp4_device *device) {
 }
 int32_t fp4_device_is_hardware(const fp4_device *device) {
   return device && device->device->isHardware();
+}
+const char *fp4_find_product(const char *name) {
+  for (const hw::GpuModel &gpu : hw::gpus())
+    if (gpu.name == stringOf(name))
+      return gpu.option.data();
+  return nullptr;
 }
 
 fp4_error *fp4_device_allocate(fp4_device *device, uint64_t bytes, uint64_t *address) {

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .. import _library as c
 from ..compiler import Compiled
 from ..device import Device
 from ..errors import UsageError
@@ -78,5 +79,9 @@ def _program(make: Callable[..., Compiled], facts: tuple[Any, ...], place: torch
 
 @functools.cache
 def _target_of(device: torch.device) -> str:
+    """The target of a GPU, and behind a slash the product that plans are chosen for, where fp4
+    knows it: "sm_90a/h200"."""
     major, minor = torch.cuda.get_device_capability(device)
-    return f"sm_{major}{minor}a"
+    name = torch.cuda.get_device_properties(device).name
+    product = c.library().fp4_find_product(c.encode(name, "the name of the GPU"))
+    return f"sm_{major}{minor}a" + (f"/{c.text(product)}" if product else "")

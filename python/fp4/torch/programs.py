@@ -21,7 +21,13 @@ _TILED = "tiled_128x4"
 
 def _compile(builder: Builder, target: str) -> Compiled:
     # Errors show the program: the lines of Python that built it are those of this file.
-    return compile(builder.text(), target=target, name="fp4.torch")
+    return compile_text(builder.text(), target)
+
+
+def compile_text(text: str, target: str) -> Compiled:
+    """Compiles for a target, or for a product of it: "sm_90a/h200" (execution.py)."""
+    name, _, device = target.partition("/")
+    return compile(text, target=name, device=device or None, name="fp4.torch")
 
 
 @functools.lru_cache(maxsize=256)

@@ -14,6 +14,7 @@ import functools
 from ..compiler import Compiled, compile
 from ..errors import UsageError
 from ..formats import find_format
+from . import programs
 
 #: Rows and columns of a tile of prepacked weights, and the formats by the bytes of a tile
 #: (include/fp4/ISA/WeightLayout.h).
@@ -83,6 +84,7 @@ def check_target(target: str) -> None:
     if target not in TARGETS:
         raise UsageError(f"a matmul of prepacked weights must run on one of {', '.join(TARGETS)}, "
                          f"but the device has {target}",
+    target = target.partition("/")[0]
                          "fp4.torch.QuantizedLinear has matmuls for other GPUs; the simulator "
                          f"is fp4.Device('sim', target='{TARGET}')")
 
@@ -154,4 +156,4 @@ def packed_type(rows: int, columns: int, format: str) -> str:
 
 
 def compile_program(text: str, target: str) -> Compiled:
-    return compile(text, target=target, name="fp4.torch")
+    return programs.compile_text(text, target)

@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/ISA/GpuModel.h"
 #include "fp4/Support/FormerNames.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -14,33 +15,39 @@
 using namespace mlir;
 using namespace fp4;
 
-static ParseResult parseSms(AsmParser &parser, int64_t &sms) {
+static ParseResult parseField(AsmParser &parser, int64_t &sms, StringRef &device) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef field;
   if (parser.parseKeyword(&field))
     return failure();
+  if (field == "device")
+    return failure(parser.parseEqual() || parser.parseKeyword(&device));
   if (field != "sms") {
     return withNote(parser.emitError(loc) << "a target has no field '" << field << "'",
-                    renamedNote(field, "sms = N is the number of SMs that kernels may fill"));
+                    renamedNote(field, "sms = N is the number of SMs that kernels may fill, and "
+                                       "device = NAME the product that plans are for"));
   }
   return failure(parser.parseEqual() || parser.parseInteger(sms));
 }
 
 Attribute TargetAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
-  StringRef name;
+  StringRef name, device;
   int64_t sms = 0;
   if (parser.parseLess() || parser.parseKeyword(&name))
     return {};
-  if (succeeded(parser.parseOptionalComma()) && parseSms(parser, sms))
-    return {};
+  while (succeeded(parser.parseOptionalComma()))
+    if (parseField(parser, sms, device))
+      return {};
   if (parser.parseGreater())
     return {};
-  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, sms);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name, sms, device);
 }
 
 void TargetAttr::print(AsmPrinter &printer) const {
   printer << '<' << getName();
+  if (!getDevice().empty())
+    printer << ", device = " << getDevice();
   if (getSms())
     printer << ", sms = " << getSms();
   printer << '>';
@@ -49,9 +56,29 @@ void TargetAttr::print(AsmPrinter &printer) const {
 /// Far above any GPU, and what grids, a product of this, cannot overflow.
 static constexpr int64_t kMaxSms = 65535;
 
+// #fp4.target (C3)
+static LogicalResult verifyDevice(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                  StringRef device) {
+  if (device.empty())
+    return success();
+  Expected<const hw::GpuModel *> gpu = hw::requireGpu(device.str());
+  if (gpu && (*gpu)->target == std::string_view(name))
+    return success();
+  InFlightDiagnostic diag = emitError();
+  if (gpu)
+    diag << "device '" << device << "' must be one of target " << name << ", but is one of "
+         << StringRef((*gpu)->target);
+  else
+    diag << "unknown device '" << device << "'";
+  std::string known = hw::gpuOptions(std::string_view(name));
+  diag.attachNote() << (known.empty() ? "the target has no rows of devices: leave 'device' out"
+                                      : "devices of " + name.str() + ": " + known);
+  return diag;
+}
+
 // #fp4.target (C1)
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
-                                 int64_t sms) {
+                                 int64_t sms, StringRef device) {
   if (Expected<const hw::TargetModel *> model = hw::requireTarget(name.str()); !model) {
     InFlightDiagnostic diag = emitError() << "unknown target '" << name << "'";
     diag.attachNote() << model.error().note;
@@ -61,7 +88,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
     return withNote(emitError() << "SMs of a target must be 0 to " << kMaxSms << ", but got "
                                 << sms,
                     "leave it out for those of the GPU");
-  return success();
+  return verifyDevice(emitError, name, device);
 }
 
 // #fp4.target (C2)
@@ -137,6 +164,8 @@ std::optional<hw::TargetModel> fp4::findTarget(Operation *op) {
     if (!attribute)
       continue;
     hw::TargetModel model = *hw::lookupTarget(attribute.getName().str());
+    if (!attribute.getDevice().empty())
+      model = (*hw::requireGpu(attribute.getDevice().str()))->model();
     if (attribute.getSms())
       model.sms = attribute.getSms();
     return model;

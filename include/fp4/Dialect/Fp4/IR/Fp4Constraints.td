@@ -44,6 +44,7 @@ def : Fp4_Constraints<"recipe", [{
 def : Fp4_Constraints<"target", [{
   - (C1) The name is a row of the target table, and `sms` is 0 to 65535.
   - (C2) The attribute is on a `builtin.module` and is a `#fp4.target`.
+  - (C3) `device` is a product of the target.
 }]>;
 
 def : Fp4_Constraints<"route", [{
@@ -262,11 +263,11 @@ def : Fp4_Constraints<"matmul", [{
     M x 1, 1 x N or M x N. In a GEMM of G groups G x 1 x N has a row for each group, such as
     the bias of an expert, and G x 1 x 1 a number.
   - (C14) `split_k` is at most the number of slices of 256 elements in K, and 1 in a grouped GEMM.
-  - (C420) `stream_k` goes with static rows, no `offsets` and no `rhs2`.
   - (C640) for each size one case of `dispatch` without `k_unit` holds, or several with `wave_cost`.
   - (C641) `dispatch` has 1 to 64 cases, and no `fp4.plan` beside it.
   - (C642) all plans of `dispatch` have `wave_cost`, or none.
   - (C643) `split_k` in `dispatch` goes with guards of m alone, and no `split_k` in `work`.
+  - (C420) `stream_k` goes with static rows, no `offsets` and no `rhs2`.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has
     kernels with tiles of that size.

@@ -10,16 +10,15 @@ def Fp4_TargetAttr : AttrDef<Fp4_Dialect, "Target"> {
   let description = [{
     The attribute `fp4.target` of a module, which `fp4-set-target` sets once. Every pass that
     depends on the target reads it there. `name` is a row of the target table
-    (`lib/ISA/Targets.cpp`). `sms`, where it is not 0, replaces the number that grids of
-    tensor core kernels fill, for example in a partition of a GPU.
+    (`lib/ISA/Targets.cpp`). Plans are chosen for `device`, a product of the target
+    (`lib/ISA/GpuModel.cpp`), or without it for all of them. `sms`, where it is not 0, replaces the number that grids of tensor core kernels fill,
+    for example in a partition of a GPU.
 
-    Constraints: (C1) the name is that of a known target, and `sms` is not negative;
-    (C2) the attribute is on a builtin.module.
-
-    Example: `#fp4.target<sm_100a>`, `#fp4.target<sm_100a, sms = 66>`.
+    Example: `#fp4.target<sm_100a>`, `#fp4.target<sm_90a, device = h200, sms = 66>`.
   }];
   let parameters = (ins StringRefParameter<"chip as ptxas spells it">:$name,
-                        DefaultValuedParameter<"int64_t", "0">:$sms);
+                        DefaultValuedParameter<"int64_t", "0">:$sms,
+                        StringRefParameter<"product of the target", "\"\"">:$device);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
