@@ -1,12 +1,15 @@
-"""The bits of a row beside different numbers of rows: split_k = fixed promises that they are the
-same. The test of `fastest`, which has another factor for many rows, shows that the comparison can
-fail."""
+"""The bits of a row beside different numbers of rows: split_k = fixed, and batch_invariant of
+layers of torch, promise that they are the same. The tests of `fastest`, which has another factor
+for many rows, show that the comparison can fail."""
 
+import importlib.util
 import unittest
 
 import fp4
 import numpy as np
 from programs import matrix
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 K, N, ROWS = 4096, 256, 300
 PROGRAM = f"""
@@ -43,6 +46,38 @@ class BatchInvariance(unittest.TestCase):
 
     def test_fastest(self) -> None:
         self.assertIn(1, differing("fastest"))
+
+
+@unittest.skipUnless(HAS_TORCH, "torch is not installed")
+class TorchLayers(unittest.TestCase):
+    def differing(self, batch_invariant: bool) -> list[int]:
+        """Numbers of rows beside which a layer gives a row other bits than beside ROWS rows."""
+        import fp4.torch
+        import torch
+
+        torch.manual_seed(5)
+        model = torch.nn.Sequential(torch.nn.Linear(K, N, bias=False, dtype=torch.bfloat16))
+        fp4.torch.quantize_(model, format="mxfp4", weight_only=True,
+                            batch_invariant=batch_invariant)
+        self.assertEqual(model[0].batch_invariant, batch_invariant)
+        x = torch.randn(ROWS, K, dtype=torch.bfloat16)
+        with torch.no_grad():
+            whole = model(x)
+            return [rows for rows in (1, 17) if not torch.equal(model(x[:rows]), whole[:rows])]
+
+    def test_invariant(self) -> None:
+        self.assertEqual(self.differing(True), [])
+
+    def test_fastest(self) -> None:
+        self.assertIn(1, self.differing(False))
+
+    def test_only_weight_only(self) -> None:
+        import fp4.torch
+        import torch
+
+        model = torch.nn.Sequential(torch.nn.Linear(256, 128, dtype=torch.bfloat16))
+        with self.assertRaisesRegex(fp4.UsageError, "'batch_invariant' must be off"):
+            fp4.torch.quantize_(model, batch_invariant=True)
 
 
 if __name__ == "__main__":

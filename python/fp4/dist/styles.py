@@ -77,5 +77,5 @@ def _part(layer: QuantizedLinear | WeightOnlyLinear, dim: int, rank: int,
     shape = tuple(size // ranks if axis == dim else size for axis, size in enumerate(whole.shape))
     weight = Scaled(data, scales, amax, (shape[0], shape[1]), whole.format, "linear", whole.recipe)
     if isinstance(layer, WeightOnlyLinear):
-        return WeightOnlyLinear(weight, bias)
+        return WeightOnlyLinear(weight, bias, batch_invariant=layer.batch_invariant)
     return QuantizedLinear(weight, bias, layer.input_amax, activations=layer.activations)

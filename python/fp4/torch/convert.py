@@ -31,6 +31,7 @@ class _Aim:
     weight_only: bool
     activations: str
     check: bool
+    batch_invariant: bool = False
 
     def __post_init__(self) -> None:
         if self.activations not in ACTIVATIONS:
@@ -39,6 +40,9 @@ class _Aim:
         if self.training and self.weight_only:
             raise UsageError("'training' and 'weight_only' must not both be on: prepacked weights "
                              "are not trained", "leave one of them out")
+        if self.batch_invariant and not self.weight_only:
+            raise UsageError("'batch_invariant' must be off without 'weight_only'",
+                             "leave it out: other matmuls have no split-K, and are batch-invariant")
         if self.training and (self.format != "nvfp4" or self.recipe or self.square):
             raise UsageError("'format', 'recipe' and 'square' are those of stored weights, but "
                              "'training' is on", "pass training=NVFP4Training(...)")
@@ -49,7 +53,7 @@ def quantize_(model: torch.nn.Module,
               format: str = "nvfp4", recipe: str = "", square: bool = False,
               training: NVFP4Training | bool = False, weight_only: bool = False,
               activations: str = "token", head: bool = False, skip_unsupported: bool = False,
-              check: bool = True) -> Report:
+              check: bool = True, batch_invariant: bool = False) -> Report:
     """Replaces the linear layers of `model` in place, and returns what became of each.
 
         fp4.torch.quantize_(model)                                # weights stored in 4 bits
@@ -73,6 +77,8 @@ def quantize_(model: torch.nn.Module,
         activations: of QuantizedLinear layers, "token" or "tensor": what has an amax of its own.
         skip_unsupported: leave a layer whose sizes have no kernel as it is.
         check: look for weights that are NaN or infinite. The host waits for each layer.
+        batch_invariant: of WeightOnlyLinear layers, whose bits may else depend on how many rows
+            there are.
 
     Raises:
         UsageError: a layer has sizes without a kernel, or a weight that is no number, or `model` is
@@ -81,7 +87,8 @@ def quantize_(model: torch.nn.Module,
     if type(model) is torch.nn.Linear:
         raise UsageError("'model' must contain the layers, but is one itself",
                          "call fp4.torch.QuantizedLinear.from_linear or Linear.from_linear")
-    aim = _Aim(format, recipe, square, training, weight_only, activations, check)
+    aim = _Aim(format, recipe, square, training, weight_only, activations, check,
+               batch_invariant)
     made: dict[torch.nn.Module, torch.nn.Module | str] = {}
     found = candidates(model, filter, head)
     for candidate in found:
@@ -145,7 +152,7 @@ def _linear(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
     options: dict[str, Any] = {"format": aim.format, "recipe": aim.recipe, "square": aim.square,
                                "check": False}
     if aim.weight_only:
-        return WeightOnlyLinear.from_linear(layer, **options)
+        return WeightOnlyLinear.from_linear(layer, batch_invariant=aim.batch_invariant, **options)
     return QuantizedLinear.from_linear(layer, activations=aim.activations, **options)
 
 

@@ -3,7 +3,7 @@ operations:
 
     prepack(data, scales, format) -> packed [N/128, K/64, bytes]
     unprepack(packed)             -> data, linear scales
-    weight_mm(x, packed, alpha?, bias?, rows) -> [M, rows]
+    weight_mm(x, packed, alpha?, bias?, rows, batch_invariant) -> [M, rows]
 
 A tile of `packed` has 4608 bytes in NVFP4 and 4352 in MXFP4, so its size tells the format. N and K
 are whole tiles. The weights beyond the `rows` of the layer, and beyond the columns of x, are zeros.
@@ -61,18 +61,19 @@ def _unprepack_fake(packed: torch.Tensor) -> _Pair:
 
 
 def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-               bias: torch.Tensor | None, rows: int) -> torch.Tensor:
+               bias: torch.Tensor | None, rows: int, batch_invariant: bool) -> torch.Tensor:
     n, columns, format = known_facts(packed.shape)
+    split_k = "fixed" if batch_invariant else "fastest"
     _check_sizes(x, rows, n, columns)
     if not x.shape[0]:
         return x.new_empty((0, rows))
     if x.shape[1] != columns:
         x = padded(x, columns)
     if x.dtype == torch.float16 and format == "mxfp4":
-        return _in_two_parts(x, packed, bias, rows)
+        return _in_two_parts(x, packed, bias, rows, split_k)
     rank = -1 if alpha is None else alpha.dim()
     facts = (n, columns, element_of(x.dtype, format), format, rank,
-             "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype)
+             "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype, split_k)
     y: torch.Tensor = run(_product, facts, placed(x), packed,
                           row_of(alpha, n) if rank > 0 else alpha, row_of(bias, n),
                           target=weight_programs.TARGET)
@@ -80,17 +81,18 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
 
 
 def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
-             result: torch.dtype, target: str) -> Compiled:
+             result: torch.dtype, split_k: str, target: str) -> Compiled:
     return weight_programs.product(weight_programs.Product(
-        rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result]), target)
+        rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result], split_k),
+        target)
 
 
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None,
-                  rows: int) -> torch.Tensor:
+                  rows: int, split_k: str) -> torch.Tensor:
     """The matmul of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
     sum of two bfloat16, whose matmuls are added in fp32."""
     n, columns, format = facts_of(packed.shape)
-    facts = (n, columns, "bf16", format, -1, "", torch.float32)
+    facts = (n, columns, "bf16", format, -1, "", torch.float32, split_k)
     sums: torch.Tensor = run(_product, facts, in_bf16(x).flatten(0, 1), packed,
                              target=weight_programs.TARGET)
     y = sums.view(2, -1, n)[..., :rows].sum(0)
@@ -111,7 +113,7 @@ def row_of(values: torch.Tensor | None, size: int) -> torch.Tensor | None:
 
 
 def _weight_mm_fake(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-                    bias: torch.Tensor | None, rows: int) -> torch.Tensor:
+                    bias: torch.Tensor | None, rows: int, batch_invariant: bool) -> torch.Tensor:
     return x.new_empty((x.shape[0], rows))
 
 
@@ -153,12 +155,13 @@ prepack = Operation("prepack(Tensor data, Tensor scales, str format) -> Tensor",
                     _prepack_fake)
 unprepack = Operation("unprepack(Tensor packed) -> (Tensor, Tensor)", _unprepack, _unprepack_fake)
 weight_mm = Operation(
-    "weight_mm(Tensor x, Tensor packed, Tensor? alpha, Tensor? bias, int rows) -> Tensor",
+    "weight_mm(Tensor x, Tensor packed, Tensor? alpha, Tensor? bias, int rows, "
+    "bool batch_invariant=False) -> Tensor",
     _weight_mm, _weight_mm_fake)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    x, packed, alpha, bias, rows = inputs
+    x, packed, alpha, bias, rows = inputs[:5]
     ctx.save_for_backward(packed, alpha)
     ctx.shape = rows, x.shape[1]
     ctx.bias_dtype = None if bias is None else bias.dtype
@@ -171,7 +174,7 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
         dx = times_weight(dy, unpacked(packed, alpha, ctx.shape))[:, :ctx.shape[1]]
     if ctx.needs_input_grad[3]:
         db = dy.sum(0, dtype=torch.float32).to(ctx.bias_dtype)
-    return dx, None, None, db, None
+    return dx, None, None, db, None, None
 
 
 weight_mm.register_autograd(_backward, setup_context=_keep)
@@ -252,8 +255,8 @@ class WeightOnlyLinear(torch.nn.Linear):
     sm_100a, sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the
     first.
 
-    Up to 128 rows may be computed with split-K, so the last bits of a row may depend on whether
-    there are more.
+    Few rows may be computed with split-K, so the last bits of a row may depend on how many there
+    are, unless `batch_invariant` is on.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 
@@ -274,8 +277,10 @@ class WeightOnlyLinear(torch.nn.Linear):
     alpha: torch.Tensor | None
     bias: torch.nn.Parameter | None  # type: ignore[assignment]
 
-    def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None) -> None:
+    def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None, *,
+                 batch_invariant: bool = False) -> None:
         torch.nn.Module.__init__(self)
+        self.batch_invariant = bool(batch_invariant)
         fp4._check_scaled(weight, "weight")
         linear = fp4.swizzle(weight, "linear")
         self.out_features, self.in_features = weight.shape
@@ -289,13 +294,15 @@ class WeightOnlyLinear(torch.nn.Linear):
 
     @classmethod
     def from_linear(cls, source: torch.nn.Linear, *, format: str = "nvfp4", recipe: str = "",
-                    square: bool = False, check: bool = True) -> WeightOnlyLinear:
+                    square: bool = False, check: bool = True,
+                    batch_invariant: bool = False) -> WeightOnlyLinear:
         """A layer with the weight of `source`, quantized, and its bias. `check` looks for weights
         that are NaN or infinite."""
         recipes.check_format(format)
         if check:
             check_weight(source.weight)
-        made = cls(quantized(source.weight, format, recipe, square), source.bias)
+        made = cls(quantized(source.weight, format, recipe, square), source.bias,
+                   batch_invariant=batch_invariant)
         made.in_features = source.in_features
         made.weight_dtype = source.weight.dtype
         return made.train(source.training)
@@ -333,7 +340,7 @@ class WeightOnlyLinear(torch.nn.Linear):
         transforms = torch._C._are_functorch_transforms_active()
         multiply = _transformed if transforms else weight_mm.overload
         y: torch.Tensor = multiply(flat_rows(input), packed, alpha, self._parameters["bias"],
-                                   self.out_features)
+                                   self.out_features, self.batch_invariant)
         return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:

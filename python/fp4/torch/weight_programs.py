@@ -3,7 +3,7 @@
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
 (docs/reference/semantics.md, several plans of one product), and chooses the split-K factor of each
-range for the SMs of the target.
+range for the SMs of the target, or one for all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..compiler import Compiled, compile
+from ..compiler import Compiled
 from ..errors import UsageError
 from ..formats import find_format
 from . import programs
@@ -68,6 +68,8 @@ class Product:
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
         result: element of the result.
+        split_k: the policy by which the compiler chooses split-K factors: "fastest", or "fixed",
+            where the bits of a row do not depend on how many rows there are.
     """
 
     rows: int
@@ -77,14 +79,15 @@ class Product:
     alpha_rank: int = -1
     bias: str = ""
     result: str = "bf16"
+    split_k: str = "fastest"
 
 
 def check_target(target: str) -> None:
     """A UsageError where no matmul of prepacked weights runs."""
+    target = target.partition("/")[0]
     if target not in TARGETS:
         raise UsageError(f"a matmul of prepacked weights must run on one of {', '.join(TARGETS)}, "
                          f"but the device has {target}",
-    target = target.partition("/")[0]
                          "fp4.torch.QuantizedLinear has matmuls for other GPUs; the simulator "
                          f"is fp4.Device('sim', target='{TARGET}')")
 
@@ -114,7 +117,7 @@ def product(what: Product, target: str) -> Compiled:
     return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %sums = fp4.matmul %x, %packed{alpha} {{work = #fp4.work<split_k = fastest>}}
+  %sums = fp4.matmul %x, %packed{alpha} {{work = #fp4.work<split_k = {what.split_k}>}}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}
