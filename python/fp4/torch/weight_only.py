@@ -61,7 +61,8 @@ def _unprepack_fake(packed: torch.Tensor) -> _Pair:
 
 
 def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-               bias: torch.Tensor | None, rows: int, batch_invariant: bool) -> torch.Tensor:
+               bias: torch.Tensor | None, rows: int,
+               batch_invariant: bool = False) -> torch.Tensor:
     n, columns, format = known_facts(packed.shape)
     split_k = "fixed" if batch_invariant else "fastest"
     _check_sizes(x, rows, n, columns)
@@ -113,7 +114,8 @@ def row_of(values: torch.Tensor | None, size: int) -> torch.Tensor | None:
 
 
 def _weight_mm_fake(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-                    bias: torch.Tensor | None, rows: int, batch_invariant: bool) -> torch.Tensor:
+                    bias: torch.Tensor | None, rows: int,
+                    batch_invariant: bool = False) -> torch.Tensor:
     return x.new_empty((x.shape[0], rows))
 
 
