@@ -63,7 +63,8 @@ KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS
          "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS[:4]),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
          "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
-WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]  # 200 and 176 are not prepacked
+#: 200 and 176 end within a tile of prepacked weights.
+WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]
 SCHEDULES = sweeping.schedules(2)
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -88,15 +89,17 @@ def operand(name, count, k, fmt, list_rows):
             Side(f"%q{name}", data, f"%t{name}", tiled, fmt))
 
 
-def prepacked(name, fmt, count, k, element):
-    """Arguments and lines of weights that the program stacks and prepacks, and the operand that
-    they are."""
+def prepacked(name, fmt, n, groups, k, element):
+    """Arguments and lines of weights that are stacked and that the program prepacks, and the
+    operand that they are."""
     facts = recipes.FORMATS[fmt]
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
+    count, rows_of_tiles = n * groups, -(-n // 128) * groups
     data, scales = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
-    packed = f"tensor<{count // 128}x{k // columns}x{tile}xi8, #fp4.weight_layout<wgmma>>"
-    line = f"  %p{name} = fp4.prepack %q{name} scaled %s{name} {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
+    packed = f"tensor<{rows_of_tiles}x{-(-k // columns)}x{tile}xi8, #fp4.weight_layout<wgmma>>"
+    attributes = f"format = #fp4.format<{fmt}>" + (f", groups = {groups} : i64" if n % 128 else "")
+    line = f"  %p{name} = fp4.prepack %q{name} scaled %s{name} {{{attributes}}} : ({data}, {scales}) -> {packed}"
     return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], Side(f"%p{name}", packed)
 
 
@@ -106,7 +109,7 @@ def weights_of(name, form, rows, n, k, fmt, lhs):
     if form in ("split", "stream"):
         return operand(name, n, k, fmt, None)
     if lhs.endswith("prepacked"):
-        return prepacked(name, fmt, n * groups, k, lhs.split()[0])
+        return prepacked(name, fmt, n, groups, k, lhs.split()[0])
     return operand(name, n * groups, k, fmt, tiles([n] * groups, k // facts.block))
 
 
@@ -238,8 +241,6 @@ def multiplies(case):
     _, _, n, k, fmt, _, _, plan, lhs, after = case
     element, weights = lhs.split()
     if after == "codes" or after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
-        return False
-    if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
         return False
     if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
         return False

@@ -7,6 +7,7 @@ checks every result.
   validation/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
   validation/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
   validation/sweep_weights.py --plans=six    the same of weights of 6 bits beside bf16, for sm_90a
+  validation/sweep_weights.py --plans=bytes  the same of weights with scales beside e4m3, for sm_90a
   validation/sweep_weights.py --full         the cross product
   validation/sweep_weights.py --list         what would run
 
@@ -25,8 +26,10 @@ import sweeping
 from matmul_text import Side, matmul
 
 M = [1, 8, 21, 65, 130, 300]
-N = [128, 256, 200]  # 200 is not prepacked
-K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
+N = [128, 256, 200, 130]  # 200 and 130 end within a tile of prepacked weights
+#: 320 and 384 end within a k tile, 768 and 1024 do not; 176 and 480 end within a tile of
+#: prepacked weights.
+K = [64, 320, 768, 384, 176, 480, 1024]
 ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 SIX = [name for name, facts in recipes.FORMATS.items() if facts.element.startswith("f6")]
@@ -48,6 +51,12 @@ SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1
                  "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
                  "half": "tile = [32, 128, 64]",
                  "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "route = <orientation = swapped>, tile = [128, 16, 128]"}
+#: Of e4m3 beside weights with scales, which become bf16: rows by columns, or columns by rows.
+BYTE_TILES = {"chosen": "", "128x128": "tile = [128, 128, 128]", "256x128": "tile = [256, 128, 128]",
+              "128x256": "tile = [128, 256, 128]",
+              "few": "route = <b = shared, orientation = swapped>, tile = [128, 32, 128]",
+              "few_ahead": "route = <b = pre, orientation = swapped>, tile = [128, 32, 128]",
+              "ahead": "route = <b = pre, orientation = swapped>"}
 SCHEDULES = sweeping.schedules(2)
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
@@ -66,7 +75,7 @@ def rhs(element, fmt, weights, n, k):
                 Side("%w", data, "%t", tiled, fmt))
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
-    packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
+    packed = f"tensor<{-(-n // 128)}x{-(-k // columns)}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
     line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
             f": ({data}, {scales}) -> {packed}")
     return arguments, [line], Side("%p", packed)
@@ -97,6 +106,8 @@ def fields_of(tile, weights, element, plans):
     """Returns the fields of a plan; none if the compiler chooses it."""
     if tile == "chosen":
         return ""
+    if plans == "bytes":
+        return BYTE_TILES[tile]
     if plans != "lanes":
         return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
     rows, _, columns = tile.partition("x")
@@ -142,10 +153,9 @@ def exists_of_warps(case):
 def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
     exact = element in ("bf16", "f4E2M1FN") or (fmt == "nvfp4") == (element == "f16")
-    whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
     if weights == "fast" and (element != "f8E4M3FN" or tile.endswith("ahead")):
         return False
-    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256" and weights != "fast"):
+    if element == "f8E4M3FN" and (weights == "plain" or tile == "128x256" and weights != "fast"):
         return False
     if element == "f4E2M1FN" and weights == "plain":
         return False
@@ -155,7 +165,7 @@ def exists(case):
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False
     wide = "x" not in tile or weights != "plain" and n % 256 == 0
-    return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
+    return exact and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 
 def exists_of_lanes(case):
@@ -165,7 +175,7 @@ def exists_of_lanes(case):
     element, fmt, _, weights, _, split, tile, n, k, m = case
     if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":
         return False
-    if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
+    if weights == "prepacked" and (element == "f8E4M3FN" or tile == "eight"):
         return False
     if tile == "half" and weights == "plain":
         return False
@@ -181,14 +191,22 @@ def exists_of_six(case):
     return element == "bf16" and weights == "plain" and (tile == "chosen" or tile.isdigit()) and exists(case)
 
 
+def exists_of_bytes(case):
+    """Weights have scales; split-K has few rows, which are static."""
+    element, fmt, _, weights, _, split, tile, n, k, m = case
+    return ((element, fmt, weights, split) == ("f8E4M3FN", "mxfp4", "plain", 1) and k % 128 == 0
+            and (not tile.startswith("few") or m <= 32) and (tile != "ahead" or m > 64))
+
+
 def rows_of(plans, case):
     """M in the program: dynamic where it can be."""
     *_, tile, _, _, m = case
-    return m if plans == "lanes" and tile == "swap_16" else "?"
+    return m if tile == "swap_16" or plans == "bytes" and tile != "chosen" else "?"
 
 
 PLANS = {"wgmma": (exists, "sm_90a", TILES, FORMATS), "warps": (exists_of_warps, "sm_120a", TILES, FORMATS),
-         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES, FORMATS), "six": (exists_of_six, "sm_90a", TILES, SIX)}
+         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES, FORMATS), "six": (exists_of_six, "sm_90a", TILES, SIX),
+         "bytes": (exists_of_bytes, "sm_90a", [*BYTE_TILES], FORMATS)}
 
 
 def main():

@@ -2,6 +2,8 @@
 #include "fp4/Numerics/ByteWeights.h"
 #include "fp4/ISA/WeightLayout.h"
 
+#include "WholeTiles.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -19,19 +21,43 @@ constexpr int topExponent = hw::byteMostExponent - hw::byteExponentBias;
 constexpr uint32_t signMask = 0x88888888, exponentMask = 0x7F800000;
 constexpr int exponentShift = 23;
 
-Status check(uint64_t rows, uint64_t columns, size_t codes, size_t scales, size_t tiles) {
-  const uint64_t elements = rows * columns;
-  if (rows % tileRows == 0 && columns % tileColumns == 0 && codes == elements / 2 &&
-      scales == elements / blockK &&
-      tiles == elements / (tileRows * tileColumns) * uint64_t(hw::byteTileBytes))
+/// Rows and columns of weights.
+struct Sizes {
+  uint64_t rows, columns;
+
+  Sizes whole() const {
+    return {uint64_t(hw::quotientUp(int64_t(rows), int64_t(tileRows))) * tileRows,
+            uint64_t(hw::quotientUp(int64_t(columns), int64_t(tileColumns))) * tileColumns};
+  }
+  uint64_t bytesOfTiles() const {
+    return whole().rows / tileRows * (whole().columns / tileColumns) * uint64_t(hw::byteTileBytes);
+  }
+  ByteShape codes() const { return {rows, columns / 2}; }
+  ByteShape scales() const { return {rows, columns / blockK}; }
+  ByteShape elements() const { return {rows, columns}; }
+};
+
+Status check(const Sizes &sizes, size_t codes, size_t scales, size_t tiles) {
+  if (sizes.columns % blockK == 0 && codes == sizes.codes().size() &&
+      scales == sizes.scales().size() && tiles == sizes.bytesOfTiles())
     return {};
-  return makeError(
-      ErrorKind::Usage,
-      fmt::format("prepacked weights for e4m3 must have a multiple of 128 rows and of 128 "
-                  "columns of mxfp4, but got {} x {}",
-                  rows, columns),
-      "pad the weights with zeros before they are quantized");
+  return makeError(ErrorKind::Usage,
+                   fmt::format("prepacked weights for e4m3 must have whole scale blocks of mxfp4, "
+                               "with their tiles, but got {} x {}",
+                               sizes.rows, sizes.columns),
+                   "pad the columns with zeros before the weights are quantized");
 }
+
+/// Codes and scales of whole tiles.
+struct WholeWeights {
+  Sizes sizes;
+  std::vector<uint8_t> codes, scales;
+
+  WholeWeights(const Sizes &given, std::span<const uint8_t> codes, std::span<const uint8_t> scales)
+      : sizes(given.whole()), codes(resizeMatrix(codes, given.codes(), sizes.codes(), 0)),
+        scales(
+            resizeMatrix(scales, given.scales(), sizes.scales(), hw::weightPaddingScale(blockK))) {}
+};
 
 uint32_t loadWord(const uint8_t *at) {
   uint32_t word;
@@ -162,78 +188,93 @@ static void packWords(std::span<const uint8_t> codes, std::span<const uint8_t> s
 Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
                                                std::span<const uint8_t> scales, uint64_t rows,
                                                uint64_t columns, PowersOf powers) {
-  const uint64_t tiles = rows / tileRows * (columns / tileColumns);
-  std::vector<uint8_t> packed(tiles * uint64_t(hw::byteTileBytes));
-  FP4_TRY(check(rows, columns, codes.size(), scales.size(), packed.size()));
-  for (uint64_t tile = 0; tile < tiles; ++tile) {
+  const Sizes given{rows, columns};
+  std::vector<uint8_t> packed(given.bytesOfTiles());
+  FP4_TRY(check(given, codes.size(), scales.size(), packed.size()));
+  const WholeWeights all(given, codes, scales);
+  for (uint64_t tile = 0; tile * uint64_t(hw::byteTileBytes) < packed.size(); ++tile) {
     uint8_t *out = &packed[tile * uint64_t(hw::byteTileBytes)];
-    const auto [row, column] = placeOf(tile, columns);
+    const auto [row, column] = placeOf(tile, all.sizes.columns);
     for (unsigned i = 0; i < hw::byteWords; ++i) {
       const hw::ByteWord word = hw::byteWord(i);
-      const uint8_t *in = &codes[((row + word.row) * columns + column + word.column) / 2];
+      const uint8_t *in =
+          &all.codes[((row + word.row) * all.sizes.columns + column + word.column) / 2];
       storeWord(placeCodes(loadHalf(in), loadHalf(in + 8)), out + word.byte);
     }
   }
-  packWords(codes, scales, rows, columns, powers, packed);
+  packWords(all.codes, all.scales, all.sizes.rows, all.sizes.columns, powers, packed);
   return packed;
 }
 
-Expected<UnpackedWeights> unpackByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
-                                            uint64_t columns) {
-  UnpackedWeights result{std::vector<uint8_t>(rows * columns / 2),
-                         std::vector<uint8_t>(rows * columns / blockK)};
-  FP4_TRY(check(rows, columns, result.codes.size(), result.scales.size(), tiles.size()));
+/// Codes and scales of whole tiles, of `sizes`.
+static UnpackedWeights unpackTiles(std::span<const uint8_t> tiles, const Sizes &sizes) {
+  UnpackedWeights result{std::vector<uint8_t>(sizes.codes().size()),
+                         std::vector<uint8_t>(sizes.scales().size())};
   for (uint64_t tile = 0; tile * uint64_t(hw::byteTileBytes) < tiles.size(); ++tile) {
     const uint8_t *in = &tiles[tile * uint64_t(hw::byteTileBytes)];
-    const auto [row, column] = placeOf(tile, columns);
+    const auto [row, column] = placeOf(tile, sizes.columns);
     for (unsigned i = 0; i < hw::byteWords; ++i) {
       const hw::ByteWord word = hw::byteWord(i);
-      uint8_t *out = &result.codes[((row + word.row) * columns + column + word.column) / 2];
+      uint8_t *out = &result.codes[((row + word.row) * sizes.columns + column + word.column) / 2];
       const uint32_t both = takeCodes(loadWord(in + word.byte));
       storeHalf(both & 0xFFFF, out);
       storeHalf(both >> 16, out + 8);
     }
     for (uint64_t r = 0; r < tileRows; ++r)
       for (unsigned j = 0; j < blocks; ++j)
-        result.scales[((row + r) * columns + column) / blockK + j] =
+        result.scales[((row + r) * sizes.columns + column) / blockK + j] =
             scaleOf(loadWord(in + hw::byteRowWord(unsigned(r))), j);
   }
   return result;
 }
 
+Expected<UnpackedWeights> unpackByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
+                                            uint64_t columns) {
+  const Sizes sizes{rows, columns}, whole = sizes.whole();
+  FP4_TRY(check(sizes, sizes.codes().size(), sizes.scales().size(), tiles.size()));
+  const UnpackedWeights all = unpackTiles(tiles, whole);
+  return UnpackedWeights{resizeMatrix(all.codes, whole.codes(), sizes.codes(), 0),
+                         resizeMatrix(all.scales, whole.scales(), sizes.scales(), 0)};
+}
+
 Expected<ByteWeights> decodeByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
                                         uint64_t columns) {
-  ByteWeights result{std::vector<uint8_t>(rows * columns),
-                     std::vector<float>(rows * columns / tileColumns)};
-  FP4_TRY(check(rows, columns, rows * columns / 2, rows * columns / blockK, tiles.size()));
+  const Sizes sizes{rows, columns}, whole = sizes.whole();
+  FP4_TRY(check(sizes, sizes.codes().size(), sizes.scales().size(), tiles.size()));
+  const uint64_t perRow = whole.columns / tileColumns;
+  ByteWeights result{std::vector<uint8_t>(whole.elements().size()),
+                     std::vector<float>(whole.rows * perRow)};
   for (uint64_t tile = 0; tile * uint64_t(hw::byteTileBytes) < tiles.size(); ++tile) {
     const uint8_t *in = &tiles[tile * uint64_t(hw::byteTileBytes)];
-    const auto [row, column] = placeOf(tile, columns);
+    const auto [row, column] = placeOf(tile, whole.columns);
     for (unsigned i = 0; i < hw::byteWords; ++i) {
       const hw::ByteWord word = hw::byteWord(i);
       const uint32_t codes = loadWord(in + word.byte);
       const uint32_t ofRow = loadWord(in + hw::byteRowWord(word.row));
       const unsigned exponent = ofRow >> word.column / blockK * 4 & 15;
-      uint8_t *out = &result.elements[(row + word.row) * columns + column + word.column];
+      uint8_t *out = &result.elements[(row + word.row) * whole.columns + column + word.column];
       storeWord(elementsOf(codes, codes, exponent), out);
       storeWord(elementsOf(codes >> 16, codes << 4, exponent), out + 16);
     }
     for (uint64_t r = 0; r < tileRows; ++r)
-      result.powers[((row + r) * columns + column) / tileColumns] =
+      result.powers[(row + r) * perRow + column / tileColumns] =
           std::bit_cast<float>(loadWord(in + hw::byteRowWord(unsigned(r))) & hw::bytePowerMask);
   }
+  result.elements = resizeMatrix(result.elements, whole.elements(), sizes.elements(), 0);
+  result.powers.resize(rows * perRow);
   return result;
 }
 
 std::optional<FarScales> findFarScales(std::span<const uint8_t> codes,
                                        std::span<const uint8_t> scales, uint64_t rows,
                                        uint64_t columns, PowersOf powers) {
-  const uint64_t shared = columnsOfPower(powers, columns);
-  for (uint64_t first = 0; shared && first < rows * columns; first += shared) {
+  const WholeWeights all({rows, columns}, codes, scales);
+  const uint64_t width = all.sizes.columns, shared = columnsOfPower(powers, width);
+  for (uint64_t first = 0; shared && first < rows * width; first += shared) {
     const SharedPower power =
-        RowBlocks{&codes[first / 2], &scales[first / blockK]}.powerOf(shared / blockK);
+        RowBlocks{&all.codes[first / 2], &all.scales[first / blockK]}.powerOf(shared / blockK);
     if (!power.hasNaN && power.isFar())
-      return FarScales{first / columns, first % columns, power.smallest(), power.largest};
+      return FarScales{first / width, first % width, power.smallest(), power.largest};
   }
   return std::nullopt;
 }

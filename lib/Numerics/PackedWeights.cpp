@@ -3,6 +3,8 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Support/Error.h"
 
+#include "WholeTiles.h"
+
 #include <array>
 #include <bit>
 #include <cstring>
@@ -13,7 +15,7 @@ namespace {
 
 constexpr uint8_t nanE4M3 = 0x7F, nanE5M3 = 0xFF;
 
-/// Sizes of a problem, and the places of its parts.
+/// Sizes of weights in whole tiles, and the places of their parts.
 struct Shape {
   BlockFormat format;
   uint64_t rows, columns;
@@ -36,19 +38,32 @@ struct Shape {
   }
 };
 
-Status check(const Shape &shape, size_t codes, size_t scales, size_t tiles) {
-  const uint64_t elements = shape.rows * shape.columns;
-  const bool isWhole = shape.rows % uint64_t(hw::weightTileRows) == 0 &&
-                       shape.columns % uint64_t(hw::weightTileColumns) == 0;
-  if (isPacked(shape.format) && isWhole && codes == elements / 2 &&
-      scales == elements / shape.block() && tiles == shape.tiles() * shape.tileBytes())
+/// Weights of any size, and the shape of their whole tiles.
+struct Sizes {
+  BlockFormat format;
+  uint64_t rows, columns;
+
+  Shape whole() const {
+    return {
+        format, uint64_t(hw::weightTilesOfRows(int64_t(rows)) * hw::weightTileRows),
+        uint64_t(hw::quotientUp(int64_t(columns), hw::weightTileColumns) * hw::weightTileColumns)};
+  }
+  ByteShape codes() const { return {rows, columns / 2}; }
+  ByteShape scales() const { return {rows, columns / blockSizeOf(format)}; }
+};
+Sizes sizesOf(const Shape &shape) { return {shape.format, shape.rows, shape.columns}; }
+
+Status check(const Sizes &sizes, size_t codes, size_t scales, size_t tiles) {
+  const Shape whole = sizes.whole();
+  if (isPacked(sizes.format) && sizes.columns % whole.block() == 0 &&
+      codes == sizes.codes().size() && scales == sizes.scales().size() &&
+      tiles == whole.tiles() * whole.tileBytes())
     return {};
-  return makeError(
-      ErrorKind::Usage,
-      fmt::format("prepacked weights must have a multiple of 128 rows and of 64 columns "
-                  "of 4 bits, but got {} x {} of {}",
-                  shape.rows, shape.columns, stringify(shape.format)),
-      "pad the weights with zeros before they are quantized");
+  return makeError(ErrorKind::Usage,
+                   fmt::format("prepacked weights must have 4 bits and whole scale blocks, with "
+                               "their tiles, but got {} x {} of {}",
+                               sizes.rows, sizes.columns, stringify(sizes.format)),
+                   "pad the columns with zeros before the weights are quantized");
 }
 
 /// Bits of the codes in a byte, at the places that they have in a pair of bf16.
@@ -118,12 +133,10 @@ uint8_t narrowScale(uint8_t e5m3) {
   return uint8_t((8 + fraction) >> (16 - exponent));
 }
 
-Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const uint8_t> codes,
-                                           std::span<const uint8_t> scales, uint64_t rows,
-                                           uint64_t columns) {
-  const Shape shape{format, rows, columns};
+static std::vector<uint8_t> packTiles(const Shape &shape, std::span<const uint8_t> codes,
+                                      std::span<const uint8_t> scales) {
+  const BlockFormat format = shape.format;
   std::vector<uint8_t> packed(shape.tiles() * shape.tileBytes());
-  FP4_TRY(check(shape, codes.size(), scales.size(), packed.size()));
   for (uint64_t tile = 0; tile < shape.tiles(); ++tile) {
     uint8_t *out = &packed[tile * shape.tileBytes()];
     const uint64_t row = shape.rowOf(tile), column = shape.columnOf(tile);
@@ -151,12 +164,21 @@ Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const u
   return packed;
 }
 
-Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint8_t> tiles,
-                                        uint64_t rows, uint64_t columns) {
-  const Shape shape{format, rows, columns};
-  UnpackedWeights result{std::vector<uint8_t>(rows * columns / 2),
-                         std::vector<uint8_t>(rows * columns / shape.block())};
-  FP4_TRY(check(shape, result.codes.size(), result.scales.size(), tiles.size()));
+Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const uint8_t> codes,
+                                           std::span<const uint8_t> scales, uint64_t rows,
+                                           uint64_t columns) {
+  const Sizes sizes{format, rows, columns};
+  const Shape whole = sizes.whole();
+  FP4_TRY(check(sizes, codes.size(), scales.size(), whole.tiles() * whole.tileBytes()));
+  return packTiles(whole, resizeMatrix(codes, sizes.codes(), sizesOf(whole).codes(), 0),
+                   resizeMatrix(scales, sizes.scales(), sizesOf(whole).scales(),
+                                hw::weightPaddingScale(whole.block())));
+}
+
+static UnpackedWeights unpackTiles(const Shape &shape, std::span<const uint8_t> tiles) {
+  const BlockFormat format = shape.format;
+  UnpackedWeights result{std::vector<uint8_t>(sizesOf(shape).codes().size()),
+                         std::vector<uint8_t>(sizesOf(shape).scales().size())};
   for (uint64_t tile = 0; tile < shape.tiles(); ++tile) {
     std::vector<uint8_t> copy(tiles.begin() + int64_t(tile * shape.tileBytes()),
                               tiles.begin() + int64_t((tile + 1) * shape.tileBytes()));
@@ -182,6 +204,16 @@ Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint
     }
   }
   return result;
+}
+
+Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint8_t> tiles,
+                                        uint64_t rows, uint64_t columns) {
+  const Sizes sizes{format, rows, columns};
+  FP4_TRY(check(sizes, sizes.codes().size(), sizes.scales().size(), tiles.size()));
+  const Sizes whole = sizesOf(sizes.whole());
+  const UnpackedWeights all = unpackTiles(sizes.whole(), tiles);
+  return UnpackedWeights{resizeMatrix(all.codes, whole.codes(), sizes.codes(), 0),
+                         resizeMatrix(all.scales, whole.scales(), sizes.scales(), 0)};
 }
 
 } // namespace fp4::numerics

@@ -70,22 +70,42 @@ Status runSwizzle(Step &step) {
 }
 Status runUnswizzle(Step &step) { return runConversion(step, numerics::unswizzleScales); }
 
+/// Matrices that are stacked in weights of so many rows, and the rows of each.
+static Expected<std::pair<uint64_t, uint64_t>> stackedGroups(const Step &step, uint64_t rows) {
+  const std::string text = step.attributeOr("groups", "1");
+  uint64_t groups = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), groups);
+  if (error != std::errc() || end != text.data() + text.size() || !groups || rows % groups)
+    return step.wrong(
+        fmt::format("expects a divisor of {} rows in 'groups', but got '{}'", rows, text));
+  return std::pair(groups, rows / groups);
+}
+
+/// The bytes of part `index` of `count`.
+static std::span<const uint8_t> partOf(std::span<const uint8_t> all, uint64_t index,
+                                       uint64_t count) {
+  return all.subspan(index * (all.size() / count), all.size() / count);
+}
+
 Status runPrepack(Step &step) {
   FP4_TRY(step.expect(2, 1));
   FP4_ASSIGN(auto format, formatOf(step));
   FP4_ASSIGN(auto shape, step.matrix(0));
-  if (step.types[0].shape.back() == hw::byteTileBytes) {
-    const bool isOfRows = step.types[0].layout == Layout::WgmmaRows;
-    FP4_ASSIGN(auto bytes,
-               numerics::packByteWeights(
-                   bytesOf(*step.operands[0]), bytesOf(*step.operands[1]), shape.first,
-                   shape.second, isOfRows ? numerics::PowersOf::Rows : numerics::PowersOf::Tiles));
-    return step.define(0, bytes);
+  FP4_ASSIGN(auto groups, stackedGroups(step, shape.first));
+  const bool isForBytes = step.types[0].shape.back() == hw::byteTileBytes;
+  const auto powers = step.types[0].layout == Layout::WgmmaRows ? numerics::PowersOf::Rows
+                                                                : numerics::PowersOf::Tiles;
+  std::vector<uint8_t> all;
+  for (uint64_t i = 0; i < groups.first; ++i) {
+    const auto codes = partOf(bytesOf(*step.operands[0]), i, groups.first);
+    const auto scales = partOf(bytesOf(*step.operands[1]), i, groups.first);
+    FP4_ASSIGN(auto tiles,
+               isForBytes
+                   ? numerics::packByteWeights(codes, scales, groups.second, shape.second, powers)
+                   : numerics::packWeights(format, codes, scales, groups.second, shape.second));
+    all.insert(all.end(), tiles.begin(), tiles.end());
   }
-  FP4_ASSIGN(auto tiles,
-             numerics::packWeights(format, bytesOf(*step.operands[0]), bytesOf(*step.operands[1]),
-                                   shape.first, shape.second));
-  return step.define(0, tiles);
+  return step.define(0, all);
 }
 
 Status runUnprepack(Step &step) {
@@ -94,11 +114,19 @@ Status runUnprepack(Step &step) {
   const std::vector<int64_t> &shape = step.types[0].shape;
   const std::span<const uint8_t> tiles = bytesOf(*step.operands[0]);
   const bool isForBytes = step.operands[0]->type.shape.back() == hw::byteTileBytes;
-  const uint64_t rows = uint64_t(shape.at(0)), columns = uint64_t(shape.at(1));
-  FP4_ASSIGN(auto weights, isForBytes ? numerics::unpackByteWeights(tiles, rows, columns)
-                                      : numerics::unpackWeights(format, tiles, rows, columns));
-  FP4_TRY(step.define(0, weights.codes));
-  return step.define(1, weights.scales);
+  const uint64_t columns = uint64_t(shape.at(1));
+  FP4_ASSIGN(auto groups, stackedGroups(step, uint64_t(shape.at(0))));
+  numerics::UnpackedWeights all;
+  for (uint64_t i = 0; i < groups.first; ++i) {
+    const auto part = partOf(tiles, i, groups.first);
+    FP4_ASSIGN(auto weights, isForBytes
+                                 ? numerics::unpackByteWeights(part, groups.second, columns)
+                                 : numerics::unpackWeights(format, part, groups.second, columns));
+    all.codes.insert(all.codes.end(), weights.codes.begin(), weights.codes.end());
+    all.scales.insert(all.scales.end(), weights.scales.begin(), weights.scales.end());
+  }
+  FP4_TRY(step.define(0, all.codes));
+  return step.define(1, all.scales);
 }
 
 Status runAlpha(Step &step) {
@@ -138,8 +166,7 @@ struct GemmStep {
   uint64_t columns() const { return rhs.first / groups.size(); }
   /// The bytes of `rhs` that group `group` has of prepacked tiles.
   std::span<const uint8_t> tilesOf(size_t group) const {
-    const std::span<const uint8_t> all = bytesOf(*operands.rhs);
-    return all.subspan(group * (all.size() / groups.size()), all.size() / groups.size());
+    return partOf(bytesOf(*operands.rhs), group, groups.size());
   }
 };
 
@@ -200,13 +227,29 @@ Expected<MatmulOperands> operandsOf(const Step &step, WhichGemm which) {
   return MatmulOperands{lhs, lhsScales, rhs, rhsScales, alpha, offsets};
 }
 
-/// Rows and columns of `tensor`, a matrix or tiles of prepacked weights.
+/// Rows and columns of a matrix.
 std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
-  const std::vector<int64_t> &shape = tensor.type.shape;
-  if (shape.size() == 2)
-    return {uint64_t(shape[0]), uint64_t(shape[1])};
-  return {uint64_t(shape[0] * hw::weightTileRows),
-          uint64_t(shape[1] * hw::weightColumnsOf(shape[2]))};
+  return {uint64_t(tensor.type.shape[0]), uint64_t(tensor.type.shape[1])};
+}
+
+/// Rows and columns of the rhs beside a lhs of `depth` columns. Prepacked weights have as many rows
+/// for each of `groups` as the result has columns, which end in their last tiles, as `depth` does.
+Expected<std::pair<uint64_t, uint64_t>>
+sizesOfWeights(const Step &step, const MatmulOperands &operands, uint64_t depth, uint64_t groups) {
+  const std::vector<int64_t> &shape = operands.rhs->type.shape;
+  std::pair<uint64_t, uint64_t> sizes{uint64_t(shape[0]), uint64_t(shape[1])};
+  bool fits = sizes.second == depth;
+  if (!operands.rhsScales) {
+    const int64_t n = step.types[0].shape.back();
+    fits = hw::weightTilesOfColumns(int64_t(depth), shape[2]) == shape[1] &&
+           hw::weightTilesOfRows(n) * int64_t(groups) == shape[0];
+    sizes = {uint64_t(n) * groups, depth};
+  }
+  if (!fits)
+    return step.wrong(fmt::format("must have matrices of equal depth, and N of the result within "
+                                  "the last tiles, but got {} and {}",
+                                  operands.lhs->type.str(), operands.rhs->type.str()));
+  return sizes;
 }
 
 /// The numbers of an attribute, "3,128,64"; none where it is absent.
@@ -302,14 +345,12 @@ Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
 Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {
   FP4_ASSIGN(auto operands, operandsOf(step, which));
   FP4_ASSIGN(auto format, formatOf(step));
-  const auto lhs = sizesOf(*operands.lhs), rhs = sizesOf(*operands.rhs);
-  if (lhs.second != rhs.second)
-    return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
-                                  operands.lhs->type.str(), operands.rhs->type.str()));
+  const auto lhs = sizesOf(*operands.lhs);
   FP4_ASSIGN(auto groups, groupsOf(step, lhs.first));
   if (operands.offsets) {
     FP4_ASSIGN(groups, groupsBetween(*operands.offsets, lhs.first));
   }
+  FP4_ASSIGN(auto rhs, sizesOfWeights(step, operands, lhs.second, groups.size()));
   const bool isGrouped = operands.offsets || step.op.attributes.contains("groups");
   const Tensor *alpha = operands.alpha;
   std::vector<float> factors = alpha ? floats(*alpha) : std::vector<float>();

@@ -125,13 +125,41 @@ TEST(ByteWeights, ANaNScaleMakesTheRowNaNThere) {
   EXPECT_FALSE(std::isnan(decodeByteWeights(*tiles, rows, columns)->powers[1]));
 }
 
-TEST(ByteWeights, PartsOfATileAreAnError) {
-  const std::vector<uint8_t> codes(128 * 192 / 2), scales(128 * 6);
-  const auto tiles = packByteWeights(codes, scales, 128, 192);
+TEST(ByteWeights, ZerosFillTheLastTiles) {
+  const uint64_t n = 201, k = 288;
+  const Weights weights(11, 100);
+  std::vector<uint8_t> codes, scales;
+  for (uint64_t row = 0; row < n; ++row) {
+    const auto ofCodes = weights.codes.begin() + int64_t(row * columns / 2);
+    const auto ofScales = weights.scales.begin() + int64_t(row * columns / 32);
+    codes.insert(codes.end(), ofCodes, ofCodes + int64_t(k / 2));
+    scales.insert(scales.end(), ofScales, ofScales + int64_t(k / 32));
+  }
+  for (PowersOf powers : {PowersOf::Tiles, PowersOf::Rows}) {
+    const auto tiles = packByteWeights(codes, scales, n, k, powers);
+    ASSERT_TRUE(tiles);
+    EXPECT_EQ(tiles->size(), 2u * 3 * hw::byteTileBytes);
+    const auto bytes = decodeByteWeights(*tiles, n, k);
+    ASSERT_TRUE(bytes);
+    for (uint64_t i = 0; i < n * k; ++i)
+      ASSERT_EQ(double(decodeE4M3(bytes->elements[i])) * bytes->powers[i / k * 3 + i % k / 128],
+                weights.value(i / k * columns + i % k));
+    const auto all = decodeByteWeights(*tiles, rows, columns);
+    for (uint64_t i = 0; i < elements; ++i)
+      if (i / columns >= n || i % columns >= k)
+        ASSERT_EQ(all->elements[i], 0);
+    EXPECT_EQ(unpackByteWeights(*tiles, n, k)->codes, codes);
+    EXPECT_FALSE(findFarScales(codes, scales, n, k, powers));
+  }
+}
+
+TEST(ByteWeights, PartsOfABlockAreAnError) {
+  const std::vector<uint8_t> codes(128 * 200 / 2), scales(128 * 6);
+  const auto tiles = packByteWeights(codes, scales, 128, 200);
   ASSERT_FALSE(tiles);
   EXPECT_EQ(tiles.error().message,
-            "prepacked weights for e4m3 must have a multiple of 128 rows and "
-            "of 128 columns of mxfp4, but got 128 x 192");
+            "prepacked weights for e4m3 must have whole scale blocks of mxfp4, with their tiles, "
+            "but got 128 x 200");
 }
 
 /// The problem of a GEMM of `x`, m x columns e4m3, and of the first n rows of weights.

@@ -135,12 +135,50 @@ TEST(PackedWeights, AZeroScaleMakesZeros) {
   EXPECT_EQ(back->scales, weights.scales);
 }
 
-TEST(PackedWeights, PartsOfATileAreAnError) {
-  const std::vector<uint8_t> codes(64 * 64 / 2), scales(64 * 4);
-  auto tiles = packWeights(BlockFormat::NVFP4, codes, scales, 64, 64);
+/// `weights` with zeros behind the first `n` rows and `k` columns, and the scales of such zeros.
+Weights endingWithin(const Weights &weights, BlockFormat format, uint64_t n, uint64_t k) {
+  Weights result = weights;
+  const unsigned block = blockSizeOf(format);
+  for (uint64_t i = 0; i < rows * columns; ++i)
+    if (i / columns >= n || i % columns >= k) {
+      result.codes[i / 2] = 0;
+      result.scales[i / block] = hw::weightPaddingScale(block);
+    }
+  return result;
+}
+
+TEST(PackedWeights, ZerosFillTheLastTiles) {
+  for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4}) {
+    const uint64_t n = 201, k = 160, block = blockSizeOf(format);
+    const Weights weights = endingWithin(Weights(format), format, n, k);
+    std::vector<uint8_t> codes, scales;
+    for (uint64_t row = 0; row < n; ++row) {
+      const auto ofCodes = weights.codes.begin() + int64_t(row * columns / 2);
+      const auto ofScales = weights.scales.begin() + int64_t(row * columns / block);
+      codes.insert(codes.end(), ofCodes, ofCodes + int64_t(k / 2));
+      scales.insert(scales.end(), ofScales, ofScales + int64_t(k / block));
+    }
+    const auto tiles = packWeights(format, codes, scales, n, k);
+    ASSERT_TRUE(tiles);
+    EXPECT_EQ(*tiles, *packWeights(format, weights.codes, weights.scales, rows, columns));
+    const auto back = unpackWeights(format, *tiles, n, k);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->codes, codes);
+    EXPECT_EQ(back->scales, scales);
+  }
+}
+
+TEST(PackedWeights, TheScaleBehindWeightsIsSmall) {
+  const uint32_t word = hw::weightPaddingScale(32) * 0x01010101u;
+  EXPECT_EQ(hw::powersThatAreNotSmall(std::rotl(word, int(hw::weightScaleRotation(32)))), 0u);
+}
+
+TEST(PackedWeights, PartsOfABlockAreAnError) {
+  const std::vector<uint8_t> codes(64 * 72 / 2), scales(64 * 4);
+  auto tiles = packWeights(BlockFormat::NVFP4, codes, scales, 64, 72);
   ASSERT_FALSE(tiles);
-  EXPECT_EQ(tiles.error().message, "prepacked weights must have a multiple of 128 rows and of 64 "
-                                   "columns of 4 bits, but got 64 x 64 of nvfp4");
+  EXPECT_EQ(tiles.error().message, "prepacked weights must have 4 bits and whole scale blocks, "
+                                   "with their tiles, but got 64 x 72 of nvfp4");
 }
 
 /// Floats of 16 bits times n x k codes with scales; both stay the caller's.

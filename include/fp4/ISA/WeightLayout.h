@@ -46,10 +46,15 @@
 // weight is code * 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal e4m3,
 // or zero.
 //
+// Weights whose rows or columns end within a tile have whole tiles all the same. The codes behind
+// them are zero, and so are the scales there, which are 1 of mxfp4 (`weightPaddingScale`).
+//
 // Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "fp4/ISA/BufferShape.h"
 
 #include <array>
 #include <cstdint>
@@ -70,6 +75,11 @@ constexpr int64_t weightScaleBytes(int64_t block) {
 constexpr int64_t weightTileBytes(int64_t block) {
   return weightCodeBytes + weightScaleBytes(block);
 }
+
+/// Tiles along the rows of weights.
+constexpr int64_t weightTilesOfRows(int64_t rows) { return quotientUp(rows, weightTileRows); }
+/// The scale of a scale block behind the weights: 0 of nvfp4, and 1 of mxfp4, which is small.
+constexpr uint8_t weightPaddingScale(int64_t block) { return block == 16 ? 0 : 127; }
 
 /// A rotation to the left of word 0 or 1 of two, for its pairs. A shift serves as well if no bit
 /// that the mask takes goes around; the pipe that multiplies integers can execute the shift, while
@@ -161,6 +171,10 @@ inline constexpr int64_t byteTileBytes = byteCodeBytes + weightTileRows * 4;
 /// Columns of a tile of so many bytes.
 constexpr int64_t weightColumnsOf(int64_t tileBytes) {
   return tileBytes == byteTileBytes ? byteTileColumns : weightTileColumns;
+}
+/// Tiles of so many bytes along the columns of weights.
+constexpr int64_t weightTilesOfColumns(int64_t columns, int64_t tileBytes) {
+  return quotientUp(columns, weightColumnsOf(tileBytes));
 }
 
 /// Bias that is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of

@@ -26,8 +26,8 @@ namespace fp4::numerics {
 /// The rows that have a power of two: the row of each tile, or each row of weights.
 enum class PowersOf { Tiles, Rows };
 
-/// Rows of `columns / 2` bytes of codes and of `columns / 32` scales to tiles. Fails unless `rows`
-/// and `columns` are multiples of 128.
+/// Rows of `columns / 2` bytes of codes and of `columns / 32` scales to tiles. Fails unless
+/// `columns` is a multiple of 32.
 Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
                                                std::span<const uint8_t> scales, uint64_t rows,
                                                uint64_t columns, PowersOf powers = PowersOf::Tiles);
@@ -37,7 +37,8 @@ Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
 Expected<UnpackedWeights> unpackByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
                                             uint64_t columns);
 
-/// Operand of the tensor core: rows of `columns` e4m3, and rows of `columns / 128` powers of two.
+/// Operand of the tensor core: rows of `columns` e4m3, and rows of powers of two, one for 128
+/// columns.
 struct ByteWeights {
   std::vector<uint8_t> elements;
   std::vector<float> powers;

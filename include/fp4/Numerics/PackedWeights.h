@@ -25,7 +25,7 @@ uint8_t widenScale(uint8_t e4m3);
 uint8_t narrowScale(uint8_t e5m3);
 
 /// Rows of `columns / 2` bytes of codes and of `columns / block` scales to tiles. Elements whose
-/// nvfp4 scale is zero become zero. Fails unless `rows` is a multiple of 128 and `columns` of 64.
+/// nvfp4 scale is zero become zero. Fails unless `columns` is a multiple of the scale block.
 Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const uint8_t> codes,
                                            std::span<const uint8_t> scales, uint64_t rows,
                                            uint64_t columns);

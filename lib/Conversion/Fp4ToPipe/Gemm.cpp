@@ -211,10 +211,9 @@ Type Gemm::f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
   return GlobalType::get({rows, columns}, problem.scaleType);
 }
 GlobalType Gemm::packedTiles() const {
-  int64_t bytes = packedBytes();
-  int64_t rows = problem.columns * std::max<int64_t>(1, problem.groups);
-  int64_t tiles = rows / hw::weightTileRows * (problem.depth / hw::weightColumnsOf(bytes));
-  return GlobalType::get({tiles, bytes}, IntegerType::get(context(), 8));
+  int64_t ofColumns = std::max<int64_t>(1, problem.groups) * hw::weightTilesOfRows(problem.columns);
+  return GlobalType::get({ofColumns * packedTilesOfK(), packedBytes()},
+                         IntegerType::get(context(), 8));
 }
 GlobalType Gemm::alphas() const {
   SmallVector<int64_t> size;

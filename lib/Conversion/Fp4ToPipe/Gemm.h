@@ -275,6 +275,10 @@ struct Gemm {
   int64_t halvesOfGroupB() const {
     return llvm::alignTo(n(), tiling.tileN) / tiling.accumulatorColumns();
   }
+  /// Rows behind which the weights of the next group begin.
+  int64_t rowsOfGroupWeights() const {
+    return prepackedA() || prepackedB() ? problem.alignedColumns() : problem.columns;
+  }
   /// Rows behind which the scales of the rhs of the next group begin, as many as its scale tiles
   /// stand for.
   int64_t scaleRowsOfGroup() const {
@@ -296,6 +300,14 @@ struct Gemm {
   /// Bytes of a tile of a prepacked operand.
   int64_t packedBytes() const {
     return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(problem.block);
+  }
+  /// Tiles of a prepacked operand along K, of which the last may end behind K.
+  int64_t packedTilesOfK() const { return hw::weightTilesOfColumns(problem.depth, packedBytes()); }
+  /// Elements of K of the operands of the result's columns: pre-dequantized weights have those of
+  /// whole tiles, zeros behind K.
+  int64_t depthOfB() const {
+    return route().rhs() == route::Operand::Pre ? packedTilesOfK() * hw::byteTileColumns
+                                                : problem.depth;
   }
   /// One k tile of prepacked B before the rows that it multiplies.
   bool holdsWeights() const {

@@ -63,9 +63,9 @@ static Value packedArgument(OpBuilder &b, Location loc, const Gemm &gemm, Value 
 static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
                         const GemmBuffers &adaptor, Value powers, Value depth,
                         KernelArguments &args) {
-  auto operand = [&](bool isPacked, Type map, Value buffer) -> Value {
+  auto operand = [&](bool isPacked, Type map, Value buffer, int64_t columns) -> Value {
     return isPacked ? packedArgument(b, loc, gemm, buffer)
-                    : mapOf(b, loc, map, buffer, gemm.problem.depth, depth);
+                    : mapOf(b, loc, map, buffer, columns, depth);
   };
   auto scales = [&](Type type, Value tiles, int64_t rows, bool hasRows) {
     return scaleArgument(b, loc, gemm, Gemm::argumentOf(type, hasRows), tiles, rows, depth);
@@ -73,8 +73,10 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
   std::pair lhs(adaptor.lhs, adaptor.lhsScales);
   std::pair rhs(adaptor.rhs, powers ? powers : adaptor.rhsScales);
   auto [ofA, ofB] = gemm.swapsOperands() ? std::pair(rhs, lhs) : std::pair(lhs, rhs);
-  args.a = operand(gemm.prepackedA(), gemm.prepackedA() ? Type() : gemm.mapA(), ofA.first);
-  args.bb = operand(gemm.prepackedB(), gemm.prepackedB() ? Type() : gemm.mapB(), ofB.first);
+  args.a = operand(gemm.prepackedA(), gemm.prepackedA() ? Type() : gemm.mapA(), ofA.first,
+                   gemm.problem.depth);
+  args.bb = operand(gemm.prepackedB(), gemm.prepackedB() ? Type() : gemm.mapB(), ofB.first,
+                    gemm.depthOfB());
   bool hasRowsOfB = !gemm.swapsOperands();
   if (gemm.hasScalesA())
     args.scalesA = scales(gemm.scalesA(), ofA.second, gemm.rowsOfBlocksA(), /*hasRows=*/false);
@@ -85,7 +87,7 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
   if (!gemm.problem.dual)
     return;
   Type ofSecond = gemm.secondScales();
-  args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.rhs2);
+  args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.rhs2, gemm.depthOfB());
   if (ofSecond)
     args.scalesB2 = scales(ofSecond, adaptor.rhs2Scales, gemm.scaleRowsB(), hasRowsOfB);
   if (adaptor.alpha2)

@@ -76,16 +76,14 @@ Value OperandLoads::loadRows(Value from, Value index, int64_t count, Value exist
 }
 
 Value OperandLoads::firstPacked(Value row) {
-  int64_t perRow = gemm.problem.depth / hw::weightColumnsOf(gemm.packedBytes());
-  return b.mul(b.div(row, hw::weightTileRows), perRow);
+  return b.mul(b.div(row, hw::weightTileRows), gemm.packedTilesOfK());
 }
 
 /// The last k tile may have fewer tiles of K than its depth has room for.
 OperandLoads::Packed OperandLoads::loadPacked(Value from, Value row, Value k) {
-  int64_t columns = hw::weightColumnsOf(gemm.packedBytes());
-  int64_t perRow = gemm.problem.depth / columns, perTile = gemm.tiling.tileK / columns;
+  int64_t perTile = gemm.tiling.tileK / hw::weightColumnsOf(gemm.packedBytes());
   Value first = b.mul(k, perTile);
-  Value count = b.existing(first, perTile, perRow);
+  Value count = b.existing(first, perTile, gemm.packedTilesOfK());
   Value index = b.add(firstPacked(row), first);
   return {loadRows(from, index, perTile, count), count};
 }

@@ -165,6 +165,7 @@ public:
 
 private:
   void convert(Int32 item, Int32 row, Int32 place);
+  Value wordOf(Int32 item, Int32 row, Int32 place);
   Value scaleOf(Int32 row, Int32 block);
 
   const Gemm &gemm;
@@ -173,6 +174,14 @@ private:
   SmallVector<Value> buffers; ///< codes, scales, elements
 };
 } // namespace
+
+/// A word of codes, whose rows may have bytes behind K.
+Value OrderedKernel::wordOf(Int32 item, Int32 row, Int32 place) {
+  int64_t pitch = hw::paddedRowBytes(gemm.problem.depth);
+  if (pitch == hw::denseRowBytes(gemm.problem.depth))
+    return address(b, buffers[0], item, 4);
+  return address(b, address(b, buffers[0], row, pitch), place, 4);
+}
 
 /// The scale in the lowest byte of a word.
 Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
@@ -188,7 +197,7 @@ Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
 /// A power of two is all that HalfOperands leaves to restore of an element: the element is bf16 all
 /// the same.
 void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
-  Value codes = load(b, b.getI32Type(), address(b, buffers[0], item, 4), 4);
+  Value codes = load(b, b.getI32Type(), wordOf(item, row, place), 4);
   Value scale = scaleOf(row, place / (gemm.problem.block / int64_t(hw::codesPerWord)));
   Value factor = halves.factors(scale, 1).front();
   auto format =

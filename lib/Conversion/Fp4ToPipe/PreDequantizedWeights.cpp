@@ -90,7 +90,7 @@ void ConvertWeightsKernel::storeElements(ValueRange words) {
   Int32 lane = thread % kLanes;
   parts = exchangeOfFour(b, std::move(parts), lane);
   int64_t tilesK = gemm.tilesK();
-  Value line = address(b, dest, tile / tilesK * hw::weightTileRows + row(), gemm.problem.depth);
+  Value line = address(b, dest, tile / tilesK * hw::weightTileRows + row(), gemm.depthOfB());
   line = address(b, line, tile % tilesK * hw::byteTileColumns + lane * kBytes, 1);
   for (int64_t half = 0; half < kHalves; ++half)
     for (int64_t lower : {0, 1}) {
@@ -99,8 +99,7 @@ void ConvertWeightsKernel::storeElements(ValueRange words) {
         columns.push_back(part[size_t(2 * half + lower)]);
       auto type = VectorType::get(kLanes, b.getI32Type());
       store(b, vector::FromElementsOp::create(b, type, columns),
-            advance(b, line,
-                    kRows[lower] * gemm.problem.depth + half * hw::byteTileColumns / kHalves),
+            advance(b, line, kRows[lower] * gemm.depthOfB() + half * hw::byteTileColumns / kHalves),
             kBytes);
     }
 }
@@ -120,7 +119,8 @@ ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMa
   auto powersType = cast<pipe::GlobalType>(gemm.scalesB());
   auto packed =
       pipe::GlobalType::get({powersType.getShape()[0], hw::byteTileBytes}, rewriter.getI8Type());
-  auto elements = pipe::GlobalType::get({gemm.n(), gemm.problem.depth}, gemm.dataTypeB());
+  auto elements =
+      pipe::GlobalType::get({gemm.problem.alignedColumns(), gemm.depthOfB()}, gemm.dataTypeB());
   ItemKernel kernel(rewriter, op, "convert", {packed, powersType, elements}, 2 * 128);
   ConvertWeightsKernel(kernel, gemm);
   Value powers =

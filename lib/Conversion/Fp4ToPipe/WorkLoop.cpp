@@ -182,7 +182,7 @@ void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
 void WorkLoop::moveToGroup(Tile &tile, Value group) {
   Value &row = gemm.swapsOperands() ? tile.rowA : tile.rowB;
   Value &scaleRow = gemm.swapsOperands() ? tile.scaleRowA : tile.scaleRowB;
-  row = b.add(row, b.mul(group, gemm.problem.columns));
+  row = b.add(row, b.mul(group, gemm.rowsOfGroupWeights()));
   scaleRow = b.add(scaleRow, b.mul(group, gemm.scaleRowsOfGroup()));
   tile.group.group = group;
   tile.group.alpha = alphaOfGroup(args.alpha, group);

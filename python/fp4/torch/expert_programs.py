@@ -67,7 +67,7 @@ class Product:
 
     Attributes:
         experts: the number of experts.
-        n, k: rows and columns of the weights of each, in whole tiles.
+        n, k: rows and columns of the weights of each, the columns in whole scale blocks.
         element: of the activations, "bf16" or "f16".
         has_scale: each expert has a scale of its weights.
         has_ranges: offsets are the first row and the end of each expert, and not those of all.
@@ -123,7 +123,7 @@ def product(what: Product, target: str) -> Compiled:
 
 def _arguments(what: Product) -> dict[str, str]:
     """Types of the arguments, in the order of a call."""
-    packed = weight_programs.packed_type(what.experts * what.n, what.k, what.format)
+    packed = weight_programs.packed_type(what.n, what.k, what.format, what.experts)
     offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
     given = {"x": f"tensor<?x{what.k}x{what.element}>", "packed": packed,
              "offsets": f"tensor<{offsets}xi64>"}

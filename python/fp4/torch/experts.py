@@ -44,22 +44,21 @@ def _expert_mm(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, alp
                bias: _Optional, gate_packed: _Optional, gate_alpha: _Optional, gate_bias: _Optional,
                activation: str, limit: float | None, slope: float | None,
                rows: int) -> torch.Tensor:
-    all_rows, columns, format = known_facts(packed.shape)
-    experts = experts_of(offsets)
-    n = all_rows // experts
+    format = known_facts(packed.shape)[2]
     if not x.shape[0]:
         return x.new_empty((0, rows))
-    x, offsets = padded(x, columns), offsets.contiguous()
+    depth = weight_programs.whole_blocks(x.shape[1], format)
+    x, offsets = padded(x, depth), offsets.contiguous()
     if x.dtype == torch.float16 and format == "mxfp4":
         return _in_two_parts(x, packed, offsets, bias, gate_packed, gate_bias,
                              _gate(gate_packed, activation, limit, slope), rows)
-    facts = (experts, n, columns, element_of(x.dtype, format), format, alpha is not None,
-             offsets.dim() == 2, _name(bias), gate_packed is not None, activation, limit, slope,
-             _name(gate_bias), x.dtype)
-    y: torch.Tensor = run(_product, facts, placed(x), packed, offsets, alpha, _rows(bias, n),
-                          gate_packed, gate_alpha, _rows(gate_bias, n),
+    facts = (experts_of(offsets), rows, depth, element_of(x.dtype, format), format,
+             alpha is not None, offsets.dim() == 2, _name(bias), gate_packed is not None,
+             activation, limit, slope, _name(gate_bias), x.dtype)
+    y: torch.Tensor = run(_product, facts, placed(x), packed, offsets, alpha, _rows(bias),
+                          gate_packed, gate_alpha, _rows(gate_bias),
                           target=weight_programs.TARGET)
-    return y if rows == n else y[:, :rows].contiguous()
+    return y
 
 
 def _expert_mm_fake(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor,
@@ -105,9 +104,9 @@ def _name(bias: _Optional) -> str:
     return "" if bias is None else programs.ELEMENTS[bias.dtype]
 
 
-def _rows(bias: _Optional, n: int) -> _Optional:
-    """A bias [E, N] as the row of each group, with zeros behind its numbers."""
-    return None if bias is None else padded(bias.contiguous(), n).view(bias.shape[0], 1, n)
+def _rows(bias: _Optional) -> _Optional:
+    """A bias [E, N] as the row of each group."""
+    return None if bias is None else bias.contiguous().unsqueeze(1)
 
 
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, bias: _Optional,
@@ -115,17 +114,16 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, 
                   rows: int) -> torch.Tensor:
     """The matmul of float16 and MXFP4: each row becomes two of bfloat16, one behind the other,
     whose sums are added in fp32."""
-    all_rows, columns, format = facts_of(packed.shape)
-    n = all_rows // experts_of(offsets)
+    format = facts_of(packed.shape)[2]
     parts, twice = in_bf16(x).transpose(0, 1).flatten(0, 1), 2 * offsets
-    facts = (experts_of(offsets), n, columns, "bf16", format, False, offsets.dim() == 2, "", False,
-             "", None, None, "", torch.float32)
+    facts = (experts_of(offsets), rows, x.shape[1], "bf16", format, False, offsets.dim() == 2, "",
+             False, "", None, None, "", torch.float32)
     owner = _owners(offsets, x.shape[0])
 
     def sums(weights: torch.Tensor, shift: _Optional) -> torch.Tensor:
         found: torch.Tensor = run(_product, facts, parts, weights, twice,
                                   target=weight_programs.TARGET)
-        y = found.view(-1, 2, n)[..., :rows].sum(1)
+        y = found.view(-1, 2, rows).sum(1)
         return y if shift is None else y + shift.float()[owner.clamp(min=0)]
 
     y = sums(packed, bias)

@@ -44,7 +44,8 @@ def _prepack(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Ten
 
 def _prepack_fake(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
     size = next(size for size, name in weight_programs.FORMATS.items() if name == format)
-    return data.new_empty((data.shape[0] // 128, data.shape[1] // 32, size), dtype=torch.uint8)
+    return data.new_empty(((data.shape[0] + 127) // 128, (data.shape[1] + 31) // 32, size),
+                          dtype=torch.uint8)
 
 
 def _unprepack(packed: torch.Tensor) -> _Pair:
@@ -68,17 +69,18 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
     _check_sizes(x, rows, n, columns)
     if not x.shape[0]:
         return x.new_empty((0, rows))
-    if x.shape[1] != columns:
-        x = padded(x, columns)
+    depth = weight_programs.whole_blocks(x.shape[1], format)
+    if x.shape[1] != depth:
+        x = padded(x, depth)
     if x.dtype == torch.float16 and format == "mxfp4":
         return _in_two_parts(x, packed, bias, rows, split_k)
     rank = -1 if alpha is None else alpha.dim()
-    facts = (n, columns, element_of(x.dtype, format), format, rank,
+    facts = (rows, depth, element_of(x.dtype, format), format, rank,
              "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype, split_k)
     y: torch.Tensor = run(_product, facts, placed(x), packed,
-                          row_of(alpha, n) if rank > 0 else alpha, row_of(bias, n),
+                          row_of(alpha, rows) if rank > 0 else alpha, row_of(bias, rows),
                           target=weight_programs.TARGET)
-    return y if rows == n else y[:, :rows].contiguous()
+    return y
 
 
 def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
@@ -92,11 +94,11 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | No
                   rows: int, split_k: str) -> torch.Tensor:
     """The matmul of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
     sum of two bfloat16, whose matmuls are added in fp32."""
-    n, columns, format = facts_of(packed.shape)
-    facts = (n, columns, "bf16", format, -1, "", torch.float32, split_k)
+    format = facts_of(packed.shape)[2]
+    facts = (rows, x.shape[1], "bf16", format, -1, "", torch.float32, split_k)
     sums: torch.Tensor = run(_product, facts, in_bf16(x).flatten(0, 1), packed,
                              target=weight_programs.TARGET)
-    y = sums.view(2, -1, n)[..., :rows].sum(0)
+    y = sums.view(2, -1, rows).sum(0)
     return (y if bias is None else y.add_(bias)).to(x.dtype)
 
 
@@ -109,8 +111,8 @@ def in_bf16(x: torch.Tensor) -> torch.Tensor:
 
 
 def row_of(values: torch.Tensor | None, size: int) -> torch.Tensor | None:
-    """A vector as a matrix of one row, with zeros behind its numbers."""
-    return None if values is None else padded(dense(values.unsqueeze(0)), size)
+    """A vector of `size` numbers as a matrix of one row."""
+    return None if values is None else dense(values.reshape(1, size))
 
 
 def _weight_mm_fake(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
@@ -137,7 +139,7 @@ known_facts = functools.lru_cache(maxsize=4096)(facts_of)
 def _check_sizes(x: torch.Tensor, rows: int, n: int, columns: int) -> None:
     if x.dim() != 2 or not columns - weight_programs.TILE[1] < x.shape[1] <= columns:
         raise UsageError(f"'x' must have the shape [M, {columns}], or up to 63 columns fewer where "
-                         f"those of the weights are zeros, but got {list(x.shape)}",
+                         f"the weights have fewer, but got {list(x.shape)}",
                          "flatten the leading dimensions; K is the columns of the weights")
     if not n - weight_programs.TILE[0] < rows <= n:
         raise UsageError(f"'rows' must be {n}, the rows of the weights, or up to 127 fewer, but "
@@ -226,18 +228,13 @@ def unpacked(packed: torch.Tensor, alpha: torch.Tensor | None, shape: tuple[int,
 
 
 def packed_tiles(weights: Scaled) -> torch.Tensor:
-    """The prepacked tiles of a matrix with linear scales, the last ones filled up with zeros."""
-    rows, columns = weight_programs.whole_tiles(*weights.shape)
-    below = rows - weights.shape[0]
-
-    def filled(tensor: torch.Tensor, width: int) -> torch.Tensor:
-        bytes_of = tensor.view(torch.uint8)
-        sizes = (0, width - bytes_of.shape[1], 0, below)
-        return torch.nn.functional.pad(bytes_of, sizes) if any(sizes) else bytes_of
-
-    data = filled(weights.data, columns // 2).view(torch.float4_e2m1fn_x2)
-    scales = filled(weights.scales, columns // weights.block)
-    tiles: torch.Tensor = prepack.overload(data, scales.view(SCALE_DTYPES[weights.format]),
+    """The prepacked tiles of a matrix with linear scales, whose last scale blocks are filled up
+    with zeros."""
+    codes = weights.data.view(torch.uint8)
+    missing = weight_programs.whole_blocks(weights.shape[1], weights.format) // 2 - codes.shape[1]
+    if missing:
+        codes = torch.nn.functional.pad(codes, (0, missing))
+    tiles: torch.Tensor = prepack.overload(codes.view(torch.float4_e2m1fn_x2), weights.scales,
                                            weights.format)
     return tiles
 

@@ -25,14 +25,15 @@ TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
 
 
-def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
-    """The sizes of weights once they are padded to whole tiles."""
-    return -(-rows // TILE[0]) * TILE[0], -(-columns // TILE[1]) * TILE[1]
+def whole_blocks(columns: int, format: str) -> int:
+    """So many columns once they are padded to whole scale blocks of the format."""
+    block = find_format(format).block
+    return -(-columns // block) * block
 
 
 @functools.lru_cache(maxsize=256)
 def prepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
-    """(data [rows, columns/2], linear scales) -> tiles [rows/128, columns/64, bytes]."""
+    """(data [rows, columns/2], linear scales) -> [ceil(rows/128), ceil(columns/64), tile bytes]."""
     data, scales, packed = _types(rows, columns, format)
     return compile_program(f"""func.func @prepack(
     %data: {data} {{fp4.name = "data"}},
@@ -63,7 +64,7 @@ class Product:
     """The facts that decide the program of a matmul of activations and prepacked weights.
 
     Attributes:
-        rows, columns: of the weights, in whole tiles.
+        rows, columns: of the weights, the columns in whole scale blocks.
         element: of the activations, "bf16" or "f16".
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
@@ -152,10 +153,12 @@ def _types(rows: int, columns: int, format: str) -> tuple[str, str, str]:
             packed_type(rows, columns, format))
 
 
-def packed_type(rows: int, columns: int, format: str) -> str:
-    """The type of tiles of weights."""
+def packed_type(rows: int, columns: int, format: str, groups: int = 1) -> str:
+    """The type of the tiles of the weights of all groups, which have so many rows and columns
+    each."""
     size = next(size for size, name in FORMATS.items() if name == format)
-    return f"tensor<{rows // TILE[0]}x{columns // TILE[1]}x{size}xi8, #fp4.weight_layout<wgmma>>"
+    tiles = f"{groups * -(-rows // TILE[0])}x{-(-columns // TILE[1])}x{size}"
+    return f"tensor<{tiles}xi8, #fp4.weight_layout<wgmma>>"
 
 
 def compile_program(text: str, target: str) -> Compiled:

@@ -395,7 +395,7 @@ func.func @tiles(%x: tensor<64x64xbf16>, %p: !p, %odd: !odd) {
   %0 = fp4.matmul %x, %p {work = #fp4.work<groups = [24, 40]>}
       : (tensor<64x64xbf16>, !p) -> tensor<64x256xbf16>
   // expected-error @+2 {{operand 'rhs' must have as many rows of tiles for each of the 2 groups, but got}}
-  // expected-note @+1 {{a tile has 128 rows of the weights of one group: pad each group with zeros to a multiple of 128 rows before the weights are stacked and quantized}}
+  // expected-note @+1 {{fp4.prepack gives each of 'groups' = 2 stacked matrices rows of tiles of its own}}
   %1 = fp4.matmul %x, %odd {work = #fp4.work<groups = [24, 40]>}
       : (tensor<64x64xbf16>, !odd) -> tensor<64x128xbf16>
   return

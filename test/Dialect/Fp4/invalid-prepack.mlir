@@ -30,15 +30,55 @@ func.func @format(%q: !data, %s: !scales) {
 
 // -----
 
-func.func @tiles(%q: tensor<256x128xf4E2M1FN>, %s: tensor<256x8xf8E4M3FN>,
-                 %odd: tensor<192x128xf4E2M1FN>, %t: tensor<192x8xf8E4M3FN>) {
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @blocks(%q: tensor<192x112xf4E2M1FN>, %s: tensor<192x7xf8E4M3FN>,
+                  %odd: tensor<192x120xf4E2M1FN>) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>) -> tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+      : (tensor<192x112xf4E2M1FN>, tensor<192x7xf8E4M3FN>) -> !packed
   // prepack (C3)
-  // expected-error @+2 {{operand 'data' must have a multiple of 128 rows and of 64 columns, but got 'tensor<192x128xf4E2M1FN>'}}
-  // expected-note @+1 {{pad the weights with zeros before they are quantized}}
-  %1 = fp4.prepack %odd scaled %t {format = #fp4.format<nvfp4>}
-      : (tensor<192x128xf4E2M1FN>, tensor<192x8xf8E4M3FN>) -> tensor<1x2x4608xi8, #fp4.weight_layout<wgmma>>
+  // expected-error @+2 {{operand 'data' must have a dimension 1 that is a multiple of 16, but got 120}}
+  // expected-note @+1 {{a block of format nvfp4 has 16 elements of the contraction axis; pad that axis with zeros}}
+  %1 = fp4.prepack %odd scaled %s {format = #fp4.format<nvfp4>}
+      : (tensor<192x120xf4E2M1FN>, tensor<192x7xf8E4M3FN>) -> !packed
+  return
+}
+
+// -----
+
+!data = tensor<260x128xf4E2M1FN>
+!scales = tensor<260x8xf8E4M3FN>
+func.func @groups(%q: !data, %s: !scales) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>, groups = 2}
+      : (!data, !scales) -> tensor<4x2x4608xi8, #fp4.weight_layout<wgmma>>
+  // prepack (C3)
+  // expected-error @+2 {{operand 'data' must be a static matrix with equally many rows for each of 3 groups, but got 'tensor<260x128xf4E2M1FN>'}}
+  // expected-note @+1 {{'groups' is the number of matrices that are stacked along dimension 0; pad those that are smaller with zeros}}
+  %1 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>, groups = 3}
+      : (!data, !scales) -> tensor<3x2x4608xi8, #fp4.weight_layout<wgmma>>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @depth(%x: tensor<?x112xbf16>, %bad: tensor<?x64xbf16>, %p: !packed) {
+  %0 = fp4.matmul %x, %p : (tensor<?x112xbf16>, !packed) -> tensor<?x200xbf16>
+  // matmul (C2)
+  // expected-error @+2 {{operand 'lhs' must have 65 to 128 columns, which end in the last tiles of 'rhs', but got 'tensor<?x64xbf16>'}}
+  // expected-note @+1 {{both are contracted along dimension 1: lhs is M x K, and fp4.prepack makes ceil(K/64) tiles of a row}}
+  %1 = fp4.matmul %bad, %p : (tensor<?x64xbf16>, !packed) -> tensor<?x200xbf16>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @columns(%x: tensor<?x128xbf16>, %p: !packed) {
+  %0 = fp4.matmul %x, %p : (tensor<?x128xbf16>, !packed) -> tensor<?x129xbf16>
+  // matmul (C10)
+  // expected-error @+2 {{result 'result' must have 129 to 256 columns, which end in the last tiles of 'rhs', but got 'tensor<?x128xbf16>'}}
+  // expected-note @+1 {{result is M x N, and fp4.prepack makes ceil(N/128) rows of tiles of N x K weights, or of those of each group}}
+  %1 = fp4.matmul %x, %p : (tensor<?x128xbf16>, !packed) -> tensor<?x128xbf16>
   return
 }
 
@@ -92,7 +132,8 @@ func.func @unpacked(%p: !packed, %bytes: tensor<2x2x4608xi8>) {
 func.func @unpacked_data(%p: !packed) {
   %0:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (tensor<256x128xf4E2M1FN>, !scales)
   // unprepack (C2)
-  // expected-error @+1 {{result 'data' must be 'tensor<256x128xf4E2M1FN>', but got 'tensor<128x256xf4E2M1FN>'}}
+  // expected-error @+2 {{result 'data' must end within the last of the 2 x 2 tiles of 'input', but got 'tensor<128x256xf4E2M1FN>'}}
+  // expected-note @+1 {{fp4.prepack makes 1 x 4 tiles of such data}}
   %1:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (tensor<128x256xf4E2M1FN>, !scales)
   return
 }
@@ -364,10 +405,10 @@ func.func @halves(%x: tensor<?x128xbf16>, %ok: !halves, %bad: !bytes) {
 !data = tensor<256x192xf4E2M1FN>
 !scales = tensor<256x6xf8E8M0FNU>
 func.func @byte_columns(%q: !data, %s: !scales) {
-  %0 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>
-  // prepack (C322)
-  // expected-error @+2 {{operand 'data' must have a dimension 1 that is a multiple of 128, but got 192}}
-  // expected-note @+1 {{tiles for activations of e4m3 have 128 columns}}
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> tensor<2x2x8704xi8, #fp4.weight_layout<wgmma>>
+  // prepack (C5)
+  // expected-error @+2 {{result 'result' must be 'tensor<2x2x8704xi8, #fp4.weight_layout<wgmma>>', but got}}
+  // expected-note @+1 {{a tile for e4m3 has 128 rows and 128 columns of weights}}
   %1 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
   return
 }

@@ -335,6 +335,20 @@ func.func @weights(%q: tensor<512x1024xf4E2M1FN>, %s: tensor<512x64xf8E4M3FN>) -
   return %p : tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>
 }
 
+// N and K end within the last tiles, of each of two groups.
+// CHECK-LABEL: func @ragged_weights
+func.func @ragged_weights(%q: tensor<400x176xf4E2M1FN>, %s: tensor<400x11xf8E4M3FN>) -> tensor<400x176xf4E2M1FN> {
+  // CHECK: fp4.prepack %{{.*}} scaled %{{.*}} {format = #fp4.format<nvfp4>, groups = 2 : i64} : (tensor<400x176xf4E2M1FN>, tensor<400x11xf8E4M3FN>) -> tensor<4x3x4608xi8, #fp4.weight_layout<wgmma>>
+  %p = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>, groups = 2}
+      : (tensor<400x176xf4E2M1FN>, tensor<400x11xf8E4M3FN>)
+      -> tensor<4x3x4608xi8, #fp4.weight_layout<wgmma>>
+  // CHECK: fp4.unprepack %{{.*}} {format = #fp4.format<nvfp4>, groups = 2 : i64} : (tensor<4x3x4608xi8, #fp4.weight_layout<wgmma>>) -> (tensor<400x176xf4E2M1FN>, tensor<400x11xf8E4M3FN>)
+  %data, %scales = fp4.unprepack %p {format = #fp4.format<nvfp4>, groups = 2}
+      : (tensor<4x3x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> (tensor<400x176xf4E2M1FN>, tensor<400x11xf8E4M3FN>)
+  return %data : tensor<400x176xf4E2M1FN>
+}
+
 // CHECK-LABEL: func @plain_weights
 func.func @plain_weights(%p: tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<512x1024xf4E2M1FN> {
   // CHECK: fp4.unprepack %{{.*}} {format = #fp4.format<nvfp4>} : (tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>) -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)

@@ -2,14 +2,13 @@
 //
 // A thread moves the 16 bytes of codes that a thread of a GEMM has of a tile: 32 bytes, of which it
 // needs a quarter, of each of two rows. The first of the four threads that share two rows moves
-// their scales. fp4/ISA/WeightLayout.h has the layout of a tile.
+// their scales. fp4/ISA/WeightLayout.h has the layout of a tile. Scales of weights that end within
+// a tile are moved byte by byte.
 //
 //===----------------------------------------------------------------------===//
-#include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
-
-#include "fp4/ISA/WeightLayout.h"
+#include "PackedPlaces.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,23 +28,34 @@ constexpr int64_t kNaN = 0x7F, kWideNaN = 0xFF;
 /// Places of the codes and scales of an item, packed and not.
 class Item {
 public:
-  Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data, int64_t block)
-      : b(b), block(block), columns(data.getDimSize(1)), item(b, number), tile(item / kThreads),
-        place(item % kThreads),
-        row(tile / tilesPerRow() * hw::weightTileRows + place / 32 * 16 + place % 32 / 4),
-        column(tile % tilesPerRow() * hw::weightTileColumns) {}
+  Item(ImplicitLocOpBuilder &b, Value number, const PackedPlaces &places, int64_t block)
+      : b(b), places(places), block(block), item(b, number), tile(item / kThreads),
+        place(item % kThreads), row(places.firstRow(tile) + place / 32 * 16 + place % 32 / 4),
+        column(places.column(tile)) {}
 
   Int32 lane() const { return place % 4; }
   int64_t scalesPerRow() const { return hw::weightTileColumns / block; }
+  /// All weights of all tiles exist.
+  bool isWhole() const { return !places.endsInTile(); }
+  /// Column `at` of the row `lower` (0 or 1) of the item exists; null where all weights do.
+  Value exists(int64_t lower, int64_t at) const {
+    return places.exists(b, tile, rowOfTile(), 8 * lower, column, at);
+  }
+  /// The pair of columns of the item's lane from column `at` on exists; null where all weights do.
+  Value hasPair(int64_t lower, int64_t at) const {
+    if (!places.endsInTile())
+      return {};
+    return places.exists(b, tile, rowOfTile(), 8 * lower, column + lane() * 2, at);
+  }
 
   /// The 32 bytes of row 0 or 1 of the item in its tile.
   Value codes(Value data, int64_t lower) const {
-    Value line = address(b, data, row + 8 * lower, columns / 2);
+    Value line = address(b, data, row + 8 * lower, places.codePitch());
     return address(b, line, column / hw::weightTileColumns, hw::weightTileColumns / 2);
   }
   /// The scales of the row `lower` (0 or 1) of the item.
   Value scales(Value data, int64_t lower) const {
-    Value line = address(b, data, row + 8 * lower, columns / block);
+    Value line = address(b, data, row + 8 * lower, places.columns / block);
     return address(b, line, column / hw::weightTileColumns, scalesPerRow());
   }
   Value packedCodes(Value tiles) const {
@@ -56,11 +66,12 @@ public:
   }
 
 private:
-  int64_t tilesPerRow() const { return columns / hw::weightTileColumns; }
+  Int32 rowOfTile() const { return place / 32 * 16 + place % 32 / 4; }
   Value start(Value tiles) const { return address(b, tiles, tile, hw::weightTileBytes(block)); }
 
   ImplicitLocOpBuilder &b;
-  int64_t block, columns;
+  PackedPlaces places;
+  int64_t block;
   Int32 item, tile, place, row, column;
 };
 
@@ -171,28 +182,60 @@ SmallVector<Value> loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t cou
   return words;
 }
 
-/// Scales of a row of a tile, in the lower bytes of an i32.
-Value loadScales(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
-  if (count == 4)
-    return load(b, b.getI32Type(), pointer, 4);
-  return arith::ExtUIOp::create(b, b.getI32Type(), load(b, b.getI16Type(), pointer, 2));
+/// The words of a row of a tile, of which those behind the weights are zero.
+SmallVector<Value> loadCodes(ImplicitLocOpBuilder &b, const Item &item, Value data, int64_t lower) {
+  constexpr int64_t codesOfWord = 8, count = hw::weightTileColumns / codesOfWord;
+  if (item.isWhole())
+    return loadWords(b, item.codes(data, lower), count);
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(loadExisting(b, b.getI32Type(), item.exists(lower, codesOfWord * i),
+                                 advance(b, item.codes(data, lower), 4 * i), data, 4));
+  return words;
 }
 
-void storeScales(ImplicitLocOpBuilder &b, Value word, Value pointer, int64_t count) {
-  if (count == 4)
-    return store(b, word, pointer, 4);
-  store(b, arith::TruncIOp::create(b, b.getI16Type(), word), pointer, 2);
+/// Scales of a row of a tile, in the lower bytes of an i32.
+Value loadScales(Bits &bits, const Item &item, Value data, int64_t lower) {
+  ImplicitLocOpBuilder &b = bits.b;
+  Value pointer = item.scales(data, lower), all;
+  int64_t count = item.scalesPerRow(), block = hw::weightTileColumns / count;
+  if (item.isWhole())
+    return count == 4
+               ? load(b, b.getI32Type(), pointer, 4)
+               : arith::ExtUIOp::create(b, b.getI32Type(), load(b, b.getI16Type(), pointer, 2));
+  for (int64_t i = 0; i < count; ++i) {
+    Value exists = item.exists(lower, block * i);
+    Value byte = loadExisting(b, b.getI8Type(), exists, advance(b, pointer, i), data, 1);
+    byte = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+    byte = bits.choose(exists, byte, bits.constant(hw::weightPaddingScale(block)));
+    all = all ? bits.either(all, bits.left(byte, 8 * i)) : byte;
+  }
+  return all;
+}
+
+void storeScales(Bits &bits, const Item &item, Value word, Value data, int64_t lower) {
+  ImplicitLocOpBuilder &b = bits.b;
+  Value pointer = item.scales(data, lower);
+  int64_t count = item.scalesPerRow(), block = hw::weightTileColumns / count;
+  if (item.isWhole()) {
+    if (count == 4)
+      return store(b, word, pointer, 4);
+    return store(b, arith::TruncIOp::create(b, b.getI16Type(), word), pointer, 2);
+  }
+  for (int64_t i = 0; i < count; ++i)
+    storeExisting(b, arith::TruncIOp::create(b, b.getI8Type(), bits.right(word, 8 * i)),
+                  item.exists(lower, block * i), advance(b, pointer, i), 1);
 }
 
 RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Calls `move` for each item of `data`, and `moveScales` for those that have scales to move.
-void forItems(KernelBuilder &kernel, RankedTensorType data, int64_t block,
+void forItems(KernelBuilder &kernel, const PackedPlaces &places, int64_t block,
               function_ref<void(Item &)> move, function_ref<void(Item &)> moveScales) {
   ImplicitLocOpBuilder &b = kernel.body();
-  int64_t items = data.getNumElements() / 32;
+  int64_t items = places.tiles() * kThreads;
   kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
-    Item item(b, number, data, block);
+    Item item(b, number, places, block);
     move(item);
     auto first = scf::IfOp::create(b, item.lane() < 1, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -236,8 +279,8 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
     SmallVector<Value> words[2];
     Value rowScales[2];
     for (int64_t lower : {0, 1}) {
-      words[lower] = loadWords(b, item.codes(data, lower), 8);
-      rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
+      words[lower] = loadCodes(b, item, data, lower);
+      rowScales[lower] = loadScales(bits, item, scales, lower);
     }
     SmallVector<Value> packed;
     for (int64_t step = 0; step < kSteps; step += 2)
@@ -248,7 +291,7 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
   auto moveScales = [&](Item &item) {
     Value rowScales[2];
     for (int64_t lower : {0, 1})
-      rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
+      rowScales[lower] = loadScales(bits, item, scales, lower);
     auto convert = [&](Value word) {
       if (isE4M3)
         word = convertScales(bits, word, [&](Value byte) { return bits.widenScale(byte); });
@@ -260,7 +303,8 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
     for (int64_t lower : {0, 1})
       store(b, convert(rowScales[lower]), advance(b, item.packedScales(tiles), 4 * lower), 4);
   };
-  forItems(kernel, rankedType(op.getData()), block, moveCodes, moveScales);
+  forItems(kernel, {rankedType(op.getData()), hw::weightTileColumns, op.getGroups()}, block,
+           moveCodes, moveScales);
   return success();
 }
 
@@ -272,8 +316,9 @@ static void unpackWords(Bits &bits, Bits::TwoWords words, const Item &item, int6
     unsigned word = i / 4, j = i % 4;
     Value byte = bits.gatherPair(bits.takePair(words, word, j));
     Value target = advance(bits.b, item.codes(data, j % 2), 8 * (step + word) + j / 2 * 4);
-    store(bits.b, arith::TruncIOp::create(bits.b, bits.b.getI8Type(), byte),
-          address(bits.b, target, item.lane(), 1), 1);
+    storeExisting(bits.b, arith::TruncIOp::create(bits.b, bits.b.getI8Type(), byte),
+                  item.hasPair(j % 2, 16 * (step + word) + j / 2 * 8),
+                  address(bits.b, target, item.lane(), 1), 1);
   }
 }
 
@@ -303,9 +348,10 @@ LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
         word = convert(load(b, b.getI32Type(), advance(b, source, 4 * lower), 4));
       else
         word = bits.right(word, 16);
-      storeScales(b, word, item.scales(scales, lower), item.scalesPerRow());
+      storeScales(bits, item, word, scales, lower);
     }
   };
-  forItems(kernel, rankedType(op.getData()), block, moveCodes, moveScales);
+  forItems(kernel, {rankedType(op.getData()), hw::weightTileColumns, op.getGroups()}, block,
+           moveCodes, moveScales);
   return success();
 }

@@ -6,14 +6,13 @@
 // what, and fp4/Numerics/ByteWeights.h what the word of a row is.
 //
 // With powers of rows the first thread of the first tile moves the words of its row in all tiles,
-// once it has read all of its scales.
+// once it has read all of its scales. Weights that end within a tile have scales that are moved
+// byte by byte.
 //
 //===----------------------------------------------------------------------===//
-#include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
-
-#include "fp4/ISA/WeightLayout.h"
+#include "PackedPlaces.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -34,21 +33,36 @@ constexpr int64_t kMagnitudes = 0x77777777;
 /// Places of an item's codes, and of its row's scales and word.
 class Item {
 public:
-  Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data)
-      : b(b), columns(data.getDimSize(1)), item(b, number), tile(item / kItems),
+  Item(ImplicitLocOpBuilder &b, Value number, const PackedPlaces &places)
+      : b(b), places(places), item(b, number), tile(item / kItems),
         row(item % kItems / kItemsOfRow), part(item % kItemsOfRow) {}
 
   Int32 number() const { return part; }
   /// Tiles in a row of tiles, and the place of this one among them.
-  int64_t tilesPerRow() const { return columns / hw::byteTileColumns; }
+  int64_t tilesPerRow() const { return places.tilesPerRow(); }
   Int32 tileColumn() const { return tile % tilesPerRow(); }
+  /// All weights of all tiles exist.
+  bool isWhole() const { return !places.endsInTile(); }
+  /// Scale block `block` of the row exists, `ahead` tiles behind its own; not for whole tiles.
+  Value hasBlock(Int32 ahead, int64_t block) const {
+    return places.exists(b, tile, row, 0, (tileColumn() + ahead) * hw::byteTileColumns,
+                         block * kBlock);
+  }
+  /// The scale block of step 0 or 1 of the item's half exists; null where all weights do.
+  Value hasStep(int64_t step) const {
+    if (isWhole())
+      return {};
+    Int32 column = places.column(tile) + part / 4 * (kHalfSteps * kBlock);
+    return places.exists(b, tile, row, 0, column, step * kBlock);
+  }
   /// The bytes of the row in its tile.
   Value rowCodes(Value data) const {
-    return address(b, address(b, data, matrixRow(), columns / 2), tileColumn(),
+    return address(b, address(b, data, matrixRow(), places.codePitch()), tileColumn(),
                    hw::byteTileColumns / 2);
   }
   Value rowScales(Value scales) const {
-    return address(b, address(b, scales, matrixRow(), columns / kBlock), tileColumn(), kBlocks);
+    return address(b, address(b, scales, matrixRow(), places.columns / kBlock), tileColumn(),
+                   kBlocks);
   }
   /// The first of the two bytes of elements 0 to 3 of step 0 or 1 of its half.
   Value codes(Value data, int64_t step) const {
@@ -68,11 +82,11 @@ public:
   }
 
 private:
-  Int32 matrixRow() const { return tile / tilesPerRow() * hw::weightTileRows + row; }
+  Int32 matrixRow() const { return places.firstRow(tile) + row; }
   Value start(Value tiles) const { return address(b, tiles, tile, hw::byteTileBytes); }
 
   ImplicitLocOpBuilder &b;
-  int64_t columns;
+  PackedPlaces places;
   Int32 item, tile, row, part;
 };
 
@@ -94,11 +108,12 @@ Int32 takeCodes(Int32 word) {
   return (word & kMagnitudes) | gatherSigns(word) | gatherSigns(word * 0x10) * 0x10000;
 }
 
-Int32 loadHalf(ImplicitLocOpBuilder &b, Value pointer) {
-  return {b, arith::ExtUIOp::create(b, b.getI32Type(), load(b, b.getI16Type(), pointer, 2))};
+Int32 loadHalf(ImplicitLocOpBuilder &b, Value exists, Value pointer, Value base) {
+  Value half = loadExisting(b, b.getI16Type(), exists, pointer, base, 2);
+  return {b, arith::ExtUIOp::create(b, b.getI32Type(), half)};
 }
-void storeHalf(ImplicitLocOpBuilder &b, Value half, Value pointer) {
-  store(b, arith::TruncIOp::create(b, b.getI16Type(), half), pointer, 2);
+void storeHalf(ImplicitLocOpBuilder &b, Value half, Value exists, Value pointer) {
+  storeExisting(b, arith::TruncIOp::create(b, b.getI16Type(), half), exists, pointer, 2);
 }
 
 Int32 maximum(Int32 x, Int32 y) { return {x.builder(), arith::MaxSIOp::create(x.builder(), x, y)}; }
@@ -128,15 +143,17 @@ struct SharedPower {
   }
 };
 
-/// The four blocks of a row of a tile.
+/// The four blocks of a row of a tile. A block that does not exist is zero.
 class RowBlocks {
 public:
-  RowBlocks(ImplicitLocOpBuilder &b, Value codes, Int32 scales) : b(b) {
+  RowBlocks(ImplicitLocOpBuilder &b, Value codes, Value data, Int32 scales, ArrayRef<Value> exist)
+      : b(b) {
     for (int64_t j = 0; j < kBlocks; ++j) {
       Int32 magnitudes(b, int64_t(0));
       for (int64_t i = 0; i < kStepBytes; i += 4)
-        magnitudes = magnitudes |
-                     Int32(b, load(b, b.getI32Type(), advance(b, codes, j * kStepBytes + i), 4));
+        magnitudes =
+            magnitudes | Int32(b, loadExisting(b, b.getI32Type(), exist[size_t(j)],
+                                               advance(b, codes, j * kStepBytes + i), data, 4));
       isZero.push_back(isEqual(b, magnitudes & kMagnitudes, 0));
       bytes.push_back((scales >> 8 * j) & 0xFF);
     }
@@ -177,8 +194,23 @@ struct WordsOfRow {
   /// The blocks of the row of `item`, `ahead` tiles behind its own, and where their word is.
   RowBlocks blocks(const Item &item, Value ahead) const {
     Value ofTile = address(b, item.rowScales(scales), ahead, kBlocks);
-    Int32 word(b, load(b, b.getI32Type(), ofTile, 4));
-    return {b, address(b, item.rowCodes(data), ahead, hw::byteTileColumns / 2), word};
+    SmallVector<Value> exist(kBlocks);
+    for (int64_t block = 0; block < kBlocks && !item.isWhole(); ++block)
+      exist[size_t(block)] = item.hasBlock(Int32(b, ahead), block);
+    Int32 word = loadScales(ofTile, exist);
+    return {b, address(b, item.rowCodes(data), ahead, hw::byteTileColumns / 2), data, word, exist};
+  }
+  Int32 loadScales(Value ofTile, ArrayRef<Value> exist) const {
+    if (!exist.front())
+      return {b, load(b, b.getI32Type(), ofTile, 4)};
+    Int32 word(b, int64_t(0));
+    for (auto [i, exists] : llvm::enumerate(exist)) {
+      Value byte =
+          loadExisting(b, b.getI8Type(), exists, advance(b, ofTile, int64_t(i)), scales, 1);
+      word =
+          word | Int32(b, arith::ExtUIOp::create(b, b.getI32Type(), byte)) * (int64_t(1) << 8 * i);
+    }
+    return word;
   }
   void store(const Item &item, Value ahead, Int32 word) const {
     fp4::store(b, word, address(b, item.packedRow(tiles), ahead, hw::byteTileBytes), 4);
@@ -236,12 +268,12 @@ Value isFirst(ImplicitLocOpBuilder &b, const Item &item, bool ofAllTiles) {
 
 /// Calls `move` for each item of `data`, and `moveRow` for the first of each row of a tile, or of
 /// all tiles.
-void forItems(KernelBuilder &kernel, RankedTensorType data, bool ofAllTiles,
+void forItems(KernelBuilder &kernel, const PackedPlaces &places, bool ofAllTiles,
               function_ref<void(Item &)> move, function_ref<void(Item &)> moveRow) {
   ImplicitLocOpBuilder &b = kernel.body();
-  int64_t items = data.getNumElements() / (hw::byteTileColumns / kItemsOfRow);
+  int64_t items = places.tiles() * kItems;
   kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
-    Item item(b, number, data);
+    Item item(b, number, places);
     move(item);
     auto first = scf::IfOp::create(b, isFirst(b, item, ofAllTiles), /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -261,14 +293,16 @@ LogicalResult fp4::lowerPrepackBytes(PrepackOp op, LoweringContext &context) {
   Value tiles = kernel.output(op.getResult(), /*rows=*/Value());
   auto moveCodes = [&](Item &item) {
     for (int64_t step = 0; step < kHalfSteps; ++step) {
-      Value codes = item.codes(data, step);
-      Int32 low = loadHalf(b, codes), high = loadHalf(b, advance(b, codes, kStepBytes / 2));
+      Value codes = item.codes(data, step), exists = item.hasStep(step);
+      Int32 low = loadHalf(b, exists, codes, data),
+            high = loadHalf(b, exists, advance(b, codes, kStepBytes / 2), data);
       store(b, placeCodes(low, high), item.packedCodes(tiles, step), 4);
     }
   };
   WordsOfRow words{b, data, scales, tiles};
   bool ofAllTiles = haveRowPowers(rankedType(op.getResult()));
-  forItems(kernel, rankedType(op.getData()), ofAllTiles, moveCodes, [&](Item &item) {
+  PackedPlaces places(rankedType(op.getData()), hw::byteTileColumns, op.getGroups());
+  forItems(kernel, places, ofAllTiles, moveCodes, [&](Item &item) {
     if (ofAllTiles)
       words.moveWords(item);
     else
@@ -286,15 +320,22 @@ LogicalResult fp4::lowerUnprepackBytes(UnprepackOp op, LoweringContext &context)
   auto moveCodes = [&](Item &item) {
     for (int64_t step = 0; step < kHalfSteps; ++step) {
       Int32 both = takeCodes({b, load(b, b.getI32Type(), item.packedCodes(tiles, step), 4)});
-      Value codes = item.codes(data, step);
-      storeHalf(b, both, codes);
-      storeHalf(b, both >> 16, advance(b, codes, kStepBytes / 2));
+      Value codes = item.codes(data, step), exists = item.hasStep(step);
+      storeHalf(b, both, exists, codes);
+      storeHalf(b, both >> 16, exists, advance(b, codes, kStepBytes / 2));
     }
   };
   auto moveRow = [&](Item &item) {
     Int32 word(b, load(b, b.getI32Type(), item.packedRow(tiles), 4));
-    store(b, scalesOfRow(b, word), item.rowScales(scales), 4);
+    Int32 ofRow = scalesOfRow(b, word);
+    Value dest = item.rowScales(scales);
+    if (item.isWhole())
+      return store(b, ofRow, dest, 4);
+    for (int64_t block = 0; block < kBlocks; ++block)
+      storeExisting(b, arith::TruncIOp::create(b, b.getI8Type(), ofRow >> 8 * block),
+                    item.hasBlock(Int32(b, int64_t(0)), block), advance(b, dest, block), 1);
   };
-  forItems(kernel, rankedType(op.getData()), /*ofAllTiles=*/false, moveCodes, moveRow);
+  PackedPlaces places(rankedType(op.getData()), hw::byteTileColumns, op.getGroups());
+  forItems(kernel, places, /*ofAllTiles=*/false, moveCodes, moveRow);
   return success();
 }

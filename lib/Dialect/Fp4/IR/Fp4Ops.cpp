@@ -132,7 +132,11 @@ int64_t BlockScaledMatmulOp::getColumns() {
   int64_t rows = rankedType(getRhs()).getDimSize(0);
   if (ShapedType::isDynamic(rows))
     return rows;
-  return (hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / getNumGroups();
+  if (!hasPrepackedRhs())
+    return rows / getNumGroups();
+  if (getResult() && rankedType(getResult()).getRank() == 2) // N ends within the last tiles
+    return rankedType(getResult()).getDimSize(1);
+  return rows * hw::weightTileRows / getNumGroups();
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,7 +207,8 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
   if (!op.getResult())
     return success();
   Checked output = result(op, "result", op.getResult());
-  if (failed(verifyResultElements(op, output)))
+  if (failed(verifyResultElements(op, output)) ||
+      (op.hasPrepackedRhs() && failed(verifyPackedColumns(op, output, rhs))))
     return failure();
   auto expected = RankedTensorType::get({lhs.type.getDimSize(0), op.getColumns()},
                                         output.type.getElementType());
@@ -308,9 +313,9 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (failed(verifyData(*this, lhs, rhs))) // matmul (C1)
     return failure();
   int64_t depth = rhs.type.getDimSize(1);
-  if (hasPrepackedRhs())
-    depth *= hw::weightColumnsOf(rhs.type.getDimSize(2));
-  if (lhs.type.getDimSize(1) != depth) { // matmul (C2)
+  if (hasPrepackedRhs() && failed(verifyPackedDepth(lhs, rhs)))
+    return failure();
+  if (!hasPrepackedRhs() && lhs.type.getDimSize(1) != depth) { // matmul (C2)
     auto text = [](int64_t size) {
       return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size);
     };
@@ -356,9 +361,10 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
     if (!product.hasOnlyElements())
       return failure();
     int64_t rows = bundleDataType(operands[1].getType()).getDimSize(0);
-    if (!ShapedType::isDynamic(rows))
-      rows =
-          (product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / product.getNumGroups();
+    if (product.hasPrepackedRhs())
+      rows = product.getColumns();
+    else if (!ShapedType::isDynamic(rows))
+      rows /= product.getNumGroups();
     types.push_back(reshaped(bundleDataType(operands[0].getType()).getDimSize(0), rows));
     return success();
   }

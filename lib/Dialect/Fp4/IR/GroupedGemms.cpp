@@ -140,8 +140,8 @@ LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &
   if (op.hasPrepackedRhs())
     return withNote(
         rhs.must("have as many rows of tiles for each of the " + Twine(groups) + " groups"),
-        "a tile has 128 rows of the weights of one group: pad each group with zeros to "
-        "a multiple of 128 rows before the weights are stacked and quantized");
+        "fp4.prepack gives each of 'groups' = " + Twine(groups) +
+            " stacked matrices rows of tiles of its own");
   return withNote(rhs.must("have as many rows for each of the " + Twine(groups) + " groups"),
                   "the weights of the groups are stacked along dimension 0 of rhs; pad those that "
                   "are smaller with zeros");

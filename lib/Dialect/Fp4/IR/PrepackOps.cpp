@@ -55,17 +55,13 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
                   "activations of f8E4M3FN");
 }
 
-/// Tiles of `bytes` bytes of `data`.
-static RankedTensorType tilesOf(RankedTensorType data, int64_t bytes,
+/// Tiles of `bytes` bytes of `data`, of which each of `groups` matrices has rows of its own.
+static RankedTensorType tilesOf(RankedTensorType data, int64_t groups, int64_t bytes,
                                 WeightLayout layout = WeightLayout::Wgmma) {
-  SmallVector<int64_t> shape = {data.getDimSize(0) / hw::weightTileRows,
-                                data.getDimSize(1) / hw::weightColumnsOf(bytes), bytes};
+  SmallVector<int64_t> shape = {groups * hw::weightTilesOfRows(data.getDimSize(0) / groups),
+                                hw::weightTilesOfColumns(data.getDimSize(1), bytes), bytes};
   return RankedTensorType::get(shape, IntegerType::get(data.getContext(), 8),
                                WeightLayoutAttr::get(data.getContext(), layout));
-}
-
-RankedTensorType verify::prepackedType(RankedTensorType data, Format format) {
-  return tilesOf(data, hw::weightTileBytes(blockSize(format)));
 }
 
 /// Tiles for activations of e4m3.
@@ -153,6 +149,40 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   return diag;
 }
 
+/// `size` ends within the last of `tiles` tiles of `unit`.
+static bool endsInLastTile(int64_t size, int64_t tiles, int64_t unit) {
+  return !ShapedType::isDynamic(size) && hw::quotientUp(size, unit) == tiles;
+}
+
+/// "65 to 128": the sizes that end there.
+static std::string sizesOfTiles(int64_t tiles, int64_t unit) {
+  return (Twine((tiles - 1) * unit + 1) + " to " + Twine(tiles * unit)).str();
+}
+
+LogicalResult verify::verifyPackedDepth(const Checked &lhs, const Checked &rhs) {
+  int64_t columns = hw::weightColumnsOf(rhs.type.getDimSize(2)), tiles = rhs.type.getDimSize(1);
+  if (endsInLastTile(lhs.type.getDimSize(1), tiles, columns))
+    return success();
+  auto diag = lhs.must("have " + Twine(sizesOfTiles(tiles, columns)) +
+                       " columns, which end in the last tiles of 'rhs'"); // matmul (C2)
+  diag.attachNote() << "both are contracted along dimension 1: lhs is M x K, and fp4.prepack makes "
+                       "ceil(K/"
+                    << columns << ") tiles of a row";
+  return diag;
+}
+
+LogicalResult verify::verifyPackedColumns(BlockScaledMatmulOp op, const Checked &output,
+                                          const Checked &rhs) {
+  int64_t tiles = rhs.type.getDimSize(0) / op.getNumGroups();
+  if (endsInLastTile(op.getColumns(), tiles, hw::weightTileRows))
+    return success();
+  auto diag = output.must("have " + Twine(sizesOfTiles(tiles, hw::weightTileRows)) +
+                          " columns, which end in the last tiles of 'rhs'"); // matmul (C10)
+  diag.attachNote() << "result is M x N, and fp4.prepack makes ceil(N/128) rows of tiles of N x K "
+                       "weights, or of those of each group";
+  return diag;
+}
+
 /// matmul (C1): data of both sides, and (C18), prepacked weights.
 LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
   if (failed(verifyMatrix(lhs, /*takesColumns=*/true)))
@@ -166,18 +196,30 @@ LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, con
 // prepack, unprepack
 //===----------------------------------------------------------------------===//
 
-/// Tiles are whole: 128 rows, and 64 columns.
-static bool hasWholeTiles(RankedTensorType data) {
-  return data.getRank() == 2 && data.hasStaticShape() &&
-         data.getDimSize(0) % hw::weightTileRows == 0 &&
-         data.getDimSize(1) % hw::weightTileColumns == 0;
+/// `data` has rows and columns, equally many rows for each of `groups`.
+static bool hasGroups(RankedTensorType data, int64_t groups) {
+  return data.getRank() == 2 && data.hasStaticShape() && groups >= 1 &&
+         data.getDimSize(0) % groups == 0;
+}
+
+/// prepack (C3), unprepack (C2): static rows, equally many for each of `groups`.
+static LogicalResult verifyGroupsOf(const Checked &data, int64_t groups) {
+  if (hasGroups(data.type, groups))
+    return success();
+  auto diag = data.must("be a static matrix with equally many rows for each of " + Twine(groups) +
+                        " groups");
+  diag.attachNote() << "'groups' is the number of matrices that are stacked along dimension 0; "
+                       "pad those that are smaller with zeros";
+  return diag;
 }
 
 LogicalResult PrepackOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
   RankedTensorType data = rankedType(adaptor.getData());
-  bool legal = hasWholeTiles(data) && hasPackedData(adaptor.getFormat());
-  types.push_back(legal ? prepackedType(data, adaptor.getFormat()) : data);
+  int64_t groups = adaptor.getGroups().value_or(1);
+  bool legal = hasGroups(data, groups) && hasPackedData(adaptor.getFormat());
+  types.push_back(legal ? tilesOf(data, groups, hw::weightTileBytes(blockSize(adaptor.getFormat())))
+                        : data);
   return success();
 }
 
@@ -193,28 +235,23 @@ LogicalResult PrepackOp::verify() {
                     "other weights stay as fp4.quantize gives them");
   Checked packed = result(*this, "result", getResult());
   bool isBytes = isForBytes(packed.type);
-  if (isBytes && failed(verifyMultiple(data, 1, hw::byteTileColumns, // prepack (C322)
-                                       "tiles for activations of e4m3 have 128 columns; pad the weights "
-                                       "with zeros before they are quantized")))
-    return failure();
   if (isBytes && !numerics::isMX(blockFormat(getFormat()))) // prepack (C322)
     return withNote(
         emitOpError("attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got ")
             << stringifyFormat(getFormat()),
         "weights of nvfp4 have tiles of 4608 bytes");
-  if (!hasWholeTiles(data.type)) { // prepack (C3)
-    auto diag = data.must("have a multiple of 128 rows and of 64 columns");
-    diag.attachNote() << "pad the weights with zeros before they are quantized";
-    return diag;
-  }
+  int64_t groups = getGroups().value_or(1);
+  if (failed(verifyGroupsOf(data, groups)) || // prepack (C3)
+      failed(verifyBlockMultiple(data, 1, getFormat())))
+    return failure();
   if (failed(verifyRowMajor(scales)) || // prepack (C4)
       failed(verifyType(scales, scalesOf(data.type, getFormat()),
                         "'format' says their type and how many there are")))
     return failure();
   WeightLayout layout = haveRowPowers(packed.type) ? WeightLayout::WgmmaRows : WeightLayout::Wgmma;
+  int64_t bytes = isBytes ? hw::byteTileBytes : hw::weightTileBytes(blockSize(getFormat()));
   return verifyType(packed, // prepack (C5)
-                    isBytes ? tilesOf(data.type, hw::byteTileBytes, layout)
-                            : prepackedType(data.type, getFormat()),
+                    tilesOf(data.type, groups, bytes, isBytes ? layout : WeightLayout::Wgmma),
                     isBytes ? "a tile for e4m3 has 128 rows and 128 columns of weights"
                             : "a tile for 16-bit floats has 128 rows and 64 columns of weights");
 }
@@ -244,9 +281,21 @@ LogicalResult UnprepackOp::verify() {
   Checked input = operand(*this, "input", getInput());
   if (failed(verifyPrepacked(input, getFormat()))) // unprepack (C1)
     return failure();
-  RankedTensorType data = dataOf(input.type);
-  if (failed(verifyType(result(*this, "data", getData()), data))) // unprepack (C2)
+  Checked data = result(*this, "data", getData());
+  int64_t groups = getGroups().value_or(1);
+  auto rowMajor = RankedTensorType::get(data.type.getShape(), data.type.getElementType());
+  if (failed(verifyDataElements(data, Format::MXFP4)) || failed(verifyType(data, rowMajor)) ||
+      failed(verifyGroupsOf(data, groups)) || // unprepack (C2)
+      failed(verifyBlockMultiple(data, 1, getFormat())))
     return failure();
+  RankedTensorType tiles = tilesOf(data.type, groups, input.type.getDimSize(2));
+  if (tiles.getShape() != input.type.getShape()) { // unprepack (C2)
+    auto diag = data.must("end within the last of the " + Twine(input.type.getDimSize(0)) + " x " +
+                          Twine(input.type.getDimSize(1)) + " tiles of 'input'");
+    diag.attachNote() << "fp4.prepack makes " << tiles.getDimSize(0) << " x " << tiles.getDimSize(1)
+                      << " tiles of such data";
+    return diag;
+  }
   return verifyType(result(*this, "scales", getScales()), // unprepack (C3)
-                    scalesOf(data, getFormat()));
+                    scalesOf(data.type, getFormat()));
 }

@@ -57,8 +57,10 @@ mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lh
 mlir::LogicalResult verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// Weights of `format` as fp4.prepack gives them.
 mlir::LogicalResult verifyPrepacked(const Checked &weights, Format format);
-/// The type of those of N x K: N / 128 x K / 64 tiles.
-mlir::RankedTensorType prepackedType(mlir::RankedTensorType data, Format format);
+/// matmul (C2), (C10): K and N end within the last tiles of a prepacked rhs (PrepackOps.cpp).
+mlir::LogicalResult verifyPackedDepth(const Checked &lhs, const Checked &rhs);
+mlir::LogicalResult verifyPackedColumns(BlockScaledMatmulOp op, const Checked &output,
+                                        const Checked &rhs);
 
 /// The extent of `dimension` is static and a multiple of `multiple`; `why` is the note.
 mlir::LogicalResult verifyMultiple(const Checked &value, int64_t dimension, int64_t multiple,

@@ -251,12 +251,11 @@ def Fp4_WeightLayout : Fp4_I32Enum<"WeightLayout", "layout of prepacked weights 
 def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layout",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let description = [{
-    The encoding of a tensor of prepacked weights, bytes of N/128 x K/64 tiles. `wgmma` is for
-    tensor cores that take 64 rows of weights from the registers of a warpgroup. A tile has 4096
-    bytes of codes, 16 for each of two times 128 threads, and then the scales of its rows. Tiles of
-    MXFP4 for activations of e4m3 have 128 columns, N/128 x K/128 of 8704 bytes. `wgmma_rows` has
-    such tiles alone, and a row has the same power of two in all of its tiles
-    (`include/fp4/Numerics/ByteWeights.h`). The law of tiles is `include/fp4/ISA/WeightLayout.h`.
+    The encoding of prepacked weights, the tiles that `fp4.prepack` makes. `wgmma` is for tensor
+    cores that take 64 rows of weights from the registers of a warpgroup: a tile has 16 bytes of
+    codes for each of two times 128 threads, and then the scales of its rows. With `wgmma_rows` a
+    row has the same power of two in all of its tiles (`include/fp4/Numerics/ByteWeights.h`). The
+    law of tiles is `include/fp4/ISA/WeightLayout.h`.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -244,7 +244,7 @@ def : Fp4_Constraints<"work", [{
 
 def : Fp4_Constraints<"matmul", [{
   - (C1) the data of `lhs` and `rhs` are matrices, unless (C18) says otherwise.
-  - (C2) their K are equal.
+  - (C2) their K are equal; that of a prepacked rhs ends within its last tiles.
   - (C3) K is a multiple of the block.
   - (C4) an operand of type `!fp4.scaled` is the result of an `fp4.scaled`: functions and control
     flow hand on tensors.
@@ -254,7 +254,7 @@ def : Fp4_Constraints<"matmul", [{
   - (C8) N and K are static beside groups, `split_k` and `arithmetic`.
   - (C9) `result` has elements of type bf16, f16, f32 or f8E4M3FN.
   - (C323) a result of f8E4M3FN is the only one.
-  - (C10) `result` is M x N.
+  - (C10) `result` is M x N, and N ends within the last tiles of a prepacked `rhs`.
   - (C12) an epilogue region takes an f32, a second one for a dual GEMM, and one number of each
     epilogue input. The element is a number of the result's type, f32, bf16 or f16, or of
     f8E4M3FN an f32 that the GEMM rounds or what `arith.truncf` gives. The region consists of the
@@ -277,7 +277,7 @@ def : Fp4_Constraints<"matmul", [{
   - (C15) `groups` are as for `fp4.amax`. `offsets` is a `tensor<(G+1)xi64>` or a
     `tensor<Gx2xi64>` for G groups, at most 65536. Beside it the rows of `lhs` are static, unless
     `lhs` has no scales and the elements are the only result. At most one of the two is present.
-  - (C16) in a GEMM of G groups `rhs` has G * N rows, or, prepacked, G * N/128 rows of tiles.
+  - (C16) in a GEMM of G groups `rhs` has G * N rows, or, prepacked, G * ceil(N/128) rows of tiles.
     Scale operands that are tiled are lists of tiles, as `fp4.quantize` with `groups` writes them.
     With `offsets` the list of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
     it: it has `(floor(M/128) + G) * ceil(K/block/4)` tiles, of which the first are used. `alpha`
@@ -340,17 +340,16 @@ def : Fp4_Constraints<"blockscaled_matmul", [{
 def : Fp4_Constraints<"prepack", [{
   - (C1) `data` is a matrix with elements of type f4E2M1FN.
   - (C2) the elements of `format` have 4 bits.
-  - (C3) `data` is static, with a multiple of 128 rows and of 64 columns.
+  - (C3) `data` is static, with whole scale blocks, and equally many rows for each of `groups`.
   - (C4) `scales` are row-major, N x K/block, and of the scale type of `format`.
-  - (C5) `result` is a tensor of i8 of N/128 x K/64 tiles of 4608 (nvfp4) or 4352 (mxfp4) bytes,
-    with the encoding `#fp4.weight_layout<wgmma>`; or of N/128 x K/128 tiles of 8704 bytes (C322),
-    also with `#fp4.weight_layout<wgmma_rows>`.
-  - (C322) tiles of 8704 bytes are of mxfp4, and `data` has a multiple of 128 columns.
+  - (C5) `result` has the tiles of `data`, of 4608 (nvfp4), 4352 or 8704 (mxfp4, C322) bytes, the
+    last also with `#fp4.weight_layout<wgmma_rows>`. Each of `groups` has ceil(N/128) rows of them.
+  - (C322) tiles of 8704 bytes are of mxfp4.
 }]>;
 
 def : Fp4_Constraints<"unprepack", [{
   - (C1) `input` is prepacked weights of `format`.
-  - (C2) `data` is N x K with elements of type f4E2M1FN.
+  - (C2) `data` is a matrix of f4E2M1FN that has the tiles of `input` for `groups`.
   - (C3) `scales` is N x K/block with the scale type of `format`.
 }]>;
 

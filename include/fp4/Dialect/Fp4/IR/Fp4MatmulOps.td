@@ -97,7 +97,7 @@ def Fp4_BlockScaledMatmulOp
     |------------|--------------|-------|--------|
     | lhs: data | f4E2M1FN, f8E4M3FN, f8E5M2; without scales bf16, f16, f8E4M3FN | M x K, K a multiple of the block; M may be dynamic, and N and K of matmuls of any N and K (docs/reference/semantics.md) | row-major |
     | rhs: data | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
-    | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it; of G groups, G * N/128 | #fp4.weight_layout |
+    | rhs, prepacked | i8       | as `fp4.prepack` gives it | #fp4.weight_layout |
     | lhs, rhs: scales | as `fp4.scaled` says | of fp8_block128, as (C51) has it | |
     | rhs2       | as rhs       | as rhs | |
     | alpha, alpha2 | f32       | scalar, M x 1 or 1 x N; of groups, a scalar or G, or beside a lhs without scales M x 1 | row-major |
