@@ -4,9 +4,9 @@
   docgen/support_matrix.py --build build           writes the table
   docgen/support_matrix.py --build build --check   exits with 1 where the table is not current
 
-A row of GEMMs is what the table of routes says of its pairs of operands. Each cell of another row is
-the answer of the compiler: a tick where a small program becomes PTX, a dash where the compiler says
-that the target has no such kernel. The programs of GEMMs are compiled too, and end the script where
+A row of GEMMs is what the table of routes says of its pairs of operands, and a dash has a footnote
+with the reason that the table gives. Each cell of another row is the answer of the compiler: a tick
+where a small program becomes PTX, a dash where the compiler says that the target has no such kernel. The programs of GEMMs are compiled too, and end the script where
 the compiler and the table differ. The sweeps run the same operations in the simulator and compare
 every bit.
 """
@@ -105,7 +105,10 @@ def cell(build, name, target, texts):
         said = all(routes.supported(ROOT, pair, target) for pair in PAIRS[name])
         if said != (found == "✓"):
             sys.exit(f"error: the table of routes says {said} of '{name}' on {target}, and the compiler '{found}'")
-    return found
+    elif found != "✓":
+        sys.exit(f"error: '{name}' has no kernel on {target}, and no table says why")
+    reasons = [routes.reason(ROOT, pair, target) for pair in PAIRS.get(name, [])]
+    return found if found == "✓" else next(filter(None, reasons))
 
 
 def compiled(build, target, texts):
@@ -125,9 +128,20 @@ def table(build):
             for name, texts in ROWS.items()}
     lines = ["| | " + " | ".join(f"{name}, {target}" for name, target in TARGETS.items()) + " |",
              "|---|" + ":-:|" * len(TARGETS)]
+    reasons = []
     for name, cells in rows.items():
-        lines.append(f"| {name} | " + " | ".join(future.result() for future in cells) + " |")
-    return "".join(line + "\n" for line in lines)
+        lines.append(f"| {name} | " + " | ".join(marked(future.result(), reasons) for future in cells) + " |")
+    notes = [f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)]
+    return "".join(line + "\n" for line in lines + [""] * bool(notes) + notes)
+
+
+def marked(found, reasons):
+    """A tick, or a dash with the number of its reason, which is added to `reasons`."""
+    if found == "✓":
+        return found
+    if found not in reasons:
+        reasons.append(found)
+    return f"-<sup>{reasons.index(found) + 1}</sup>"
 
 
 def main():

@@ -1,6 +1,7 @@
 """routes.md from the table of routes, and what the table says of a pair on a target."""
 import collections
 import re
+import sys
 
 import tables
 
@@ -10,6 +11,7 @@ TABLE, AXES = "include/fp4/Routes/Routes.def", "include/fp4/Routes/Axes.def"
 Core = collections.namedtuple("Core", "name word ptx needs")
 Word = collections.namedtuple("Word", "name word meaning")
 Pair = collections.namedtuple("Pair", "name words lhs rhs arithmetic formats limits other remedy")
+Lack = collections.namedtuple("Lack", "pairs core reason")
 Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner kernel limits fields tile unit")
 
 
@@ -54,6 +56,19 @@ def supported(root, pair, target):
     assert pair in pairs, f"{TABLE} has no pair {pair}"
     model = tables.targets_of(root)[target]
     return any(has(model, cores, route, pair) for route in routes)
+
+
+def reason(root, pair, target):
+    """Why a target has no route for a pair; empty if it has one."""
+    cores = table(root)[0]
+    if supported(root, pair, target):
+        return ""
+    model = tables.targets_of(root)[target]
+    for lack in (Lack(*row) for row in entries(root, "FP4_LACK")):
+        need = cores[lack.core].needs.rpartition("::")[2]
+        if pair in lack.pairs.split(" | ") and model[need] == "true":
+            return lack.reason
+    sys.exit(f"error: {TABLE} does not say why {target} has no route for {pair}")
 
 
 def pair_rows(root, pairs):
@@ -116,8 +131,7 @@ def generate(root):
         "[Plans](../concepts/plans.md#2-the-route) explains who chooses, and [Add a route](../guides/add-a-route.md) "
         "how a way to multiply is added. `fp4-runner routes --target=NAME` prints the part of a target.",
         "## The pairs\n\n" + markdown.wrap(
-            "Operands that have the same routes are a pair. Both have one of its formats, or two formats of OCP MX. "
-            "A GEMM that is no pair has no kernel on any target.") + "\n\n" + markdown.table(
+            "Operands that have the same routes are a pair. Both have one of its formats, or two of OCP MX.") + "\n\n" + markdown.table(
                 ["operands", "formats", "not for"], pair_rows(root, pairs)),
         "## The routes\n\n" + markdown.wrap(
             "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl`, "

@@ -91,6 +91,10 @@ constexpr uint32_t formatsOfPairs[] = {
 constexpr uint32_t limitsOfPairs[] = {
 #include "fp4/Routes/Routes.def"
 };
+#define FP4_LACK(pairs, Core_, reason) pairs,
+constexpr uint32_t pairsOfLacks[] = {
+#include "fp4/Routes/Routes.def"
+};
 } // namespace sets
 } // namespace bits
 
@@ -158,6 +162,16 @@ constexpr auto rows = [] {
   }
   return rows;
 }();
+
+/// A reason why targets with a core have no route of some pairs.
+struct Lack {
+  Core core;
+  std::string_view reason;
+};
+constexpr Lack lacks[] = {
+#define FP4_LACK(pairs, Core_, reason) {Core::Core_, reason},
+#include "fp4/Routes/Routes.def"
+};
 
 const PairFacts &factsOf(Pair pair) { return pairs[static_cast<size_t>(pair)]; }
 
@@ -253,6 +267,8 @@ tl::unexpected<Error> makeLack(const hw::TargetModel &target, const Signature &s
     note += fmt::format("; or leave {} out", namesOf(signature.traits, limitPhrases));
   else if (facts.other != pair && hasPair(target, facts.other))
     note += fmt::format("; or {}", facts.remedy);
+  if (const std::string_view reason = reasonOfLack(pair, target); !reason.empty())
+    note += fmt::format("; there {}", reason);
   return makeError(ErrorKind::Compile,
                    fmt::format("target '{}' has no GEMMs of {}", target.name, describe(signature)),
                    note);
@@ -385,6 +401,15 @@ const Record &modelOf(const Signature &signature, const hw::TargetModel &target)
   return *found;
 }
 
+std::string_view reasonOfLack(Pair pair, const hw::TargetModel &target) {
+  if (hasPair(target, pair))
+    return {};
+  for (size_t i = 0; i < std::size(lacks); ++i)
+    if (bits::sets::pairsOfLacks[i] & bits::bit(pair) && hasCore(target, lacks[i].core))
+      return lacks[i].reason;
+  return {};
+}
+
 std::string listRoutes(const hw::TargetModel &target) {
   constexpr auto line = "{:<10}{:<13}{:<13}{:<14}{:<13}{:<46}{}\n";
   std::string text =
@@ -399,6 +424,10 @@ std::string listRoutes(const hw::TargetModel &target) {
                       wordOf(*route.accumulate), wordOf(*route.orientation),
                       namesOf(record.limits | pairs[pair].limits, limitWords), pairs[pair].words);
     }
+  for (size_t pair = 0; pair < std::size(pairs); ++pair)
+    if (const std::string_view reason = reasonOfLack(static_cast<Pair>(pair), target);
+        !reason.empty())
+      text += fmt::format("no route for {}: {}\n", pairs[pair].words, reason);
   return text;
 }
 

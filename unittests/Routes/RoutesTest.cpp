@@ -2,6 +2,7 @@
 #include "fp4/Routes/Routes.h"
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 using namespace fp4;
@@ -157,13 +158,20 @@ TEST(Routes, askedForAxes) {
 }
 
 TEST(Routes, errorsSayWhatExists) {
-  const auto scaled =
-      requireRoute(with(bytes, &Signature::weights, Weights::Scaled), target("sm_90a"));
-  ASSERT_FALSE(scaled);
-  EXPECT_EQ(scaled.error().message,
-            "target 'sm_90a' has no GEMMs of f8E4M3FN without scales and weights with scales");
-  EXPECT_EQ(scaled.error().note, "targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, "
-                                 "sm_110a; or prepack the weights with fp4.prepack");
+  const Signature scaled = with(bytes, &Signature::weights, Weights::Scaled);
+  EXPECT_TRUE(requireRoute(scaled, target("sm_90a")));
+  const auto groups = requireRoute(scaled.with(Limit::Groups), target("sm_90a"));
+  ASSERT_FALSE(groups);
+  EXPECT_EQ(groups.error().message, "target 'sm_90a' has no GEMMs of f8E4M3FN without scales and "
+                                    "weights with scales, with groups");
+  EXPECT_EQ(groups.error().note, "targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, "
+                                 "sm_110a; or leave groups out");
+  const auto prepacked = requireRoute(bytes, target("sm_120a"));
+  ASSERT_FALSE(prepacked);
+  EXPECT_EQ(prepacked.error().note,
+            "targets that have them: sm_90a; or pass the weights with their tiled scales, as "
+            "fp4.unprepack and fp4.swizzle_scales give them; there the core takes weights and "
+            "scales as they are, so none are prepacked");
   const auto core = requireRoute(fp4Pair, target("sm_120a"), {.core = Core::Wgmma});
   ASSERT_FALSE(core);
   EXPECT_EQ(core.error().message, "route <core = wgmma> is none of target 'sm_120a' for GEMMs of "
@@ -212,5 +220,26 @@ TEST(Routes, theListHasEachRouteOfEachPair) {
       << text;
   EXPECT_EQ(text.find("tcgen05"), std::string::npos);
   EXPECT_NE(listRoutes(target("sm_103a")).find("K = 96"), std::string::npos);
-  EXPECT_EQ(listRoutes(target("sm_100a")).find("K = 96"), std::string::npos);
+  EXPECT_NE(listRoutes(target("sm_100a"))
+                .find("\nno route for elements of 4 bits in instructions of K = 96: only sm_103a "),
+            std::string::npos);
+  EXPECT_EQ(listRoutes(target("sm_103a")).find("no route for elements of 4 bits in"),
+            std::string::npos);
+}
+
+/// Every pair has routes on a target, or the reason why there are none.
+TEST(Routes, everyLackHasAReason) {
+  for (const hw::TargetModel &model : hw::targets())
+    for (unsigned pair = 0; pair <= unsigned(Pair::Fma); ++pair) {
+      const bool has = std::ranges::any_of(table(), [&](const Record &record) {
+        return record.isOf(Pair(pair)) && hasCore(model, *record.route.core) &&
+               (Pair(pair) != Pair::Fp4K96 || model.hasFp4K96);
+      });
+      EXPECT_EQ(reasonOfLack(Pair(pair), model).empty(), has)
+          << model.name << ": " << wordsOf(Pair(pair));
+    }
+  EXPECT_EQ(reasonOfLack(Pair::F32Scaled, target("sm_120a")),
+            "no kernel promotes sums of mma.sync");
+  EXPECT_EQ(reasonOfLack(Pair::HalfMx6, target("sm_100a")),
+            "no kernel converts weights of 6 bits there");
 }

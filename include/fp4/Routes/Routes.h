@@ -112,7 +112,11 @@ std::optional<Core> coreOf(const Signature &signature, const hw::TargetModel &ta
 /// one model. The model of a target without a route is that of the pair's first route.
 const Record &modelOf(const Signature &signature, const hw::TargetModel &target);
 
-/// Returns the routes of `target`, one in a line, below a line of headings.
+/// Returns why `target` has no route for `pair`; empty where it has one.
+std::string_view reasonOfLack(Pair pair, const hw::TargetModel &target);
+
+/// Returns the routes of `target`, one in a line, below a line of headings. Lines behind them say
+/// why there is none for other operands.
 std::string listRoutes(const hw::TargetModel &target);
 
 } // namespace fp4::route

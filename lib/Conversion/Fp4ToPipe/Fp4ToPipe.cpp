@@ -22,6 +22,7 @@
 #include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/UE8M0.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -76,6 +77,8 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 
     GemmBuffers operands = adaptor;
+    if (op.hasUnitScales() && gemm.route().core == route::Core::Wgmma)
+      operands.lhsScales = unitScales(rewriter, op, rows, sizes.depth);
     if (gemm.spreadsCodes())
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
@@ -205,7 +208,7 @@ private:
     if (gemm.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, gemm);
     if (gemm.route().lhs() == route::Operand::Pre)
-      operands.lhs = preDequantize(rewriter, op, adaptor.lhs, adaptor.lhsScales, gemm, rows,
+      operands.lhs = preDequantize(rewriter, op, adaptor.lhs, operands.lhsScales, gemm, rows,
                                    sizes.depth, target, pdlBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
@@ -292,6 +295,25 @@ private:
     Type element = cast<MemRefType>(buffer.getType()).getElementType();
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
     gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, zero);
+  }
+
+  /// Scales of a lhs without scales, all of them 1, for kernels that convert it beside scales.
+  static Value unitScales(OpBuilder &b, BlockScaledMatmulOp op, Value rows, Value depth) {
+    Location loc = op.getLoc();
+    auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+    int64_t block = blockSize(op.getFormat());
+    int64_t blocks = lhs.isDynamicDim(1) ? ShapedType::kDynamic : lhs.getDimSize(1) / block;
+    auto type = RankedTensorType::get(
+        {lhs.getDimSize(0), blocks}, scaleType(b.getContext(), op.getFormat()),
+        ScaleLayoutAttr::get(b.getContext(), ScaleLayout::Tiled128x4));
+    Value count;
+    if (depth)
+      count =
+          arith::CeilDivUIOp::create(b, loc, depth, arith::ConstantIndexOp::create(b, loc, block));
+    Value buffer = allocateBuffer(b, loc, type, type.isDynamicDim(0) ? rows : Value(), count);
+    Value one = arith::ConstantIntOp::create(b, loc, numerics::ue8m0One, 8);
+    gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, one);
+    return buffer;
   }
 
   /// Rows and columns of the results, of which quantizers have some in the other order.

@@ -10,7 +10,7 @@
 // CHECK: hazards {{.*}}none (strict check)
 
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of f8E4M3FN without scales and weights with scales
+// OTHER: error: 'fp4.matmul' op must have a plan whose 'tile' is [256, 128, 128], [128, 128, 128]
 
 // The kernel loads no scales of A.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=tiles | FileCheck %s --check-prefix=TILES
