@@ -75,7 +75,7 @@ foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conver
              include/fp4/Conversion/StablehloToFp4 include/fp4/Conversion/TosaToFp4
              include/fp4/Target include/fp4/Pipelines
              lib/Dialect/Fp4/IR lib/Dialect/Pipe/IR lib/Dialect/Utils
-             lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/Transforms
+             lib/Dialect/Fp4/Transforms lib/Dialect/Pipe/Transforms lib/Dialect/Pipe/Schedule
              lib/KernelArithmetic lib/Plans lib/Conversion/Fp4ToPipe lib/Conversion/Fp4ToGPU
              lib/Conversion/PipeToNVVM lib/Conversion/HostToRuntime lib/Conversion/Ingress
              lib/Conversion/TosaToFp4 lib/Conversion/LinalgToFp4 lib/Conversion/StablehloToFp4

@@ -258,7 +258,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
     FP4_TRY(recordFunctions());
   }
   for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined,
-                     Phase::Nvvm, Phase::Ptx, Phase::Cubin}) {
+                     Phase::Scheduled, Phase::Nvvm, Phase::Ptx, Phase::Cubin}) {
     bool skipped = step == Phase::Ptx && phase == Phase::Cubin;
     if (step > phase || (reached && step <= *reached) || skipped)
       continue;

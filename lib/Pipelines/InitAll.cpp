@@ -15,6 +15,7 @@
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 #include "fp4/Dialect/Fp4/Transforms/Tiling.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Pipelines/Pipelines.h"
@@ -48,6 +49,8 @@ void fp4::registerPasses() {
   registerFP4PlansPasses();
   registerFP4TransformsPasses();
   pipe::registerFP4PipeTransformsPasses();
+  pipe::registerFP4PipeSchedulePasses();
+  pipe::registerSchedulePipeline();
   registerFP4PipelinesPasses();
   registerHostToRuntimePasses();
   registerPipelines();

@@ -11,6 +11,7 @@
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Plans/Passes.h"
@@ -34,6 +35,7 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
     {fp4::Phase::Tiles, "tiles"},
     {fp4::Phase::Roles, "roles"},
     {fp4::Phase::Pipelined, "pipelined"},
+    {fp4::Phase::Scheduled, "scheduled"},
     {fp4::Phase::Nvvm, "nvvm"},
     {fp4::Phase::Ptx, "ptx"},
     {fp4::Phase::Cubin, "cubin"},
@@ -103,6 +105,14 @@ void addPipelined(OpPassManager &manager) {
   manager.addPass(fp4::pipe::createVerifyCapacity());
 }
 
+void addScheduled(OpPassManager &manager) {
+  // Kernels lose the waits, fences and divisions that they can do without.
+  fp4::pipe::addSchedulePasses(manager);
+  // What is left still orders every access of a tile behind those before it.
+  manager.addPass(fp4::pipe::createVerifySync());
+  manager.addPass(fp4::pipe::createVerifyCapacity());
+}
+
 void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Roles become warps, channels rings of mbarriers, tile operations TMA and tcgen05 instructions.
   manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM());
@@ -167,6 +177,8 @@ void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &opti
     return addRoles(manager);
   case Phase::Pipelined:
     return addPipelined(manager);
+  case Phase::Scheduled:
+    return addScheduled(manager);
   case Phase::Nvvm:
     return addNvvm(manager, options);
   case Phase::Ptx:
@@ -218,6 +230,7 @@ struct CompileOptions : PassPipelineOptions<CompileOptions> {
                        clEnumValN(fp4::Phase::Tiles, "tiles", "kernels in sequential form"),
                        clEnumValN(fp4::Phase::Roles, "roles", "warp roles and channels"),
                        clEnumValN(fp4::Phase::Pipelined, "pipelined", "channels with depth"),
+                       clEnumValN(fp4::Phase::Scheduled, "scheduled", "kernels as they will run"),
                        clEnumValN(fp4::Phase::Nvvm, "nvvm", "kernels in llvm and nvvm"),
                        clEnumValN(fp4::Phase::Ptx, "ptx", "kernels as PTX"),
                        clEnumValN(fp4::Phase::Cubin, "cubin", "kernels as PTX and cubin"),

@@ -21,7 +21,8 @@ from .manifest import Manifest
 from .program import Program
 
 #: The names that Compiled.ir knows, in order (docs/concepts/phases.md).
-PHASES = ("parsed", "fused", "planned", "tiles", "roles", "pipelined", "nvvm", "ptx")
+PHASES = ("parsed", "fused", "planned", "tiles", "roles", "pipelined",
+          "scheduled", "nvvm", "ptx")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION
-// OPTION: unknown phase 'foo', known: fused, planned, tiles, roles, pipelined, nvvm, ptx, cubin, host
+// OPTION: unknown phase 'foo', known: fused, planned, tiles, roles, pipelined, scheduled, nvvm, ptx, cubin, host
 // RUN: %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=fused})' \
 // RUN:   | FileCheck %s --check-prefix=TWIN
 // TWIN: fp4.matmul
@@ -18,7 +18,7 @@
 !operand = !fp4.scaled<nvfp4, tensor<128x256xf4E2M1FN>,
                        tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>
 // PHASE: error: unknown phase 'everything'
-// PHASE: note: known phases: fused, planned, tiles, roles, pipelined, nvvm, ptx, cubin, host
+// PHASE: note: known phases: fused, planned, tiles, roles, pipelined, scheduled, nvvm, ptx, cubin, host
 func.func @gemm(%a: tensor<128x256xf4E2M1FN>,
                 %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<128x128xf32> {

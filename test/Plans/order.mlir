@@ -3,7 +3,7 @@
 // DEFINE: %{out} =
 // DEFINE: %{compile} = mkdir -p %{out} && fp4-opt %s -o /dev/null --pass-pipeline='builtin.module(fp4-set-target, fp4-plan-kernels, \
 // DEFINE:     %{order}, fp4-lower-host-tensors, fp4-finalize-host-buffers, canonicalize, cse, canonicalize, pipe-specialize-warps, cse, \
-// DEFINE:     pipe-pipeline, cse, gpu.module(convert-pipe-to-nvvm, canonicalize, cse), fp4-emit-kernels{dump-dir=%{out}})'
+// DEFINE:     pipe-pipeline, cse, pipe-schedule,gpu.module(convert-pipe-to-nvvm, canonicalize, cse), fp4-emit-kernels{dump-dir=%{out}})'
 // RUN: rm -rf %t
 // REDEFINE: %{order} = convert-fp4-to-gpu, convert-fp4-to-pipe
 // REDEFINE: %{out} = %t/gpu-first

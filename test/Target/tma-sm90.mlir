@@ -2,12 +2,12 @@
 // copy every tile to global memory as it lies in shared memory, swizzle included. A Hopper GPU can
 // run this part of our channels and loads.
 // RUN: rm -rf %t
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{dump-dir=%t})' -o /dev/null
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{dump-dir=%t})' -o /dev/null
 // RUN: FileCheck %s < %t/tma.ptx
 // The text that ran on an H200 (notebook/evidence.md) is still the text that is emitted; where it changes,
 // run integration_test/cuda-sm90 again.
 // RUN: diff %t/tma.ptx %fp4_src/integration_test/cuda-sm90/copy_tiles.ptx
-// RUN: %if ptxas %{ fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{emit=cubin})' | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s --check-prefix=PTXAS %}
+// RUN: %if ptxas %{ fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{emit=cubin})' | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s --check-prefix=PTXAS %}
 
 // CHECK: .version 8.6
 // CHECK: .target sm_90a

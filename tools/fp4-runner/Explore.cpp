@@ -1,8 +1,8 @@
 //===- Explore.cpp - The page that --explore writes -----------------------===//
 //
 // Collection of data as one JSON object, which is put into explorer.html. Lines of phases up to
-// `pipelined` have lines of the source as their origin, and lines of later phases have lines of
-// `pipelined`: a kernel is one operation of the source, and many of that phase.
+// `scheduled` have lines of the source as their origin, and lines of later phases have lines of
+// `scheduled`: a kernel is one operation of the source, and many of that phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace {
 namespace json = llvm::json;
 using llvm::StringRef;
 
-constexpr const char *kAnchor = "pipelined";
+constexpr const char *kAnchor = "scheduled";
 /// Events of the simulation that a page shows; a browser draws no more.
 constexpr size_t kMostEvents = 60000;
 
@@ -46,7 +46,8 @@ Status compilePhases(Compiler &compiler, const Options &options, json::Object &d
   FP4_ASSIGN(auto source, readText(options.input));
   json::Array phases;
   phases.push_back(phase("source", "", {std::move(source), {}}));
-  for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined}) {
+  for (Phase step : {Phase::Fused, Phase::Planned, Phase::Tiles, Phase::Roles, Phase::Pipelined,
+                     Phase::Scheduled}) {
     FP4_TRY(compiler.compileTo(step));
     phases.push_back(
         phase(std::string(stringifyPhase(step)), "source", compiler.listing(options.input)));

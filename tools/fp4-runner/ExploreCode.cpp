@@ -53,7 +53,7 @@ json::Object listing(std::string name, const std::string &module, StringRef text
       current = announced;
     origins.push_back(current && isInstruction(line) ? json::Array{current} : json::Array{});
   }
-  return json::Object{{"name", std::move(name)}, {"module", module}, {"base", "pipelined"},
+  return json::Object{{"name", std::move(name)}, {"module", module}, {"base", "scheduled"},
                       {"text", text.str()},      {"origins", std::move(origins)}};
 }
 

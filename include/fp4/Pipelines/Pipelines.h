@@ -8,6 +8,7 @@
 //   tiles      kernels: streaming ones in gpu.func, GEMMs in sequential pipe form
 //   roles      GEMMs as warp roles connected by channels
 //   pipelined  channels with depth and addresses; host functions on device buffers
+//   scheduled  the same without what need not run: waits, fences, divisions
 //   nvvm       kernels in the llvm and nvvm dialects
 //   ptx        kernels as PTX text in gpu.binary
 //   cubin      the same with a cubin beside each PTX (needs ptxas)
@@ -28,7 +29,18 @@ class OpPassManager;
 
 namespace fp4 {
 
-enum class Phase { Fused, Planned, Tiles, Roles, Pipelined, Nvvm, Ptx, Cubin, Host };
+enum class Phase {
+  Fused,
+  Planned,
+  Tiles,
+  Roles,
+  Pipelined,
+  Scheduled,
+  Nvvm,
+  Ptx,
+  Cubin,
+  Host
+};
 
 /// "fused", "planned", ...
 std::string_view stringifyPhase(Phase phase);

@@ -176,7 +176,8 @@ void TilePath::takeLaneScales(OperandTile &operand, Value from, const Tile &tile
   auto type = cast<SharedType>(scales.getType());
   auto ofLanes =
       TmemType::get(type.getShape(), type.getElementType(), type.getLayout(), gemm.tiling.pair);
-  operand.scales = CopyScalesOp::create(b, ofLanes, scales, k.blocks, IntegerAttr(), IntegerAttr());
+  operand.scales = CopyScalesOp::create(b, ofLanes, scales, k.blocks, IntegerAttr(), IntegerAttr(),
+                                         IntegerAttr());
   operand.row = side.isA ? Value() : tile.bScaleRow;
 }
 

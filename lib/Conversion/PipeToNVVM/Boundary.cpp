@@ -5,6 +5,7 @@
 // become attributes that the NVPTX backend (nvvm.*) and fp4-emit-kernels (fp4.*) read.
 //
 //===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
 #include "Lowering.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
@@ -126,11 +127,21 @@ struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
   }
 };
 
+struct LowerOpaque : fp4::PipePattern<fp4::pipe::OpaqueOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::OpaqueOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, fp4::computeHere(rewriter, op.getLoc(), adaptor.getValue()));
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerKernel>(converter, patterns.getContext(), state);
+  patterns.add<LowerKernel, LowerOpaque>(converter, patterns.getContext(), state);
   patterns.add<LowerReturn, LowerToAddress<pipe::GlobalPtrOp>, LowerToAddress<pipe::MatrixOp>,
                LowerLoadScalar>(converter, patterns.getContext());
 }

@@ -38,6 +38,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using fp4::pipe::Arrival;
 using fp4::pipe::Engine;
 
 namespace {
@@ -110,13 +111,13 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     else if (!producer && fp4::followsScaleWarp(op, *channel, this->state))
       fp4::emitBarrierWait(rewriter, loc, this->state, at.copied(rewriter, loc),
                            at.fullParity(rewriter, loc), /*cluster=*/false);
-    else if (!producer || !this->state.unawaited.contains(*channel))
+    else if (!producer || !channel->getWithoutEmpty())
       fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full,
                            producer ? at.emptyParity(rewriter, loc) : at.fullParity(rewriter, loc),
                            channel->isCluster());
-    if (this->state.fencedWaits.contains(op))
-      emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     fp4::pipe::RoleAttr role = this->state.roles.lookup(op);
+    if (!op.getUnfenced() && fp4::pipe::ordersTensorCore(op, role))
+      emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.replaceOp(
         op, stageTiles(rewriter, loc, *channel, this->state, at.stage, role && role.isElected()));
     return success();
@@ -132,14 +133,14 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
     if (failed(channel))
       return failure();
     Location loc = op.getLoc();
-    if (state.countedMmas.contains(*channel)) {
+    if (op.getFolded()) {
       fp4::countMmas(rewriter, op, adaptor.getChannel(), adaptor.getIteration(), state);
       rewriter.eraseOp(op);
       return success();
     }
     fp4::emitStageWait(rewriter, loc, state, *channel, adaptor.getChannel(), adaptor.getIteration(),
                        op.getDistance());
-    if (state.fencedWaits.contains(op))
+    if (!op.getUnfenced())
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     rewriter.eraseOp(op);
     return success();
@@ -183,11 +184,12 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
     Location loc = op.getLoc();
-    bool stored = !producer && this->state.releases.at(op) == Engine::BulkStore;
+    Engine engine = producer ? channel->getProducer()
+                             : fp4::pipe::consumerEngine(*channel, this->state.roles.lookup(op));
+    bool stored = !producer && engine == Engine::BulkStore;
     if (stored)
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
-    if (!producer &&
-        (this->state.unawaited.contains(*channel) || this->state.partlyReleased.contains(op))) {
+    if (!producer && (channel->getWithoutEmpty() || arrivalOf(op) == Arrival::Nobody)) {
       rewriter.eraseOp(op);
       return success();
     }
@@ -201,7 +203,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
                                              adaptor.getChannel(), adaptor.getIteration());
     fp4::arriveCopied(rewriter, op, *channel, at, this->state);
     Value barrier = producer ? at.full : at.empty;
-    switch (producer ? channel->getProducer() : this->state.releases.at(op)) {
+    switch (engine) {
     case Engine::Tma: // the bytes of the loads complete the barrier
       break;
     case Engine::Tensor:
@@ -218,6 +220,20 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   }
 
 private:
+  /// Threads that arrive, and reads without a fence. pipe.partial_release has neither.
+  static Arrival arrivalOf(OpT op) {
+    if constexpr (std::is_same_v<OpT, fp4::pipe::PartialReleaseOp>)
+      return Arrival::Threads;
+    else
+      return op.getBy();
+  }
+  static bool isUnfenced(OpT op) {
+    if constexpr (std::is_same_v<OpT, fp4::pipe::PartialReleaseOp>)
+      return false;
+    else
+      return op.getUnfenced();
+  }
+
   void emitCommit(OpBuilder &b, OpT op, fp4::pipe::ChannelOp channel, Value barrier,
                   bool producer) const {
     Location loc = op.getLoc();
@@ -240,14 +256,14 @@ private:
     Location loc = op.getLoc();
     if (channel.getType().isShared()) {
       // Orders generic accesses to shared memory before those of TMA and tensor cores.
-      if (!this->state.fencedReleases.contains(op))
+      if (!isUnfenced(op))
         fp4::emitProxyFence(b, loc);
     } else {
       if (producer)
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
       emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
     }
-    if (this->state.warpReleases.contains(op) && !channel.isCluster())
+    if (arrivalOf(op) != Arrival::Threads && !channel.isCluster())
       arriveForWarp(b, op, barrier);
     else if (!channel.isCluster())
       NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
@@ -262,7 +278,7 @@ private:
   void arriveForWarp(OpBuilder &b, OpT op, Value barrier) const {
     constexpr int64_t warpThreads = 32;
     Location loc = op.getLoc();
-    if (!this->state.alignedReleases.contains(op))
+    if (arrivalOf(op) != Arrival::AlignedWarps)
       NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
     Value lane = arith::AndIOp::create(b, loc, this->state.threadIndex,
                                        fp4::constantI32(b, loc, warpThreads - 1));
@@ -307,101 +323,6 @@ void fp4::emitStageWait(OpBuilder &b, Location loc, const KernelState &state,
   emitBarrierWait(b, loc, state, at.empty, at.emptyParity(b, loc), channel.isCluster());
 }
 
-fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
-  auto role = op->getParentOfType<pipe::RoleRegionOp>();
-  std::optional<size_t> number = role ? channel.getConsumerNumber(role.getRole()) : std::nullopt;
-  return channel.getConsumerEngines()[number.value_or(0)];
-}
-
-/// Returns true when all that the role of `release` does with the tiles of its channel satisfies
-/// `isReader`.
-static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
-                      llvm::function_ref<bool(Operation *)> isReader) {
-  bool all = true;
-  release->getParentOfType<fp4::pipe::RoleRegionOp>().walk([&](fp4::pipe::ConsumerWaitOp wait) {
-    if (wait.getChannel() == release.getChannel())
-      all &= llvm::all_of(wait->getUsers(), isReader);
-  });
-  return all;
-}
-
-/// The last MMA before `release` in its basic block, if all reads of tiles of its channel come
-/// before that MMA; else null.
-static fp4::pipe::MmaFragmentOp mmaBehindReads(fp4::pipe::ConsumerReleaseOp release) {
-  Operation *op = release->getPrevNode();
-  while (op && !isa<fp4::pipe::MmaFragmentOp>(op))
-    op = op->getPrevNode();
-  auto product = cast_or_null<fp4::pipe::MmaFragmentOp>(op);
-  auto isEarlier = [&](Operation *user) {
-    return isa<fp4::pipe::TileScalesOp>(user) && user->getBlock() == op->getBlock() &&
-           user->isBeforeInBlock(op);
-  };
-  return product && areReadBy(release, isEarlier) ? product : fp4::pipe::MmaFragmentOp();
-}
-
-/// Returns true when the tile made of the stage is committed right before `release`, so that the
-/// fence of that commit also covers the reads of this stage.
-static bool followsFencedCommit(fp4::pipe::ConsumerReleaseOp release) {
-  Operation *op = release->getPrevNode();
-  while (op && !isa<fp4::pipe::ProducerCommitOp>(op) && isMemoryEffectFree(op))
-    op = op->getPrevNode();
-  auto commit = dyn_cast_or_null<fp4::pipe::ProducerCommitOp>(op);
-  auto channel =
-      commit ? commit.getChannel().getDefiningOp<fp4::pipe::ChannelOp>() : fp4::pipe::ChannelOp();
-  return channel && channel.getType().isShared() && channel.getProducer() == Engine::Threads;
-}
-
-void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
-  kernel.walk([&](pipe::ConsumerReleaseOp release) {
-    if (areReadBy(release,
-                  llvm::IsaPred<pipe::LoadResidentOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
-                                pipe::MmaResidentOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
-      state.fencedReleases.insert(release);
-    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
-      state.alignedReleases.insert(release);
-    if (areReadBy(release,
-                  llvm::IsaPred<pipe::LaneTileScaleOp, pipe::MmaFragmentOp, pipe::TilePowersOp,
-                                pipe::TileScalesOp, pipe::ConvertLanesOp, pipe::UnpackLanesOp>))
-      state.warpReleases.insert(release);
-    if (followsFencedCommit(release))
-      state.fencedReleases.insert(release);
-    if (auto product = mmaBehindReads(release)) {
-      state.fencingMmas.insert(product);
-      state.fencedReleases.insert(release);
-    }
-  });
-  kernel.walk([&](Operation *stage) {
-    if (!isa<pipe::StageFragmentOp, pipe::ConvertLanesOp, pipe::UnpackLanesOp>(stage))
-      return;
-    for (Operation *op = stage->getNextNode(); op; op = op->getNextNode())
-      if (auto commit = dyn_cast<pipe::ProducerCommitOp>(op)) {
-        state.warpReleases.insert(commit);
-        break;
-      }
-  });
-}
-
-void fp4::findPartlyReleased(gpu::GPUFuncOp kernel, KernelState &state) {
-  kernel.walk([&](pipe::PartialReleaseOp partial) {
-    for (Operation *op = partial->getNextNode(); op; op = op->getNextNode()) {
-      auto release = dyn_cast<pipe::ConsumerReleaseOp>(op);
-      if (!release || release.getChannel() != partial.getChannel())
-        continue;
-      state.partlyReleased.insert(release);
-      return;
-    }
-  });
-}
-
-bool fp4::isFilledOnce(pipe::ChannelOp channel) {
-  return !channel.overlaps() && llvm::all_of(channel->getUsers(), [&](Operation *user) {
-    auto acquire = dyn_cast<pipe::ProducerAcquireOp>(user);
-    APInt iteration;
-    return !acquire || (matchPattern(acquire.getIteration(), m_ConstantInt(&iteration)) &&
-                        iteration.ult(*channel.getDepth()));
-  });
-}
-
 static Value otherParity(OpBuilder &b, Location loc, Value parity) {
   return arith::XOrIOp::create(b, loc, parity, fp4::constantI32(b, loc, 1));
 }
@@ -424,11 +345,12 @@ fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, const KernelStat
   int64_t depth = *channel.getDepth();
   ChannelStage at;
   at.depth = depth;
-  if (auto carried = state.carriedStages.find({iteration, offset});
-      carried != state.carriedStages.end()) {
-    at.stage = carried->second.stage;
-    (carried->second.inverted ? at.other : at.phase) = carried->second.phase;
+  if (pipe::StageOfOp known = pipe::stageOf(iteration);
+      known && int64_t(known.getAhead()) == offset) {
+    at.stage = known.getStage();
+    (known.getOpposite() ? at.other : at.phase) = known.getPhase();
   } else {
+    iteration = pipe::countedIteration(iteration);
     Value count = constantI32(b, loc, depth), one = constantI32(b, loc, 1);
     if (offset)
       iteration = arith::AddIOp::create(b, loc, iteration, constantI32(b, loc, offset));
@@ -446,6 +368,38 @@ FailureOr<fp4::pipe::ChannelOp> fp4::definingChannel(ConversionPatternRewriter &
   if (!op || !op.isPipelined())
     return rewriter.notifyMatchFailure(user, "expects the pipe.channel op of the pipelined form");
   return op;
+}
+
+bool fp4::countsMmas(pipe::ChannelOp channel) {
+  return llvm::any_of(channel->getUsers(), [](Operation *user) {
+    auto await = dyn_cast<pipe::AwaitReleaseOp>(user);
+    return await && await.getFolded();
+  });
+}
+
+void fp4::arriveForFirstStage(OpBuilder &b, pipe::ChannelOp channel, const KernelState &state) {
+  if (!countsMmas(channel))
+    return;
+  Location loc = channel.getLoc();
+  Value barrier = offsetPointer(b, loc, state.sharedBase, *channel.getBarriers());
+  NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
+}
+
+void fp4::countMmas(OpBuilder &b, pipe::AwaitReleaseOp await, Value barriers, Value iteration,
+                    const KernelState &state) {
+  Location loc = await.getLoc();
+  auto channel = await.getChannel().getDefiningOp<pipe::ChannelOp>();
+  Value stage;
+  if (pipe::StageOfOp known = pipe::stageOf(iteration))
+    stage = pipe::nextStage(b, loc, {known.getStage(), known.getPhase(), known.getOpposite()},
+                            *channel.getDepth())
+                .stage;
+  else
+    stage = channelStage(b, loc, state, channel, barriers, iteration, /*offset=*/1).stage;
+  Value full = stridedPointer(b, loc, barriers, stage, 8);
+  emitOnce(b, loc, state, await, [&] {
+    NVVM::Tcgen05CommitOp::create(b, loc, full, /*multicastMask=*/Value(), state.ctaGroup());
+  });
 }
 
 void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

@@ -64,9 +64,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
               .Case([](fp4::pipe::StageFillerOpInterface op) { return bool(op.getSlot()); })
               .Case([](fp4::pipe::TmemTileOpInterface op) { return bool(op.getFirstColumn()); })
-              .Case([&](fp4::pipe::ForEachWorkOp work) {
-                bool asks = work.getSchedule().getRingDepth() > 0;
-                return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
+              .Case([&](fp4::pipe::NextWorkOp) {
+                return kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
               })
               .Case([](fp4::pipe::ClusterReductionOpInterface op) {
                 return op.getReductionPlace().has_value();
@@ -74,6 +73,10 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
+      if (isa<fp4::pipe::ForEachWorkOp>(op)) {
+        fp4::withNote(op->emitOpError("expects the scheduled form"), "run pipe-schedule first");
+        return WalkResult::interrupt();
+      }
       if (placed)
         return WalkResult::advance();
       fp4::withNote(op->emitOpError("expects the pipelined form"), "run pipe-pipeline first");
@@ -140,17 +143,6 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
                     Builder(&getContext()).getI32IntegerAttr(share));
     return share;
-  }
-
-  /// Expands every schedule into the loop by which a CTA finds its tiles.
-  void expandWork(gpu::GPUFuncOp kernel) {
-    IRRewriter rewriter(&getContext());
-    auto roles = kernel.getOps<fp4::pipe::RoleRegionOp>();
-    kernel.walk([&](fp4::pipe::ForEachWorkOp work) {
-      Operation *before = roles.empty() ? work.getOperation() : *roles.begin();
-      OpBuilder::InsertPoint shared(before->getBlock(), before->getIterator());
-      work.getSchedule().expand(rewriter, work, shared);
-    });
   }
 
   static void populatePatterns(const fp4::PipeTypeConverter &converter, RewritePatternSet &patterns,
@@ -232,10 +224,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
     if (failed(registers))
       return failure();
-    expandWork(kernel);
     fp4::pinSizes(kernel);
-    if (*registers)
-      fp4::computeInRoles(kernel, model);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
     state.hasSizes = *registers && fp4::hasSizes(kernel);
@@ -248,6 +237,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<fp4::pipe::PipeDialect>();
+    target.addLegalOp<fp4::pipe::StageOfOp>(); // until every use of a stage is lowered
     target.addIllegalOp<gpu::GPUFuncOp, gpu::ReturnOp>();
     target.addDynamicallyLegalOp<vector::BitCastOp, vector::ShuffleOp>(
         [&](Operation *op) { return converter.isLegal(op); });
@@ -281,6 +271,10 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     for (auto kernel : llvm::make_early_inc_range(module.getOps<gpu::GPUFuncOp>()))
       if (failed(lowerKernel(kernel, *model)))
         return signalPassFailure();
+    module.walk([](fp4::pipe::StageOfOp stage) {
+      stage.replaceAllUsesWith(stage.getIteration());
+      stage.erase();
+    });
     OpPassManager structured(gpu::GPUModuleOp::getOperationName());
     structured.addPass(createReconcileUnrealizedCastsPass());
     structured.addPass(createSCFToControlFlowPass());

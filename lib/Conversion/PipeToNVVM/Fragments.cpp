@@ -221,8 +221,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       for (int64_t i = group; i < group + groups; ++i)
         llvm::append_range(product.a, convertGroup(b, op, halves, part, i));
       product.bOffsets = instructionOffsets(op.getB().getType(), 2 * group, 2 * groups);
-      product.pending = group + groups < kGroups || state.continuedMmas.contains(op) ||
-                        state.loopedMmas.contains(op);
+      product.pending = group + groups < kGroups || op.getContinued() || op.getLooped();
       sums = multiplyWarpgroup(b, sums, product);
       // Orders the reads of A before loads that follow, while the tensor core is busy.
       if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
@@ -230,7 +229,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     }
     storeElements(b, adaptor.getAccumulator(), sums);
-    if (state.loopedMmas.contains(op))
+    if (op.getLooped())
       finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
@@ -491,22 +490,6 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
   for (int64_t i = 0; i < count; ++i)
     result.push_back(vector::ExtractOp::create(b, words, i));
   return result;
-}
-
-/// Finds MMAs behind which another MMA of the same B follows in the basic block.
-template <typename Product> static void findContinued(gpu::GPUFuncOp kernel, KernelState &state) {
-  kernel.walk([&](Product op) {
-    if (llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
-          return isa<Product>(user) && user->getBlock() == op->getBlock() &&
-                 op->isBeforeInBlock(user);
-        }))
-      state.continuedMmas.insert(op);
-  });
-}
-
-void fp4::findContinuedMmas(gpu::GPUFuncOp kernel, KernelState &state) {
-  findContinued<pipe::MmaConvertedOp>(kernel, state);
-  findContinued<pipe::MmaPrepackedOp>(kernel, state);
 }
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

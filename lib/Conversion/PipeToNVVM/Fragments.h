@@ -63,8 +63,7 @@ llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
                                                pipe::FragmentType type, mlir::Value fragment,
                                                mlir::Value accumulate, bool isFirst);
 
-/// Completes the sums behind the loop over a `product` that goes on between iterations
-/// (KernelState::loopedMmas).
+/// Completes the sums behind the loop over a `product` that is `looped`.
 void finishMmaLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
                    pipe::FragmentType type);
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Routes/Route.h"
 
@@ -37,12 +38,6 @@ struct ReductionSizes {
   int64_t pieceBytes; ///< bytes of a piece of one CTA
   int64_t barriers;   ///< their place in shared memory
   int64_t adding;     ///< CTAs that add pieces
-};
-
-/// A stage of a channel that a loop carries, and its phase, or the opposite phase.
-struct CarriedStage {
-  mlir::Value stage, phase; ///< i32
-  bool inverted = false;
 };
 
 /// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
@@ -70,27 +65,9 @@ struct KernelState {
   /// Channels of scope cluster and how they are shared, found from their loads before these are
   /// lowered.
   llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
-  llvm::SmallPtrSet<mlir::Operation *, 4> unawaited;   ///< channels whose releases nobody awaits
-  llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
-  llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
-  llvm::SmallPtrSet<mlir::Operation *, 4> continuedMmas;  ///< see findContinuedMmas
-  llvm::SmallPtrSet<mlir::Operation *, 4> replacingMmas;  ///< see describePromotion
-  /// Promotions of sums that a replacing MMA overwrites, and the last of a tile.
-  llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions;
-  /// MMAs that begin with their key.
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextMmas;
-  llvm::SmallPtrSet<mlir::Operation *, 4> begunMmas; ///< the values of nextMmas
   /// Registers of a thread for fragments, and for scales of their sums that are loaded four scale
   /// blocks early.
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
-  llvm::SmallPtrSet<mlir::Operation *, 4> loopedMmas;     ///< see deferReleases
-  llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
-  /// MMAs that have the fence (see findFencedReleases).
-  llvm::SmallPtrSet<mlir::Operation *, 4> fencingMmas;
-  llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< see findFencedReleases
-  /// Releases of which each warp is complete (see findFencedReleases).
-  llvm::SmallPtrSet<mlir::Operation *, 4> alignedReleases;
-  llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< engine that completes each release
   /// Place of the responses to requests for work, and their number.
   int64_t workRing = 0, workDepth = 0;
   bool splitsWarps = false; ///< threads store segments behind guards of their own
@@ -101,14 +78,6 @@ struct KernelState {
   /// The role around each op that an engine executes, that uses a channel, or that takes work.
   /// Roles may be lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
-  llvm::SmallDenseSet<pipe::RoleAttr> wholeRoles; ///< see findWholeRoles
-  llvm::SmallPtrSet<mlir::Operation *, 4> warpEntries; ///< entries that whole warps load
-  /// Carried stages by the value of a counter and the addend; see carryStages.
-  llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
-  llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
-  llvm::SmallPtrSet<mlir::Operation *, 4> countedMmas;  ///< channels; see foldAwaits
-  /// Channels out of whose stages a warp of its own copies scales; see splitScaleWarps.
-  llvm::SmallPtrSet<mlir::Operation *, 4> copiedAhead;
   int64_t allCopied = 0; ///< place of the barrier at which that warp waits in the end
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
@@ -177,38 +146,11 @@ void populateReduceTmemPatterns(const mlir::TypeConverter &, mlir::RewritePatter
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
-/// Gives each warp of a role that runs MMAs and copies scales its own code (ScaleWarps.cpp). Passes
-/// that look for roles come later.
-void splitScaleWarps(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
 /// Makes the code of roles in turn that of each of their warpgroups (Turns.cpp).
 llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 
 /// Returns true when roles have numbers that come with a call, or with a table of groups.
 bool hasSizes(mlir::gpu::GPUFuncOp kernel);
-
-/// Lets each role compute the values that follow from such numbers and from the place of its CTA,
-/// where all have the registers (RoleScalars.cpp).
-void computeInRoles(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
-
-/// Collects the roles without threads that run with all lanes of their warp and elect one for each
-/// instruction that must be issued once (Roles.cpp).
-void findWholeRoles(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Carries the stages of channels through loops of whole roles (CarriedStages.cpp).
-void carryStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Keeps LLVM from computing what follows from the stages of a ring in front of a loop that uses
-/// the same ones in every iteration (KnownStages.cpp).
-void hideKnownStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Unrolls loops over k tiles whose scales have two sets, and finds the set of each copy that is
-/// known (CarriedStages.cpp). Code that looks for channels and MMAs comes later.
-void unrollScaleSets(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Collects the channels at whose full barriers MMAs arrive for the next set of scales
-/// (FoldedAwaits.cpp), whatever the roles of these MMAs are then.
-void foldAwaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Behind the initialization of the barriers of `channel`: the arrival of its first stage.
 void arriveForFirstStage(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelState &state);
@@ -217,37 +159,12 @@ void arriveForFirstStage(mlir::OpBuilder &, pipe::ChannelOp channel, const Kerne
 void countMmas(mlir::OpBuilder &, pipe::AwaitReleaseOp await, mlir::Value barriers,
                mlir::Value iteration, const KernelState &state);
 
-/// The stage and phase of the iteration after `at`.
-CarriedStage nextStage(mlir::OpBuilder &, mlir::Location, const CarriedStage &at, int64_t depth);
+/// Counts the registers of a thread for fragments, and for scales of their sums.
+void countRegisters(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
-/// Collects the waits that a tcgen05.fence::after_thread_sync follows; unawaited is set.
-void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Collects the releases of stages of which a part was released before: that release arrived for
-/// both parts.
-void findPartlyReleased(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Collects the releases of tiles that need no fence, because only wgmma and MMAs that fence their
-/// own reads have read them; and those of tiles that wgmma alone has read, for which one thread of
-/// each warp arrives.
-void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Collects the MMAs behind which another MMA of the same B follows and waits for both.
-void findContinuedMmas(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-/// The tensor core goes on between the iterations of a loop over the stages of a channel that is as
-/// deep as three: an iteration releases the stage of the one before, whose MMAs its own have waited
-/// for, and the last stage is released behind the loop. Code that looks for releases comes later.
-void deferReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Replaces loops over the scale blocks of k whose scales are in a tile by their iterations, and
-/// adds the last sums of these iterations later (PromotionLoops.cpp). Code that looks for MMAs and
-/// releases comes later.
-void unrollPromotion(mlir::gpu::GPUFuncOp kernel);
-
-/// Finds which MMAs of tiles in shared memory replace the sums of the part before by those of
-/// another part, which of them can begin with the one before because their tiles are there, and how
-/// many registers fragments and their scales take.
-void describePromotion(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+/// Returns true when MMAs arrive at the full barriers of `channel` for the next set of scales
+/// (FoldAwaits.cpp of lib/Dialect/Pipe/Schedule).
+bool countsMmas(pipe::ChannelOp channel);
 
 /// Initializes the barriers of the ring of responses to requests for work; false where there is
 /// none.
@@ -323,14 +240,6 @@ struct ChannelStage {
   mlir::Value emptyParity(mlir::OpBuilder &, mlir::Location) const;
 };
 
-/// Adds to state.unawaited the channels whose stages are empty once the producer's earlier waits
-/// are over; fencedReleases is set.
-void findImpliedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
-
-/// Returns true when every stage of `channel`, pipelined, is filled once: each acquire names a
-/// constant iteration below the depth.
-bool isFilledOnce(pipe::ChannelOp channel);
-
 /// The stage of `offset` after `iteration`; `barriers` is the lowered channel.
 ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, const KernelState &,
                           pipe::ChannelOp channel, mlir::Value barriers, mlir::Value iteration,
@@ -358,15 +267,14 @@ void emitProxyFence(mlir::OpBuilder &, mlir::Location);
 /// Returns true when the warp of `wait` follows one that copies scales out of the stages of
 /// `channel`.
 bool followsScaleWarp(mlir::Operation *wait, pipe::ChannelOp channel, const KernelState &state);
+/// Returns true when `op` belongs to a role whose warp stays together.
+bool isOfWholeRole(mlir::Operation *op, const KernelState &state);
 /// Arrives, where `release` is in the warp that copies scales, for the copies out of stage `at`,
 /// which are on their way.
 void arriveCopied(mlir::OpBuilder &, mlir::Operation *release, pipe::ChannelOp channel,
                   const ChannelStage &at, const KernelState &state);
 /// Waits for all copies of the warp of `region`, which does nothing else.
 void awaitCopies(mlir::OpBuilder &, pipe::RoleRegionOp region, const KernelState &state);
-
-/// The engine that completes the consumer's end of `channel` at which `op` stands.
-pipe::Engine consumerEngine(pipe::ChannelOp channel, mlir::Operation *op);
 
 /// The channel op that defines `channel`; fails on a channel that is a block argument.
 mlir::FailureOr<pipe::ChannelOp> definingChannel(mlir::ConversionPatternRewriter &,

@@ -69,7 +69,7 @@ Value startOf(ImplicitLocOpBuilder &b, Value tile) {
 /// of that loop. Null where there is none.
 Operation *loopsAround(Operation *op, const fp4::KernelState &state) {
   Operation *outermost = nullptr;
-  if (!state.wholeRoles.contains(state.roles.lookup(op)))
+  if (!fp4::isOfWholeRole(op, state))
     return nullptr;
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
     if (isa<LoopLikeOpInterface>(parent))
@@ -138,6 +138,48 @@ Value addColumns(OpBuilder &b, Location loc, Value address, int64_t columns) {
   return arith::AddIOp::create(b, loc, address, fp4::constantI32(b, loc, columns));
 }
 
+/// The first column of the set for the iteration that the source of `op`, a tile of scales, is a
+/// stage of.
+template <typename OpT>
+FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter, OpT op,
+                             const fp4::KernelState &state) {
+  Location loc = op.getLoc();
+  Value first = addColumns(rewriter, loc, state.tmemBase, op.getTmemColumnAttr().getInt());
+  int64_t sets = op.getSets().value_or(1), columns = op.getType().getTmemColumns();
+  if (op.getSet())
+    return addColumns(rewriter, loc, first, int64_t(*op.getSet()) * columns);
+  if (sets == 1)
+    return first;
+  auto wait = op.getSource().template getDefiningOp<fp4::pipe::ConsumerWaitOp>();
+  if (!wait || !wait.getIteration())
+    return rewriter.notifyMatchFailure(op, "expects a stage of a channel as source of its sets");
+  auto channel = wait.getChannel().template getDefiningOp<fp4::pipe::ChannelOp>();
+  fp4::pipe::StageOfOp known = fp4::pipe::stageOf(wait.getIteration());
+  bool isStage = channel && sets == channel.getDepth() && known;
+  Value set = isStage ? known.getStage()
+                      : arith::RemUIOp::create(rewriter, loc,
+                                               fp4::pipe::countedIteration(wait.getIteration()),
+                                               fp4::constantI32(rewriter, loc, sets))
+                            .getResult();
+  Value offset =
+      arith::MulIOp::create(rewriter, loc, set, fp4::constantI32(rewriter, loc, columns));
+  return arith::AddIOp::create(rewriter, loc, first, offset).getResult();
+}
+
+/// Another warp has copied the tile: it is a place.
+struct LowerCopiedScales : fp4::PipePattern<fp4::pipe::CopiedScalesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::CopiedScalesOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<Value> target = firstColumn(rewriter, op, state);
+    if (failed(target))
+      return failure();
+    rewriter.replaceOp(op, *target);
+    return success();
+  }
+};
+
 struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
   using PipePattern::PipePattern;
 
@@ -149,13 +191,9 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     fp4::pipe::SharedType tile = op.getSource().getType();
     int64_t rowBlocks = tile.isHalved() ? 1 : tile.getRowBlocks(); // that are copied each
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
-    FailureOr<Value> target = firstColumn(rewriter, op);
+    FailureOr<Value> target = firstColumn(rewriter, op, state);
     if (failed(target))
       return failure();
-    if (!state.roles.lookup(op).drives(fp4::pipe::Engine::ScaleCopy)) { // its second warp copies
-      rewriter.replaceOp(op, *target);
-      return success();
-    }
     Descriptor source = descriptorAt(rewriter, op, state, adaptor.getSource(),
                                      hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
@@ -175,31 +213,6 @@ private:
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     return tile.isHalved() ? hw::scaleHalfIndex<int64_t>(0, k)
                            : hw::scaleBlockIndex(row, k, columnBlocks);
-  }
-
-  /// The first column of the set for the iteration that the source is a stage of.
-  FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter,
-                               fp4::pipe::CopyScalesOp op) const {
-    Location loc = op.getLoc();
-    Value first = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
-    int64_t sets = op.getSets().value_or(1), columns = op.getType().getTmemColumns();
-    if (auto known = state.scaleSets.find(op); known != state.scaleSets.end())
-      return addColumns(rewriter, loc, first, known->second * columns);
-    if (sets == 1)
-      return first;
-    auto wait = op.getSource().getDefiningOp<fp4::pipe::ConsumerWaitOp>();
-    if (!wait || !wait.getIteration())
-      return rewriter.notifyMatchFailure(op, "expects a stage of a channel as source of its sets");
-    auto channel = wait.getChannel().getDefiningOp<fp4::pipe::ChannelOp>();
-    auto carried = state.carriedStages.find({wait.getIteration(), 0});
-    bool isStage = channel && sets == channel.getDepth() && carried != state.carriedStages.end();
-    Value set = isStage ? carried->second.stage
-                        : arith::RemUIOp::create(rewriter, loc, wait.getIteration(),
-                                                 fp4::constantI32(rewriter, loc, sets))
-                              .getResult();
-    Value offset =
-        arith::MulIOp::create(rewriter, loc, set, fp4::constantI32(rewriter, loc, columns));
-    return arith::AddIOp::create(rewriter, loc, first, offset).getResult();
   }
 
   void copyBlock(OpBuilder &b, fp4::pipe::CopyScalesOp op, Value target, Value source) const {
@@ -282,7 +295,7 @@ private:
   /// the thread that issues the steps if nothing else depends on it.
   SmallVector<Step> inFront(OpBuilder &b, fp4::pipe::MmaOp op, ArrayRef<Step> steps) const {
     SmallVector<Step> all(steps);
-    if (!state.wholeRoles.contains(state.roles.lookup(op)))
+    if (!fp4::isOfWholeRole(op, state))
       return all;
     SmallVector<Value> tiles, scales;
     for (const Step &at : steps) {
@@ -538,6 +551,6 @@ private:
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
-  patterns.add<LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense, LowerMmaLanes>(
+  patterns.add<LowerCopiedScales, LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense, LowerMmaLanes>(
       converter, patterns.getContext(), state);
 }

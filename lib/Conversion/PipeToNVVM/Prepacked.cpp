@@ -36,7 +36,7 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (hasBytes(op) || takesWarpMmas(op))
+    if (pipe::hasBytes(op) || pipe::takesWarpMmas(op))
       return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
@@ -70,7 +70,7 @@ private:
     } else {
       multiplyBy(Powers::Any, thread);
     }
-    if (state.loopedMmas.contains(op))
+    if (op.getLooped())
       finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
   }
 
@@ -205,8 +205,7 @@ void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     product.a = convert(i);
     product.bOffsets = instructionOffsets(type, (parts.first + i) * parts.steps, parts.steps);
-    bool goesOn =
-        i + 1 < parts.count || state.continuedMmas.contains(op) || state.loopedMmas.contains(op);
+    bool goesOn = i + 1 < parts.count || op.getContinued() || op.getLooped();
     product.pending = goesOn ? partsAhead(op, parts.count) : 0;
     sums = multiplyWarpgroup(b, sums, product);
     if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
@@ -310,120 +309,6 @@ void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragm
   b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());
   int64_t count = type.getElementsPerThread();
   storeElements(b, fragment, waitForGemms(b, loadElements(b, fragment, 0, count)));
-}
-
-/// The MMAs of a loop over the stages of a channel, and the release of a stage behind them.
-struct MmaLoop {
-  scf::ForOp loop;
-  SmallVector<Operation *> products;
-  pipe::ConsumerReleaseOp release;
-  int64_t parts = 0;   ///< parts of all MMAs, each converted by itself
-  int64_t columns = 0; ///< columns of the MMAs
-
-  bool add(Operation &op);
-};
-
-/// Adds `op`; returns false if it is no MMA that may go on.
-bool MmaLoop::add(Operation &op) {
-  if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
-    if (product.getTiles() || takesWarpMmas(product) ||
-        (hasBytes(product) && !product.getWithoutPowers()))
-      return false;
-    parts += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
-    columns = product.getB().getType().getRows();
-  } else if (auto product = dyn_cast<pipe::MmaConvertedOp>(op)) {
-    if (product.getBlocks() || product.getInOrder())
-      return false;
-    parts += product.getB().getType().getColumns() / hw::weightTileColumns;
-    columns = product.getB().getType().getRows();
-  } else {
-    return false;
-  }
-  products.push_back(&op);
-  return true;
-}
-
-/// Finds the MMAs of a loop that may go on between iterations; MMAs of other kinds, or of tiles
-/// that may not exist, never do. An iteration has several parts: the registers with the weights of
-/// one are written again while the tensor core reads those of another. GEMMs of 32 columns and more
-/// are faster that way, and those of 16 if there are many stages
-/// (notebook/gemm-weights.md).
-static std::optional<MmaLoop> findMmaLoop(scf::ForOp loop) {
-  constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
-  constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
-  MmaLoop found;
-  found.loop = loop;
-  for (Operation &op : *loop.getBody()) {
-    if (found.add(op))
-      continue;
-    if (auto release = dyn_cast<pipe::ConsumerReleaseOp>(op)) {
-      if (std::exchange(found.release, release))
-        return std::nullopt;
-    } else if (!isa<pipe::ConsumerWaitOp, scf::YieldOp>(op) && !isPure(&op))
-      return std::nullopt;
-  }
-  if (found.products.empty() || !found.release)
-    return std::nullopt;
-  bool isSingle = found.products.size() == 1, isFew = found.columns <= mostOfFew;
-  if (found.parts < fewestParts || (isSingle && !isFew && found.columns < fewestOfMany))
-    return std::nullopt;
-  auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();
-  int64_t fewest = isSingle && isFew ? fewestStagesOfFew : fewestStages;
-  return channel && *channel.getDepth() >= fewest ? std::optional(found) : std::nullopt;
-}
-
-/// Carries the stage before one that a loop carries.
-static void carryBefore(OpBuilder &b, Location loc, Value next, Value before, int64_t depth,
-                        KernelState &state) {
-  auto carried = state.carriedStages.find({next, 0});
-  if (carried == state.carriedStages.end())
-    return;
-  CarriedStage at = carried->second;
-  Value isFirst =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at.stage, constantI32(b, loc, 0));
-  Value less = arith::SubIOp::create(b, loc, at.stage, constantI32(b, loc, 1));
-  at.stage = arith::SelectOp::create(b, loc, isFirst, constantI32(b, loc, depth - 1), less);
-  state.carriedStages[{before, 0}] = at; // a release has no phase
-}
-
-/// Releases the stage before `next`, if `exists`.
-static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value next, Value exists,
-                          KernelState &state) {
-  Location loc = release.getLoc();
-  auto branch = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value before = arith::SubIOp::create(b, loc, next, constantI32(b, loc, 1));
-  auto channel = release.getChannel().getDefiningOp<pipe::ChannelOp>();
-  carryBefore(b, loc, next, before, int64_t(*channel.getDepth()), state);
-  IRMapping mapping;
-  mapping.map(release.getIteration(), before);
-  b.clone(*release, mapping);
-}
-
-void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
-  if (multipliesByWarps(*state.target))
-    return; // MMAs are complete when their instructions are
-  kernel.walk([&](scf::ForOp loop) {
-    std::optional<MmaLoop> found = findMmaLoop(loop);
-    auto counter = found ? dyn_cast<BlockArgument>(found->release.getIteration()) : BlockArgument();
-    if (!counter || counter.getOwner() != loop.getBody() || counter.getArgNumber() == 0)
-      return;
-    pipe::ConsumerReleaseOp release = found->release;
-    OpBuilder b(release);
-    Location loc = release.getLoc();
-    b.setInsertionPointAfter(found->products.front());
-    auto isAbove = [&](Value a, Value low) -> Value {
-      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, a, low);
-    };
-    releaseBefore(b, release, counter, isAbove(loop.getInductionVar(), loop.getLowerBound()),
-                  state);
-    b.setInsertionPointAfter(loop);
-    releaseBefore(b, release, loop.getResult(counter.getArgNumber() - 1),
-                  isAbove(loop.getUpperBound(), loop.getLowerBound()), state);
-    release.erase();
-    state.loopedMmas.insert(found->products.begin(), found->products.end());
-  });
 }
 
 void fp4::populatePrepackedPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

@@ -29,7 +29,7 @@ struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!hasBytes(op))
+    if (!pipe::hasBytes(op))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
@@ -39,7 +39,7 @@ struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
                        else
                          multiply(b, op, adaptor, first, count);
                      });
-    if (state.loopedMmas.contains(op))
+    if (op.getLooped())
       finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
@@ -57,7 +57,7 @@ private:
 
   void accumulate(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                   int64_t first, int64_t count) const {
-    constexpr int64_t parts = kBytePartsOfTile, steps = hw::byteSteps / parts;
+    constexpr int64_t parts = pipe::kBytePartsOfTile, steps = hw::byteSteps / parts;
     SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
     multiplyParts(b, op, adaptor, state, {parts * first, parts * count, steps}, [&](int64_t i) {

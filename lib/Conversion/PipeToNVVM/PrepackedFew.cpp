@@ -53,7 +53,7 @@ struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!takesWarpMmas(op))
+    if (!pipe::takesWarpMmas(op))
       return failure();
     SmallVector<pipe::MmaPrepackedOp> products = mmasInTurns(op);
     rewriter.setInsertionPoint(products.back());

@@ -60,13 +60,6 @@ void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                    WeightParts parts,
                    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t part)> convert);
 
-/// Returns true when the weights are for e4m3.
-inline bool hasBytes(pipe::MmaPrepackedOp op) {
-  return op.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
-}
-/// Without powers, each half of such a tile is a part.
-inline constexpr int64_t kBytePartsOfTile = 2;
-
 /// The words of a tile for e4m3 that a thread has: the codes of four instructions, and the words of
 /// its two rows.
 struct ByteWords {
@@ -78,12 +71,5 @@ ByteWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32
 /// of every 8 columns, two elements of its upper row and two of its lower one.
 void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
                   llvm::ArrayRef<mlir::Value> rows, llvm::MutableArrayRef<mlir::Value> acc);
-
-/// Columns at which mma_prepacked takes mma.sync (PrepackedFew.cpp). With 16, mma.sync was slower
-/// than wgmma (notebook/gemm-weights.md).
-inline constexpr int64_t kFewColumns = 8;
-inline bool takesWarpMmas(pipe::MmaPrepackedOp op) {
-  return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;
-}
 
 } // namespace fp4

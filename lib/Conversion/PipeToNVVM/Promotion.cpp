@@ -5,13 +5,6 @@
 // divisor or multiple of 128 begin anywhere in a scale block, so each part of 8 columns selects
 // between two.
 //
-// If the parts of a tile have their sums in one fragment, the MMA of a part waits until the sums of
-// the part before are read: the tensor core works for the other warpgroup. Otherwise ptxas begins
-// it early, in 44 registers more, and spills accumulators.
-//
-// If a stage has two k tiles, both MMAs begin together, and the first sums are added while the
-// second MMA runs. Loops over scale blocks are changed before (PromotionLoops.cpp).
-//
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
 #include "Fragments.h"
@@ -44,18 +37,18 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getSums().getType().getElementsPerThread();
-    if (state.begunMmas.contains(op)) {
-      if (state.fencingMmas.contains(op))
+    if (op.getBegun()) {
+      if (op.getFencing())
         emitProxyFence(b, op.getLoc());
       SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
       storeElements(b, adaptor.getSums(), awaitSums(b, sums));
-    } else if (Operation *next = state.nextMmas.lookup(op)) {
-      multiplyWithNext(b, op, adaptor, cast<pipe::MmaFragmentOp>(next), rewriter);
+    } else if (op.getNext()) {
+      multiplyWithNext(b, op, adaptor, nextOf(op), rewriter);
     } else {
       SharedMma product = mmaOf(b, op, adaptor.getA(), adaptor.getB());
-      if (state.replacingMmas.contains(op))
+      if (op.getReplacing())
         product.before = loadElements(b, adaptor.getSums(), 0, count);
-      product.fencesReads = state.fencingMmas.contains(op);
+      product.fencesReads = op.getFencing();
       storeElements(b, adaptor.getSums(), multiplyShared(b, product));
     }
     rewriter.eraseOp(op);
@@ -63,6 +56,14 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   }
 
 private:
+  /// The MMA that begins with `op`.
+  static pipe::MmaFragmentOp nextOf(pipe::MmaFragmentOp op) {
+    Operation *next = op->getNextNode();
+    while (!isa<pipe::MmaFragmentOp>(next))
+      next = next->getNextNode();
+    return cast<pipe::MmaFragmentOp>(next);
+  }
+
   SharedMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a, Value tileB) const {
     Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
     SharedMma product;
@@ -369,7 +370,7 @@ struct LowerPromote : PipePattern<pipe::PromoteOp> {
           acc[i] = LLVM::FMAOp::create(b, sums[i], scale, acc[i]);
       }
     // LLVM would finish the sums where the next ones are promoted, and keep these until then.
-    if (state.awaitedPromotions.contains(op))
+    if (op.getComplete())
       acc = finishHere(b, b.getLoc(), acc);
     storeElements(b, adaptor.getAccumulator(), acc);
     rewriter.eraseOp(op);
@@ -408,70 +409,13 @@ private:
 
 } // namespace
 
-/// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
-/// else null.
-static pipe::MmaFragmentOp mmaBefore(pipe::MmaFragmentOp product) {
-  for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
-    auto before = dyn_cast<pipe::MmaFragmentOp>(op);
-    if (!before)
-      continue;
-    auto isThere = [&](Value value) {
-      Operation *origin = value.getDefiningOp();
-      return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
-    };
-    bool begins = before.getSums() != product.getSums() &&
-                  before.getSums().getType() == product.getSums().getType() &&
-                  isThere(product.getSums()) && isThere(product.getA()) && isThere(product.getB());
-    return begins ? before : pipe::MmaFragmentOp();
-  }
-  return {};
-}
-
-/// Returns true when `promote` is behind the loop over K and the last one of its accumulator.
-static bool completesTile(pipe::PromoteOp promote) {
-  return promote.getAccumulator().getParentBlock() == promote->getBlock() &&
-         llvm::none_of(promote.getAccumulator().getUsers(), [&](Operation *user) {
-           return isa<pipe::PromoteOp>(user) && user->getBlock() == promote->getBlock() &&
-                  promote->isBeforeInBlock(user);
-         });
-}
-
-/// Finishes the sums of a tile behind its loop. LLVM would add the last sums where each part of the
-/// tile is stored, and keep them beside the accumulators until then. The sums are added once stages
-/// that nobody reads any more are released.
-static void completeTiles(ArrayRef<Operation *> promotions, KernelState &state) {
-  for (Operation *promote : promotions) {
-    while (isa_and_nonnull<pipe::ConsumerReleaseOp>(promote->getNextNode()))
-      promote->moveAfter(promote->getNextNode());
-    state.awaitedPromotions.insert(promote);
-  }
-}
-
-void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
-  SmallVector<Operation *> complete;
+void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
       state.fragmentRegisters += fragment.getType().getElementsPerThread();
     if (isa<pipe::BlockScalesOp>(op))
       state.scaleRegisters += 2 * kHeld;
-    if (auto promote = dyn_cast<pipe::PromoteOp>(op); promote && completesTile(promote))
-      complete.push_back(op);
-    auto product = dyn_cast<pipe::MmaFragmentOp>(op);
-    if (!product)
-      return;
-    for (Operation *user : product.getSums().getUsers()) {
-      bool isBefore = user->getBlock() == op->getBlock() && user->isBeforeInBlock(op);
-      if (isBefore && isa<pipe::MmaFragmentOp, pipe::PromoteOp>(user))
-        state.replacingMmas.insert(op);
-      if (isBefore && isa<pipe::PromoteOp>(user))
-        state.awaitedPromotions.insert(user);
-    }
-    if (auto before = mmaBefore(product); before && !state.begunMmas.contains(before)) {
-      state.nextMmas[before] = op;
-      state.begunMmas.insert(op);
-    }
   });
-  completeTiles(complete, state);
 }
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

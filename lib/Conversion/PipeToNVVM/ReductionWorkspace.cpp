@@ -33,7 +33,7 @@ struct LowerLoadEntry : fp4::PipePattern<fp4::pipe::LoadEntryOp> {
                                         adaptor.getIndex(), 4 * type.getNumElements());
     // The load is invariant: the NVPTX backend then uses ld.global.nc.
     Value row = loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true);
-    rewriter.replaceOp(op, state.warpEntries.contains(op) ? shareNumbers(rewriter, op, row) : row);
+    rewriter.replaceOp(op, op.getOfWarp() ? shareNumbers(rewriter, op, row) : row);
     return success();
   }
 

@@ -14,13 +14,6 @@
 // the roles that issue for their tensor cores run on the leader only. A role that loads does not
 // wait for tensor memory, so that its first load is on its way while the others do.
 //
-// A role without threads has one thread that issues. On targets with tcgen05, its warp stays whole:
-// all lanes wait and compute addresses, and one is elected for each instruction that must be issued
-// once. ptxas then sees that the values are those of the warp, keeps them in its registers, and
-// leaves the elections around tcgen05 out; behind one election for the whole role ptxas moves each
-// operand of tcgen05 from the registers of the thread to those of the warp. Behind a role that has
-// split its warp, ptxas takes every warp for split.
-//
 // The last barrier orders the last reads of the epilogue and the last MMA before the release of
 // tensor memory: both are complete when their role ends.
 //
@@ -29,6 +22,7 @@
 #include "WarpMmas.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TensorMap.h"
 
 using namespace mlir;
@@ -88,8 +82,7 @@ void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
 }
 
 /// Initializes barriers. Full barriers count the producer's arrivals, empty barriers the
-/// consumer's, of each CTA that arrives. Empty barriers may have no waiting role
-/// (KernelState::unawaited).
+/// consumer's, of each CTA that arrives.
 void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::KernelState &state) {
   Location loc = channel.getLoc();
   int64_t depth = *channel.getDepth();
@@ -97,24 +90,22 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   // Threads of both CTAs fill for the tensor core of a pair; a stage that loads complete has one
   // arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
-  int64_t full =
-      channel.getProducerArrivals() * (both ? 2 : 1) + state.countedMmas.contains(channel);
+  int64_t full = channel.getProducerArrivals() * (both ? 2 : 1) + fp4::countsMmas(channel);
   auto released = [&](fp4::hw::ClusterShape shape) -> Value {
     int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
-    int32_t arrivals = channel.getNumConsumerArrivals() + state.copiedAhead.contains(channel);
-    return fp4::constantI32(b, loc, arrivals * blocks);
+    return fp4::constantI32(b, loc, channel.getNumConsumerArrivals() * blocks);
   };
   Value empty = released(state.cluster);
   if (state.fallback)
     empty = arith::SelectOp::create(b, loc, state.inFallback, released(*state.fallback), empty);
-  int64_t numBarriers = state.unawaited.contains(channel) ? depth : 2 * depth;
+  int64_t numBarriers = channel.getWithoutEmpty() ? depth : 2 * depth;
   for (int64_t i = 0; i < numBarriers; ++i) {
     Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
     Value arrivals = i < depth ? fp4::constantI32(b, loc, full) : empty;
     NVVM::MBarrierInitOp::create(b, loc, barrier, arrivals, /*predicate=*/Value());
   }
   fp4::arriveForFirstStage(b, channel, state);
-  if (state.copiedAhead.contains(channel))
+  if (channel.isCopiedAhead())
     fp4::initializeCopied(b, channel, state);
 }
 
@@ -299,7 +290,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
         rewriter.setInsertionPointToStart(body);
       }
     }
-    if (op.getRole().isElected() && !state.wholeRoles.contains(op.getRole())) {
+    if (op.getRole().isElected() && !op.getRole().getWhole()) {
       Value leader = NVVM::ElectSyncOp::create(rewriter, loc, rewriter.getI1Type(), Value());
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
     }
@@ -357,58 +348,14 @@ private:
 
 } // namespace
 
-/// Returns true when a role can run as a whole warp, in which more than one thread executes it:
-/// only with waits, addresses and loads from memory that nobody writes. Threads that read a
-/// response of the work queue would have to meet before one gives it back, and the copies of a role
-/// that stores are counted by the thread.
-static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
-  namespace pipe = fp4::pipe;
-  auto isHarmless = [](Operation *op) {
-    if (isa<pipe::ProducerAcquireOp, pipe::ConsumerWaitOp, pipe::AwaitReleaseOp, pipe::ExpectTxOp,
-            pipe::LoadOp, pipe::LoadScalesOp, pipe::LoadRowsOp, pipe::CopyScalesOp, pipe::MmaOp,
-            pipe::MmaBlockwiseOp, pipe::MmaDenseOp, pipe::MmaLanesOp, pipe::ProducerCommitOp,
-            pipe::ConsumerReleaseOp, pipe::RoleRegionOp>(op))
-      return true;
-    if (isa<PipeDialect>(op->getDialect()))
-      return isa<pipe::LoadEntryOp>(op);
-    if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
-      return !effects.hasEffect<MemoryEffects::Write>();
-    return op->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
-  };
-  return !region
-              .walk([&](Operation *op) {
-                return isHarmless(op) ? WalkResult::advance() : WalkResult::interrupt();
-              })
-              .wasInterrupted();
-}
-
-/// Returns true when the role, or the code in front of all roles, asks which thread executes it:
-/// lanes would part where one is elected.
-static bool knowsItsThread(fp4::pipe::RoleRegionOp region) {
-  return region->getParentOfType<gpu::GPUFuncOp>()
-      .walk([&](Operation *op) {
-        auto role = op->getParentOfType<fp4::pipe::RoleRegionOp>();
-        bool asks = isa<gpu::ThreadIdOp, gpu::LaneIdOp, NVVM::ThreadIdXOp, NVVM::LaneIdOp,
-                        NVVM::ElectSyncOp>(op);
-        return asks && (!role || role == region) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-void fp4::findWholeRoles(gpu::GPUFuncOp kernel, KernelState &state) {
-  if (!namesTiles(*state.target))
-    return;
-  for (auto region : kernel.getOps<pipe::RoleRegionOp>())
-    state.wholeRoles.insert(region.getRole());
-  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) // a role may have several
-    if (!region.getRole().isElected() || region.getRole().drives(pipe::Engine::BulkStore) ||
-        !canBeWhole(region) || knowsItsThread(region))
-      state.wholeRoles.erase(region.getRole());
+bool fp4::isOfWholeRole(Operation *op, const KernelState &state) {
+  pipe::RoleAttr role = state.roles.lookup(op);
+  return role && role.getWhole();
 }
 
 void fp4::emitOnce(OpBuilder &b, Location loc, const KernelState &state, Operation *op,
                    llvm::function_ref<void()> body) {
-  if (!state.wholeRoles.contains(state.roles.lookup(op)))
+  if (!isOfWholeRole(op, state))
     return body();
   Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
   auto branch = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
@@ -418,21 +365,13 @@ void fp4::emitOnce(OpBuilder &b, Location loc, const KernelState &state, Operati
 }
 
 Value fp4::ofWarp(OpBuilder &b, Location loc, const KernelState &state, Value value) {
-  if (state.wholeRoles.empty())
+  if (llvm::none_of(llvm::make_second_range(state.roles),
+                    [](pipe::RoleAttr role) { return role.getWhole(); }))
     return value;
   Value all = fp4::constantI32(b, loc, -1), lane = fp4::constantI32(b, loc, 0),
         last = fp4::constantI32(b, loc, 31);
   return NVVM::ShflOp::create(b, loc, b.getI32Type(), all, value, lane, last, NVVM::ShflKind::idx,
                               /*return_value_and_is_valid=*/UnitAttr());
-}
-
-/// Finds entries of tables that a whole role loads, or all roles.
-static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
-  kernel.walk([&](fp4::pipe::LoadEntryOp entry) {
-    auto region = entry->getParentOfType<fp4::pipe::RoleRegionOp>();
-    if (!region || state.wholeRoles.contains(region.getRole()))
-      state.warpEntries.insert(entry);
-  });
 }
 
 /// Records who executes each op, and the number of threads.
@@ -443,6 +382,7 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
+    state.roles[region] = role;
     region.walk([&](Operation *op) {
       if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
@@ -457,24 +397,16 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
 /// Collects facts about the kernel before any of it is lowered.
 static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
-  fp4::deferReleases(kernel, state);
   fp4::meetBehindSegments(kernel);
   describeRoles(kernel, state);
+  fp4::countRegisters(kernel, state);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
-    if (fp4::isFilledOnce(channel) && !state.copiedAhead.contains(channel))
-      state.unawaited.insert(channel);
-  fp4::findFencedWaits(kernel, state);
-  fp4::findPartlyReleased(kernel, state);
-  fp4::findFencedReleases(kernel, state);
-  fp4::findImpliedReleases(kernel, state);
-  fp4::findContinuedMmas(kernel, state);
-  fp4::describePromotion(kernel, state);
+    if (channel.isCopiedAhead())
+      state.allCopied =
+          *channel.getBarriers() + pipe::barrierBytes(channel, *channel.getDepth()) - 8;
   kernel.walk([&](Operation *op) {
     state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
     state.keepsLanes |= isa<pipe::PromoteLanesOp>(op);
-    if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))
-      if (auto channel = op->getOperand(0).getDefiningOp<pipe::ChannelOp>())
-        state.releases[op] = fp4::consumerEngine(channel, op);
   });
   state.pairs = pipe::usesPairs(kernel);
   state.cluster = pipe::clusterOf(kernel);
@@ -532,15 +464,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   state.target = &target;
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
-  unrollPromotion(kernel);
-  foldAwaits(kernel, state);
-  splitScaleWarps(kernel, state);
-  findWholeRoles(kernel, state);
-  unrollScaleSets(kernel, state);
-  carryStages(kernel, state);
-  hideKnownStages(kernel, state);
   describeKernel(kernel, state);
-  findWarpEntries(kernel, state);
   state.fallback = pipe::fallbackOf(kernel);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
@@ -561,6 +485,12 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   clearBehindResidues(b, kernel, state);
   emitTeardown(kernel, state);
   return state;
+}
+
+bool fp4::hasSizes(gpu::GPUFuncOp kernel) {
+  auto isSize = [](Type type) { return type.isInteger(32); };
+  return llvm::any_of(kernel.getArgumentTypes(), isSize) ||
+         kernel.walk([](pipe::LoadEntryOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 void fp4::populateRolePatterns(const TypeConverter &converter, RewritePatternSet &patterns,

@@ -1,6 +1,6 @@
 // Roles beside sums in registers are branches of one question, where no warp has two of them: warps that have
 // ended the first do not ask whether they have the second.
-// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 
 !sums = !pipe.fragment<128x64xf32, lanes>
 

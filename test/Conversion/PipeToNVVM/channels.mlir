@@ -1,6 +1,6 @@
 // Rings of mbarriers: stage and phase from the counter, arrivals by agent, the tcgen05 fences: behind the
 // last wait before tcgen05 operations, and nowhere else.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !ch = !pipe.channel<!data>

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 // Zeros in rows: each CTA clears one of as many rows as there are CTAs, and a thread 16 bytes of each 1536,
 // or as many as divide the row. The thread sleeps after each row.
 

@@ -1,5 +1,5 @@
 // Barriers of several CTAs: who announces, who signals whom, and at whose barriers a commit arrives.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>

@@ -1,6 +1,6 @@
 // A role that converts tiles hands over what it made, and then gives back what it read: one fence is behind the
 // accesses of both. If the role reads the stage once more in between, the release has a fence of its own.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.shared<128x8xf8E4M3FN, tiled_128x4>

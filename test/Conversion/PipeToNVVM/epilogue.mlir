@@ -1,5 +1,5 @@
 // Accumulator reads and predicated stores.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !acc = !pipe.tmem<128x128xf32>
 !accs = !pipe.channel<!acc>

@@ -1,24 +1,24 @@
 // Kernels that the conversion refuses: they are not pipelined yet or do not fit the target.
 // RUN: split-file %s %t
-// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TCGEN05
-// RUN: fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_100a},gpu.module(convert-pipe-to-nvvm))' -o /dev/null
+// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TCGEN05
+// RUN: fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_100a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' -o /dev/null
 // TCGEN05: error: target 'sm_90a' has no tcgen05
 // TCGEN05: note: targets with tcgen05: sm_100a
 
-// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_1},gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not fp4-opt %t/tcgen05.mlir --pass-pipeline='builtin.module(fp4-set-target{target=sm_1},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: error: unknown target 'sm_1'
 
-// RUN: not fp4-opt %t/shared.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=SHARED
+// RUN: not fp4-opt %t/shared.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=SHARED
 // SHARED: error: expects at most 232448 bytes of shared memory on sm_100a, but got 232449
 
-// RUN: not fp4-opt %t/specialized.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not fp4-opt %t/specialized.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=FORM
 // FORM: error: 'pipe.channel' op expects the pipelined form
 // FORM: note: run pipe-pipeline first
 
-// RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
+// RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
 // TMEM: error: a kernel with tiles in tensor memory must have a role that drives tensor, which allocates it, and the attribute pipe.tmem_columns
 
-// RUN: not fp4-opt %t/copy.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
+// RUN: not fp4-opt %t/copy.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
 
 //--- copy.mlir
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>

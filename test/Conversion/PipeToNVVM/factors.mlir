@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 // Numbers of rows beside a transposed fragment: a thread has two neighbours of each eight, which it loads at once,
 // or the last two rows. With an odd number of rows one of two may not exist, and if rows begin anywhere, as those
 // of groups, the first may be odd, so they are loaded one by one. If all rows share one number, a thread has two

@@ -1,6 +1,6 @@
 // Scales of a pair with 128 rows. Each 64 rows of A have a block, each half of the scales of B is a box of its own for every
 // 4 columns, and one copy takes both halves of 4 columns to their lanes.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !amap = !pipe.tensor_map<64x8xf8E8M0FNU, tiled_128x4>
 !bmap = !pipe.tensor_map<128x4xf8E8M0FNU, tiled_128x4>

@@ -1,7 +1,7 @@
 // Rings that walk in step: each iteration of the role math uses a stage of raw and one of tiles, which other warps have
 // converted from a stage of codes. A role that fills codes or tiles does not wait if an earlier wait implies that the
 // stage is empty: then there is no barrier, no wait and no arrival for it. raw has all of them.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' \
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' \
 // RUN:   | grep -oE 'llvm.func @[a-z_]+|nvvm.mbarrier.[a-z_.]+' | FileCheck %s
 
 !codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>

@@ -1,5 +1,5 @@
 // Sums of one block of k, which threads of two warpgroups add to what they have in registers.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !a = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 !b = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>

@@ -1,6 +1,6 @@
 // TMA loads and bulk copies of scales into a stage.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' \
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' \
 // RUN:   | FileCheck %s --check-prefix=SM90
 
 !map = !pipe.tensor_map<192x256xf4E2M1FN, swizzle_128B>

@@ -1,5 +1,5 @@
 // Scale copies and block-scaled MMAs: descriptors, scale columns, instruction descriptors, residues.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !a = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !b = !pipe.shared<192x256xf4E2M1FN, swizzle_128B>

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 
 // A loop over the blocks of a tile of scales becomes its two iterations. Sums that an MMA
 // overwrites need no zeros of their own in each of them, but a fragment that is read as it begins

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 // Sums of the CTAs of a cluster: a thread of the second CTA sends what it has of columns 0 to 7 to
 // the first, one of the first CTA what it has of the others to the second, with stores that count their
 // bytes on the barrier there. Each CTA adds from the first to the last, with its own from registers, and

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 // Sums of the accumulators of two CTAs: a thread reads the 8 columns that the other CTA adds and sends them there,
 // with stores that count their bytes on the barrier of that CTA. The thread reads its own columns last, and adds from
 // the first CTA to the last, its own from registers in their place.

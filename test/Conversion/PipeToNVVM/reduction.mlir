@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 // Tables, parts of a tile, and the last CTA of a reduction. Lane 0 of a warp counts for it, with release
 // and acquire on the whole GPU; the other lanes hear of it by a shuffle between barriers of the warp.
 

@@ -2,8 +2,8 @@
 // 65536, and each role sets its own when it begins. Warps get
 // registers by fours: 17 of them as many as 20.
 // RUN: split-file %s %t
-// RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
-// RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error: roles must ask for at most the 53760 registers of the launch on sm_100a, but ask for 81920
 
 //--- roles.mlir

@@ -1,6 +1,6 @@
 // If roles set their registers, each computes the numbers of tiles behind that, from sizes that LLVM cannot
 // follow from one role to another. If a role has 24 registers, the computations come before all roles.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 // CHECK-LABEL: llvm.func @own(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i32

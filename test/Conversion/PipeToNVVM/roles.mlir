@@ -1,5 +1,5 @@
 // Prologue, dispatch and teardown of a kernel with roles, and its launch attributes.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>

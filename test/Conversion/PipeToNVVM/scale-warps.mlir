@@ -1,6 +1,6 @@
 // A role of two warps that multiplies and copies scales: the first one multiplies, and the second one copies. A third
 // barrier of each stage says that its scales are copied.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>

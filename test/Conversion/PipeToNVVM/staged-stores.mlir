@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s
 
 // Rows of 128 bytes: 8 stores of 16 bytes at places that the swizzle gives them. The tile is handed over
 // behind a fence between the proxies, and stored by one thread. The second stage's release waits until all

@@ -1,7 +1,7 @@
 // A streaming kernel: pipe.global_ptr, gpu indices, structured control flow, vectors and math all
 // end in llvm and nvvm; nothing calls libdevice.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels)' \
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels)' \
 // RUN:   | FileCheck %s --check-prefix=SM90
 
 // SM90: gpu.binary @m

@@ -1,6 +1,6 @@
 // Loads of no more rows than exist, and zeros in the rows that they leave out.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm))' \
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm))' \
 // RUN:   | FileCheck %s --check-prefix=TWO
 
 !map = !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>

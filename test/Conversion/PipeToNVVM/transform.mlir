@@ -1,6 +1,6 @@
 // Operations of the fused transform and quantization: tiles in panels, a matrix made by threads, one dense
 // MMA per 16 rows, stores of packed fp4 and of scales in blocks.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 !map = !pipe.tensor_map<64x64xbf16, swizzle_128B>
 !x = !pipe.shared<64x128xbf16, swizzle_128B>

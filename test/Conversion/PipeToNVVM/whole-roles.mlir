@@ -1,7 +1,7 @@
 // Roles without threads: where tcgen05 is, the whole warp waits and computes, and elects a thread for each
 // instruction that must be issued once. Stages and phases are carried through its loops.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm),canonicalize)' | FileCheck %s
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),canonicalize)' \
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm),canonicalize)' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=HOPPER
 
 !x = !pipe.shared<16x64xbf16, swizzle_128B>

@@ -1,5 +1,5 @@
 // The code of a schedule: CTA b of g takes the tiles b, b + g, ...; the raster says which tile is t.
-// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 
 gpu.module @m {
 // CHECK-LABEL: llvm.func @along_m

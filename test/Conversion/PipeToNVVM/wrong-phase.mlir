@@ -1,9 +1,9 @@
 // Kernels of a phase that is too early or too late. Every error names the pass that is missing; every op of both
 // dialects is tried by fp4-fuzz-mlir --phases (test/scripts/fuzz.sh).
 // RUN: split-file %s %t
-// RUN: fp4-opt %t/early.mlir -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))'
+// RUN: fp4-opt %t/early.mlir -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))'
 // RUN: fp4-opt %t/pipeline.mlir -split-input-file -verify-diagnostics -fp4-set-target -pipe-pipeline
-// RUN: fp4-opt %t/right.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-specialize-warps,pipe-pipeline,pipe-verify-sync,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
+// RUN: fp4-opt %t/right.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-specialize-warps,pipe-pipeline,pipe-verify-sync,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 // CHECK: llvm.func @kernel
 
 //--- early.mlir

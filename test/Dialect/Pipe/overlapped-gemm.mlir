@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target -pipe-verify-sync -pipe-verify-capacity -o /dev/null
 // RUN: fp4-opt %s -fp4-set-target | %python %fp4_src/validation/pipe_mutants.py | FileCheck %s --check-prefix=MUTANTS
-// RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
+// RUN: fp4-opt %s -fp4-set-target -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
 
 // The GEMM of cluster-gemms.mlir's pair, by hand in the pipelined form, with two accumulators of
 // 256 columns in 448: they have 64 columns in common. The epilogue reads what they share first and

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -mlir-print-op-generic | fp4-opt | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target -pipe-verify-sync -pipe-verify-capacity -o /dev/null
-// RUN: fp4-opt %s -fp4-set-target -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
+// RUN: fp4-opt %s -fp4-set-target -pipe-schedule -convert-pipe-to-nvvm | FileCheck %s --check-prefix=NVVM
 
 // The pipelined GEMM of ops.mlir, whose epilogue looks at every stage of operands too: a stage is
 // empty when the tensor core and all threads have released it.

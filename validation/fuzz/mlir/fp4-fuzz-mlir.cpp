@@ -59,7 +59,7 @@ const std::vector<std::string> &pipelines() {
       "builtin.module(pipe-specialize-warps)",
       "builtin.module(fp4-set-target,pipe-pipeline,canonicalize)",
       "builtin.module(pipe-verify-sync,fp4-set-target,pipe-verify-capacity)",
-      "builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm),canonicalize)",
+      "builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm),canonicalize)",
       "builtin.module(convert-host-to-runtime)",
       "builtin.module(fp4-compile{to=fused})",
       "builtin.module(fp4-compile{to=tiles})",

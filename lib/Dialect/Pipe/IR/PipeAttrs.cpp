@@ -74,8 +74,9 @@ FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
   if (succeeded(parser.parseOptionalKeyword("registers")) && parser.parseInteger(registers))
     return failure();
   bool inTurn = succeeded(parser.parseOptionalKeyword("in_turn"));
+  bool whole = succeeded(parser.parseOptionalKeyword("whole"));
   auto role = RoleAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
-                                   first, end, engines, registers, inTurn);
+                                   first, end, engines, registers, inTurn, whole);
   if (!role)
     return failure();
   return role;
@@ -90,6 +91,8 @@ void RoleAttr::printHeader(AsmPrinter &printer) const {
     printer << " registers " << getRegisters();
   if (getInTurn())
     printer << " in_turn";
+  if (getWhole())
+    printer << " whole";
 }
 
 Attribute RoleAttr::parse(AsmParser &parser, Type) {
@@ -133,6 +136,11 @@ void RolePlanAttr::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngines(), engine); }
+
+RoleAttr RoleAttr::withWhole(bool whole) const {
+  return RoleAttr::get(getContext(), getName(), getFirstWarp(), getEndWarp(), getEngines(),
+                       getRegisters(), getInTurn(), whole);
+}
 
 Engine RoleAttr::getCompletion(Engine engine) const {
   if (engine == Engine::Tma)
@@ -179,8 +187,8 @@ static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t fi
 }
 
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
-                               ArrayRef<Engine> engines, int32_t registers,
-                               bool inTurn) { // (C119)
+                               ArrayRef<Engine> engines, int32_t registers, bool inTurn,
+                               bool whole) { // (C119)
   if (name.empty())
     return withNote(emitError() << "role must have a name", "write a name before 'warps'");
   if (failed(verifyWarps(emitError, name, first, end)))
@@ -214,6 +222,11 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         emitError() << "registers of role " << name
                     << " must be a multiple of 8 from 24 to 256, but got " << registers,
         "setmaxnreg takes no other numbers; without 'registers' a role has those of the launch");
+  if (whole && (!single || end - first != 1 || seen.contains(Engine::BulkStore) ||
+                seen.contains(Engine::Threads))) // (C626)
+    return withNote(emitError() << "role " << name
+                                << " that is whole must have one warp and issue for engines alone",
+                    "leave 'whole' out where threads compute, or where the role stores");
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 

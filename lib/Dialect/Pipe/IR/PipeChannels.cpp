@@ -276,6 +276,10 @@ static LogicalResult verifyStrides(ChannelOp op) {
   return success();
 }
 
+bool ChannelOp::isCopiedAhead() {
+  return llvm::is_contained(getConsumerEngines(), Engine::ScaleCopy);
+}
+
 SmallVector<Engine> ChannelOp::getConsumerEngines() {
   return llvm::map_to_vector(getConsumers(),
                              [](Attribute engine) { return cast<EngineAttr>(engine).getValue(); });
@@ -291,6 +295,8 @@ int32_t ChannelOp::getNumConsumerArrivals() {
 }
 
 std::optional<size_t> ChannelOp::getConsumerNumber(RoleAttr role) {
+  if (isCopiedAhead() && role.drives(Engine::ScaleCopy))
+    return getConsumerEngines().front() == Engine::ScaleCopy ? 0 : 1;
   for (auto [i, engine] : llvm::enumerate(getConsumerEngines())) {
     Engine completion =
         role.getCompletion(role.drives(engine) ? engine : role.getEngines().front());
@@ -338,6 +344,16 @@ static LogicalResult verifyConsumers(ChannelOp op, ArrayRef<Engine> engines,
   return success();
 }
 
+/// (C620) A warp that copies scales runs ahead of the one that multiplies them.
+static LogicalResult verifyCopiedAhead(ChannelOp op) {
+  if (op.getConsumers().size() == 2 && op.feedsTensor() && op.getProducer() == Engine::Tma &&
+      op.getType().isShared() && !op.getWithoutEmpty())
+    return success();
+  return withNote(op.emitOpError("with a consumer scale_copy must go from tma to tensor and "
+                                 "scale_copy, and have empty barriers"),
+                  "scale_copy completes with tensor where one warp multiplies and copies");
+}
+
 /// (C122) The engines of the sides, and what each can do.
 static LogicalResult verifySides(ChannelOp op) {
   SmallVector<Engine> engines = op.getConsumerEngines();
@@ -352,6 +368,11 @@ static LogicalResult verifySides(ChannelOp op) {
     return failure();
   if (llvm::is_contained(engines, Engine::BulkStore)) // (C163)
     return verifyStored(op);
+  if (op.isCopiedAhead()) { // (C620)
+    if (failed(verifyCopiedAhead(op)))
+      return failure();
+    llvm::replace(engines, Engine::ScaleCopy, Engine::Tensor);
+  }
   engines.push_back(op.getProducer());
   arrivals.push_back(op.getProducerArrivals());
   for (Engine engine : engines) // (C122)
@@ -455,8 +476,21 @@ LogicalResult ProducerCommitOp::verify() {
 LogicalResult ConsumerWaitOp::verify() {
   return verifyIteration(*this, getChannel(), getIteration());
 }
+/// (C621) The release has nothing left to arrive for.
+static bool followsPartialRelease(ConsumerReleaseOp release) {
+  for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode())
+    if (auto use = dyn_cast<ChannelOpInterface>(op); use && use.getChannel() == release.getChannel())
+      return isa<PartialReleaseOp>(op);
+  return false;
+}
+
 LogicalResult ConsumerReleaseOp::verify() {
-  return verifyIteration(*this, getChannel(), getIteration());
+  if (failed(verifyIteration(*this, getChannel(), getIteration())))
+    return failure();
+  if (getBy() != Arrival::Nobody || followsPartialRelease(*this)) // (C621)
+    return success();
+  return withNote(emitOpError("by nobody must follow a pipe.partial_release of its stage"),
+                  "write 'by threads', so that the producer learns that the stage is empty");
 }
 
 LogicalResult PartialReleaseOp::verify() {
@@ -478,7 +512,15 @@ LogicalResult AwaitReleaseOp::verify() {
     return withNote(emitOpError() << "distance must be from 1 to below the channel's depth, "
                                   << depth << ", but got " << int64_t(getDistance()),
                     "a channel of depth 1 has no stage to wait for; leave the operation out there");
-  return success();
+  auto channel = getChannel().getDefiningOp<ChannelOp>();
+  if (!getFolded() || (getDistance() == 2 && channel.getProducer() == Engine::Tma &&
+                       channel.getConsumerEngines() == ArrayRef(Engine::Tensor))) // (C622)
+    return success();
+  return withNote(emitOpError("that is folded must have distance 2 and a channel from tma to tensor, "
+                              "but has distance ")
+                      << getDistance() << " and a channel from "
+                      << stringifyEngine(channel.getProducer()),
+                  "leave 'folded' out: the operation then waits by itself");
 }
 
 LogicalResult ExpectTxOp::verify() {

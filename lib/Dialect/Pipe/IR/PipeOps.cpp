@@ -359,22 +359,6 @@ void CopyScalesOp::setPlace(int64_t column, int64_t sets) {
     setSets(sets);
 }
 
-LogicalResult CopyScalesOp::verify() {
-  SharedType source = getSource().getType();
-  TmemType tile = getType();
-  if (!source.isScales() || source.getShape() != tile.getShape() ||
-      source.getElementType() != tile.getElementType() ||
-      source.getLayout() != tile.getLayout()) // (C113)
-    return withNote(emitOpError() << "tensor memory tile must be the scale tile of its source "
-                                  << source << ", but got " << tile,
-                    "write the shape, element type and layout of the source");
-  if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
-    return withNote(emitOpError() << "sets must be positive and have a first column, but got "
-                                  << *getSets() << (getTmemColumn() ? "" : " without 'at'"),
-                    "write 'at COLUMN sets N' with an N of at least 1");
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Engine threads
 //===----------------------------------------------------------------------===//

@@ -21,6 +21,8 @@ bool fp4::pipe::hasOnlyScales(ChannelOp channel) {
 }
 
 bool fp4::pipe::feedsScaleWarp(ChannelOp channel) {
+  if (channel.isCopiedAhead())
+    return true;
   return llvm::any_of(channel->getUsers(), [](Operation *user) {
     auto wait = dyn_cast<ConsumerWaitOp>(user);
     auto region = wait ? wait->getParentOfType<RoleRegionOp>() : RoleRegionOp();

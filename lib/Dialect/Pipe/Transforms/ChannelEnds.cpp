@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -134,8 +135,11 @@ bool fp4::pipe::shareSets(TmemTileOpInterface one, TmemTileOpInterface other) {
     return false;
   auto wait = dyn_cast<ConsumerWaitOp>(slot.getOwner()),
        later = dyn_cast<ConsumerWaitOp>(next.getOwner());
+  auto kernel = one->getParentOfType<gpu::GPUFuncOp>();
+  bool isScheduled = kernel && kernel->hasAttr(PipeDialect::kScheduledAttr);
   return wait && later && wait != later && wait.getChannel() == later.getChannel() &&
-         wait->getBlock() == later->getBlock() && one->getBlock() == other->getBlock() &&
+         (isScheduled || (wait->getBlock() == later->getBlock() &&
+                          one->getBlock() == other->getBlock())) &&
          one.getTmemTile().getType() == other.getTmemTile().getType();
 }
 

@@ -24,7 +24,7 @@ mlir::Value channelOf(mlir::Operation *op);
 
 /// The two tiles are made, in one block of code, from the same tile of different stages of a
 /// channel: they may have the same sets of columns, which the iterations of the channel take in
-/// turns.
+/// turns. In the scheduled form they may be in any blocks, because the roles are run.
 bool shareSets(TmemTileOpInterface one, TmemTileOpInterface other);
 
 struct ChannelEnds {

@@ -5,6 +5,9 @@
 // schedule, and one run of only the channel ops decides it for given trip counts. Loops run one
 // iteration more than the deepest channel has stages, so that every ring fills once and wraps.
 //
+// In the scheduled form, loops of known length have that length, and the run also compares the
+// counters and the order of all accesses to tiles (AccessOrder.h).
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -29,7 +29,7 @@ public:
   enum class Part { All, InPair, OfPair };
 
   PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions, Part part = Part::All)
-      : part(part) {
+      : part(part), blocksOfCluster(cluster.m) {
     for (Direction direction : directions)
       if (cluster.along(toHardware(direction)) > 1)
         dimensions.push_back(direction == Direction::N ? gpu::Dimension::y : gpu::Dimension::x);
@@ -39,12 +39,14 @@ public:
 private:
   bool isPlace(Operation *op) const;
   bool isOtherPart(Operation *op) const;
+  bool isCluster(Operation *op) const;
   bool anyDepends(ValueRange values) {
     return llvm::any_of(values, [&](Value value) { return dependsOnPlace(value); });
   }
 
   SmallVector<gpu::Dimension> dimensions;
   Part part;
+  int64_t blocksOfCluster;
   llvm::DenseSet<Value> visited;
 };
 } // namespace
@@ -73,6 +75,17 @@ bool PlaceFinder::isOtherPart(Operation *op) const {
   return place && place.getDimension() == gpu::Dimension::x;
 }
 
+/// The number of the cluster of a CTA is the same for all of its CTAs.
+bool PlaceFinder::isCluster(Operation *op) const {
+  APInt divisor;
+  if (!isa<arith::DivUIOp>(op) || !matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) ||
+      divisor.urem(blocksOfCluster) != 0)
+    return false;
+  auto cast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>();
+  auto block = cast ? cast.getIn().getDefiningOp<gpu::BlockIdOp>() : gpu::BlockIdOp();
+  return block && block.getDimension() == gpu::Dimension::x;
+}
+
 /// A value of a region also depends on what the op around it does, and on what its blocks of code
 /// yield.
 bool PlaceFinder::dependsOnPlace(Value value) {
@@ -81,7 +94,7 @@ bool PlaceFinder::dependsOnPlace(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     op = cast<BlockArgument>(value).getOwner()->getParentOp();
-  if (isa<gpu::GPUFuncOp>(op) || isOtherPart(op))
+  if (isa<gpu::GPUFuncOp>(op) || isOtherPart(op) || isCluster(op))
     return false;
   if (isPlace(op) || anyDepends(op->getOperands()))
     return true;
@@ -110,7 +123,7 @@ static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharin
 
 /// (C132) The full barrier of what a pair uses is the leader's, where nobody else waits.
 static LogicalResult verifySingle(ChannelOp channel, const ChannelSharing &sharing) {
-  if (!sharing.pairUses || channel.getConsumers().size() == 1)
+  if (!sharing.pairUses || channel.getConsumers().size() == 1 || channel.isCopiedAhead())
     return success();
   return withNote(channel.emitOpError()
                       << "channel that the tensor core of a pair uses must have one "

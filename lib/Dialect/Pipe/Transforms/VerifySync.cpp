@@ -21,6 +21,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
+#include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -223,7 +224,7 @@ static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t se
   for (Operation *op = wait->getNextNode(); op && op != copy; op = op->getNextNode()) {
     auto await = dyn_cast<AwaitReleaseOp>(op);
     if (await && await.getChannel() == wait.getChannel() &&
-        await.getIteration() == wait.getIteration() && int64_t(await.getDistance()) <= sets)
+        countedIteration(await.getIteration()) == countedIteration(wait.getIteration()) && int64_t(await.getDistance()) <= sets)
       return await;
   }
   return {};
@@ -287,18 +288,27 @@ static LogicalResult verifyDeclarations(gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-static LogicalResult verifyChannel(ChannelOp channel, bool pairs) {
+/// (C133), (C134) by the form of the loops. In the scheduled form the run of all roles shows it.
+static LogicalResult verifyForm(ChannelOp channel, const ChannelEnds &ends) {
+  if (failed(verifyLoopsAgree(ends)))
+    return failure();
+  if (!channel.isPipelined())
+    return success();
+  if (failed(verifyIterations(channel, ends.producer)))
+    return failure();
+  for (const ChannelEnds::Consumer &consumer : ends.consumers)
+    if (failed(verifyIterations(channel, consumer.role)))
+      return failure();
+  return success();
+}
+
+static LogicalResult verifyChannel(ChannelOp channel, bool pairs, bool isScheduled) {
   FailureOr<ChannelEnds> ends = findEnds(channel);
-  if (failed(ends) || failed(verifyLoopsAgree(*ends)) ||
+  if (failed(ends) || (!isScheduled && failed(verifyForm(channel, *ends))) ||
       failed(verifySharing(channel, *ends, pairs)))
     return failure();
   if (!channel.isPipelined())
     return success();
-  if (failed(verifyIterations(channel, ends->producer)))
-    return failure();
-  for (const ChannelEnds::Consumer &consumer : ends->consumers)
-    if (failed(verifyIterations(channel, consumer.role)))
-      return failure();
   for (Operation *take : ends->producerTakes)
     if (channel.getProducer() == Engine::Tma && failed(verifyBytes(cast<ProducerAcquireOp>(take))))
       return failure();
@@ -308,13 +318,14 @@ static LogicalResult verifyChannel(ChannelOp channel, bool pairs) {
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)) || failed(verifyWork(kernel)))
     return failure();
+  bool isScheduled = kernel->hasAttr(PipeDialect::kScheduledAttr);
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
-    if (failed(PairChecker().check(&role.getBody().front())))
+    if (!isScheduled && failed(PairChecker().check(&role.getBody().front())))
       return failure();
   auto channels = kernel.getBody().getOps<ChannelOp>();
   bool pairs = usesPairs(kernel);
   for (ChannelOp channel : channels)
-    if (failed(verifyChannel(channel, pairs)))
+    if (failed(verifyChannel(channel, pairs, isScheduled)))
       return failure();
   WalkResult sets = kernel.walk([](TmemTileOpInterface tile) {
     return failed(verifySets(tile)) ? WalkResult::interrupt() : WalkResult::advance();

@@ -19,14 +19,17 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     first multiplies, and the second copies scales before it. `registers` is the number of registers
     per thread that the role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch
     gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
-    warpgroups of a role `in_turn` have a stage each: one takes and hands over a stage while the
-    others have those behind it, so that one of n warpgroups has every n-th stage.
+    warp of a role that is `whole` stays together: all lanes wait and compute addresses, and one is
+    elected for each instruction that must be issued once (`pipe-elect-threads`). The warpgroups of
+    a role `in_turn` have a stage each: one takes and hands over a stage while the others have those
+    behind it, so that one of n warpgroups has every n-th stage.
 
     Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
     `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`,
     `scale_copy` or `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and
     nothing else; `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives
-    `convert` alone and has several warpgroups.
+    `convert` alone and has several warpgroups; (C626) a role that is `whole` has one warp and drives
+    neither `threads`, `convert` nor `bulk_store`.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
@@ -36,13 +39,14 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
                         "int32_t":$firstWarp, "int32_t":$endWarp,
                         ArrayRefParameter<"::fp4::pipe::Engine">:$engines,
                         DefaultValuedParameter<"int32_t", "0">:$registers,
-                        DefaultValuedParameter<"bool", "false">:$inTurn);
+                        DefaultValuedParameter<"bool", "false">:$inTurn,
+                        DefaultValuedParameter<"bool", "false">:$whole);
   let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "int32_t":$firstWarp,
                                    "int32_t":$endWarp,
                                    "::llvm::ArrayRef<::fp4::pipe::Engine>":$engines,
-                                   "int32_t":$registers),
+                                   "int32_t":$registers, CArg<"bool", "false">:$inTurn),
                               [{ return $_get($_ctxt, name, firstWarp, endWarp, engines, registers,
-                                              /*inTurn=*/false); }]>];
+                                              inTurn, /*whole=*/false); }]>];
   let extraClassDeclaration = [{
     int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
@@ -51,6 +55,8 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
     bool isElected() const { return !drives(Engine::Threads) && !drives(Engine::Convert); }
+    /// This role with its warp together, or with one thread elected for all of its code.
+    RoleAttr withWhole(bool whole) const;
     /// The kind of completion of this role's side of a channel whose tiles `engine` fills or uses:
     /// the bytes of `tma`, the commits of `tensor`, or the arrivals of all `threads` where the role
     /// has some.

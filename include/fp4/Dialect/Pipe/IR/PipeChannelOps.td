@@ -51,11 +51,19 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     what it uses, and empty barriers of what it fills, are those of the leader. The arrivals are
     counted per CTA.
 
+    In the scheduled form a channel `without_empty` has no empty barriers: its stages are filled once,
+    or other channels make sure that a stage is empty when the producer takes it
+    (`pipe-elide-sync`). A consumer `scale_copy` is a warp that copies scales ahead of the consumer
+    `tensor` (`pipe-split-warps`): that warp also arrives at a third barrier of the stage, behind the
+    empty ones, for which `tensor` waits in place of the full barrier.
+
     Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
     aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
     threads; (C163) `bulk_store` is the one consumer of a shared payload that threads produce;
     (C159) there is one aligned stride per tile. The stride is smaller than the tile only where two
-    stages of one tile in tensor memory overlap, in less than half of the tile.
+    stages of one tile in tensor memory overlap, in less than half of the tile; (C620) a consumer
+    `scale_copy` is beside a consumer `tensor` of a shared payload that tma produces, and such a
+    channel has its empty barriers.
 
     The two stages of such an accumulator hold more columns than are there. A producer takes a stage
     when the consumer has released the overlapping columns of the stage before
@@ -72,13 +80,14 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
                        Pipe_EngineArrayAttr:$consumers, DenseI32ArrayAttr:$consumer_arrivals,
                        DefaultValuedAttr<Pipe_ScopeAttr, "::fp4::pipe::Scope::Cta">:$scope,
                        OptionalAttr<I32Attr>:$depth, OptionalAttr<DenseI64ArrayAttr>:$payload,
-                       OptionalAttr<DenseI64ArrayAttr>:$stride, OptionalAttr<I64Attr>:$barriers);
+                       OptionalAttr<DenseI64ArrayAttr>:$stride, OptionalAttr<I64Attr>:$barriers,
+                       UnitAttr:$without_empty);
   let results = (outs Pipe_ChannelType:$result);
   let assemblyFormat = [{
     `from` custom<Completion>($producer, $producer_arrivals)
     `to` custom<Completions>($consumers, $consumer_arrivals) (`scope` `` $scope^)?
     (`depth` $depth^)? (`payload` $payload^)? (`stride` $stride^)? (`barriers` $barriers^)?
-    attr-dict `:` qualified(type($result))
+    (`without_empty` $without_empty^)? attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -100,6 +109,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     /// Stages that a release is late: that of `bulk_store` arrives for the stage before its own, so
     /// that one copy may read while the next is issued.
     int64_t getReleaseDelay();
+    /// A warp of its own copies scales out of the stages.
+    bool isCopiedAhead();
     bool isCluster() { return getScope() == ::fp4::pipe::Scope::Cluster; }
   }];
 }
@@ -113,17 +124,34 @@ class Pipe_ChannelUserOp<string mnemonic, string use, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
+/// A wait. With `unfenced` no tcgen05.fence::after_thread_sync follows it: a later wait has one.
 class Pipe_ChannelSlotsOp<string mnemonic, string use>
     : Pipe_ChannelUserOp<mnemonic, use, [InferTypeOpAdaptor, Pipe_NamedResults]> {
+  let arguments = (ins Pipe_ChannelType:$channel, Optional<I32>:$iteration, UnitAttr:$unfenced);
   let results = (outs Variadic<AnyType>:$slots);
+  let assemblyFormat = [{
+    $channel (`[` $iteration^ `]`)? (`unfenced` $unfenced^)? attr-dict `:` qualified(type($channel))
+  }];
+}
+
+/// An arrival of one side of a channel.
+class Pipe_ArrivalOp<string mnemonic, string use> : Pipe_ChannelUserOp<mnemonic, use> {
+  let arguments = (ins Pipe_ChannelType:$channel, Optional<I32>:$iteration, UnitAttr:$unfenced,
+                       DefaultValuedAttr<Pipe_ArrivalAttr, "::fp4::pipe::Arrival::Threads">:$by);
+  let assemblyFormat = [{
+    $channel (`[` $iteration^ `]`)? (`unfenced` $unfenced^)? (`by` $by^)? attr-dict
+    `:` qualified(type($channel))
+  }];
 }
 
 def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire", "Acquire"> {
   let summary = "wait until a stage is empty";
   let description = [{
     Waits until the consumers have released stage `it mod depth` (the first `depth` waits pass at
-    once) and returns its tiles. The parity is `((it / depth) mod 2) xor 1`. (C123) PTX:
-    mbarrier.try_wait.parity on empty.
+    once) and returns its tiles. The parity is `((it / depth) mod 2) xor 1`. A channel
+    `without_empty` has no wait. Work of tcgen05 that follows needs a
+    tcgen05.fence::after_thread_sync, which stands behind the wait unless it is `unfenced`. (C123)
+    PTX: mbarrier.try_wait.parity on empty.
 
     Example:
     ```mlir
@@ -153,12 +181,13 @@ def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
   let hasVerifier = 1;
 }
 
-def Pipe_ProducerCommitOp : Pipe_ChannelUserOp<"producer_commit", "Commit"> {
+def Pipe_ProducerCommitOp : Pipe_ArrivalOp<"producer_commit", "Commit"> {
   let summary = "hand the stage to the consumers";
   let description = [{
     Ends the producer's access to the acquired tiles. Producer `tensor`: tcgen05.commit on full,
     when all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`:
-    the loads' bytes complete the barrier, nothing is emitted. (C123)
+    the loads' bytes complete the barrier, nothing is emitted. `unfenced` and `by` are those of
+    `pipe.consumer_release`. (C123)
 
     Example:
     ```mlir
@@ -172,7 +201,8 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait", "Wait"> {
   let description = [{
     Waits for the phase `(it / depth) mod 2` of the full barrier of stage `it mod depth` and returns
     its tiles. A tensor memory payload, and a shared payload that tcgen05 reads, need a
-    tcgen05.fence::after_thread_sync after the wait. (C123) PTX: mbarrier.try_wait.parity on full.
+    tcgen05.fence::after_thread_sync after the wait, unless it is `unfenced`. (C123) PTX:
+    mbarrier.try_wait.parity on full.
 
     Example:
     ```mlir
@@ -181,12 +211,18 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait", "Wait"> {
   }];
 }
 
-def Pipe_ConsumerReleaseOp : Pipe_ChannelUserOp<"consumer_release", "Release"> {
+def Pipe_ConsumerReleaseOp : Pipe_ArrivalOp<"consumer_release", "Release"> {
   let summary = "hand the stage back to the producer";
   let description = [{
     Ends the consumer's access to the tiles. Consumer `tensor`: tcgen05.commit on empty; `threads`:
     tcgen05.fence::before_thread_sync for a tensor memory payload, then one arrival per thread.
-    Nothing arrives if the channel's stages are filled once. (C123)
+    Nothing arrives in a channel `without_empty`. (C123)
+
+    Threads that have read a stage in shared memory fence these reads before copies that overwrite
+    it, unless the op is `unfenced`. With `by warps` one thread arrives for its warp when all lanes
+    are there, with `by aligned_warps` at once, and with `by nobody` `pipe.partial_release` has
+    arrived already. (C621) `nobody` is for a release behind a `pipe.partial_release` of the same
+    stage.
 
     Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits
     until all groups but this one have been read. The thread then arrives for the stage before,
@@ -231,20 +267,27 @@ def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
     The consumer waits for its release of the stage that it took `distance` iterations ago, if there
     is one: the work issued before that release is then done. The release of a `tensor` consumer is
     complete when its MMAs are. PTX: mbarrier.try_wait.parity on the empty barrier of stage
-    `(it - distance) mod depth`; or, where one warp multiplies and copies and every wait for a stage
-    is followed by one of these of distance 2, a tcgen05.commit to the full barrier of the next
-    stage, which then counts one arrival more.
+    `(it - distance) mod depth`.
 
-    Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth.
+    A wait of distance 2 that is `folded` is a part of the wait for the next stage: the MMAs issued
+    up to here arrive at its full barrier, which counts one arrival more (`pipe-fold-awaits`). PTX:
+    tcgen05.commit. `unfenced` is that of `pipe.consumer_wait`.
+
+    Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth;
+    (C622) a `folded` op has distance 2, tma fills the channel, one role that drives tensor consumes
+    it, and each wait of the channel is followed by such an op of its iteration.
 
     Example:
     ```mlir
     pipe.await_release %ab[%it] distance 2 : !channel
     ```
   }];
-  let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I64Attr:$distance);
-  let assemblyFormat =
-      "$channel `[` $iteration `]` `distance` $distance attr-dict `:` qualified(type($channel))";
+  let arguments = (ins Pipe_ChannelType:$channel, I32:$iteration, I64Attr:$distance,
+                       UnitAttr:$folded, UnitAttr:$unfenced);
+  let assemblyFormat = [{
+    $channel `[` $iteration `]` `distance` $distance (`folded` $folded^)? (`unfenced` $unfenced^)?
+    attr-dict `:` qualified(type($channel))
+  }];
   let hasVerifier = 1;
 }
 

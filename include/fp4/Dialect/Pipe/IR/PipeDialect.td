@@ -26,7 +26,11 @@ def Pipe_Dialect : Dialect {
        has a depth and a place in memory, and every channel op carries an iteration counter `[%it]`:
        `stage = it mod depth`, `phase = (it / depth) mod 2`.
 
-    `convert-pipe-to-nvvm` lowers the third form. Loops, scalar and vector arithmetic are those of
+    Passes of phase `scheduled` make a fourth form of the third: they take away waits, fences and
+    divisions, and write at each op what is left (`pipe.scheduled` at the `gpu.func`).
+    `pipe-verify-sync` runs the channels of this form.
+
+    `convert-pipe-to-nvvm` lowers the fourth form. Loops, scalar and vector arithmetic are those of
     `scf`, `arith` and `vector`; counters, coordinates and sizes in a kernel are `i32`. Elements
     behind the `blocks` blocks of 4 scale columns that exist (default: all) must be zeros. A buffer
     that an op loads with PTX's ld.global.nc must not be written while the kernel runs.
@@ -66,6 +70,8 @@ def Pipe_Dialect : Dialect {
     /// Byte offset of the ring of responses to requests for work, and their number:
     /// DenseI64ArrayAttr.
     static constexpr ::llvm::StringLiteral kWorkRingAttr = "pipe.work_ring";
+    /// Unit attribute of a kernel in the scheduled form.
+    static constexpr ::llvm::StringLiteral kScheduledAttr = "pipe.scheduled";
     void registerAttributes();
     void registerTypes();
   }];
@@ -111,5 +117,12 @@ def Pipe_Scope : Pipe_Enum<"Scope", "CTAs that share the barriers of a channel",
   I32EnumAttrCase<"Cta", 0, "cta">,
   I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 def Pipe_ScopeAttr : EnumAttr<Pipe_Dialect, Pipe_Scope, "scope">;
+
+def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barrier", [
+  I32EnumAttrCase<"Threads", 0, "threads">,
+  I32EnumAttrCase<"Warps", 1, "warps">,
+  I32EnumAttrCase<"AlignedWarps", 2, "aligned_warps">,
+  I32EnumAttrCase<"Nobody", 3, "nobody">]>;
+def Pipe_ArrivalAttr : EnumAttr<Pipe_Dialect, Pipe_Arrival, "arrival">;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

@@ -105,8 +105,9 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
     of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the
     order of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order`
     in ascending order, where B is as it is in memory. The accumulator is complete when the op ends,
-    or when another MMA of the same B ends that follows it. PTX: wgmma.mma_async.m64nNk16 with A in
-    registers.
+    or when another MMA of the same B ends that follows it (`continued`), or when the MMAs of the next
+    iteration do (`looped`; `pipe-chain-mmas`, `pipe-defer-releases`). PTX: wgmma.mma_async.m64nNk16
+    with A in registers.
 
     With scales of f8E4M3FN, B may also be bf16: then A becomes bf16 too, with the same factor 2^-7.
     Elements of 6 bits, a byte each, become bf16 of value * scale.
@@ -124,10 +125,10 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$a_scales,
                        Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$blocks,
-                       UnitAttr:$in_order);
+                       UnitAttr:$in_order, UnitAttr:$continued, UnitAttr:$looped);
   let assemblyFormat = [{
     $accumulator `,` $a `scaled` $a_scales `,` $b `accumulate` $accumulate (`blocks` $blocks^)?
-    (`in_order` $in_order^)? attr-dict `:` qualified(type($accumulator)) `,` qualified(type($a)) `,`
+    (`in_order` $in_order^)? (`continued` $continued^)? (`looped` $looped^)? attr-dict `:` qualified(type($accumulator)) `,` qualified(type($a)) `,`
     qualified(type($a_scales)) `,` qualified(type($b))
   }];
   let hasVerifier = 1;
@@ -140,8 +141,9 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
     tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted
     to the element type of B as `pipe.mma_converted` converts A. Warpgroup w of the role has rows 64
     w .. 64 w + 63. K counts to the end of the `tiles` tiles that exist (default: all), in
-    instructions of 16 in ascending order. The accumulator is complete when the op ends. PTX:
-    wgmma.mma_async.m64nNk16 with A in registers.
+    instructions of 16 in ascending order. The accumulator is complete when the op ends, but for what
+    `continued` and `looped` of `pipe.mma_converted` say. PTX: wgmma.mma_async.m64nNk16 with A in
+    registers.
 
     Tiles for e4m3 have 128 elements of K and a power of two for each row. For every tile in
     ascending order, the accumulator takes `fma(sum of the tile, power, acc)`, where the sum is that
@@ -163,10 +165,10 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$weights,
                        Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$tiles,
-                       UnitAttr:$without_powers);
+                       UnitAttr:$without_powers, UnitAttr:$continued, UnitAttr:$looped);
   let assemblyFormat = [{
     $accumulator `,` $weights `,` $b `accumulate` $accumulate (`tiles` $tiles^)?
-    (`without_powers` $without_powers^)? attr-dict
+    (`without_powers` $without_powers^)? (`continued` $continued^)? (`looped` $looped^)? attr-dict
     `:` qualified(type($accumulator)) `,` qualified(type($weights)) `,` qualified(type($b))
   }];
   let hasVerifier = 1;

@@ -8,6 +8,7 @@ include "fp4/Dialect/Pipe/IR/PipeHostOps.td"
 include "fp4/Dialect/Pipe/IR/PipeReductionOps.td"
 include "fp4/Dialect/Pipe/IR/PipeResultOps.td"
 include "fp4/Dialect/Pipe/IR/PipePromotionOps.td"
+include "fp4/Dialect/Pipe/IR/PipeScheduledOps.td"
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 include "fp4/Dialect/Pipe/IR/PipeWorkOps.td"
 

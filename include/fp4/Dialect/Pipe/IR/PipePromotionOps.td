@@ -15,11 +15,15 @@ def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
     32 in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. The previous
     sums of the fragment are overwritten, and the sums are complete when the op ends. The tensor
     core of sm_90a keeps 14 bits of such a sum (docs/reference/numerics.md), so `pipe.promote` adds it to an
-    accumulator of fp32. PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
+    accumulator of fp32. `pipe-chain-mmas` says how the MMA follows others: with `replacing` the sums
+    take the place of those of the MMA before, with `next` the following MMA begins together with
+    this one, which is `begun` then. With `fencing` earlier reads of shared memory are fenced while
+    the MMA runs (`pipe-elide-sync`). PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
 
     Constraints: (C220) the fragment is of wgmma with 64 rows; A and B are f8E4M3FN with rows of 128
     bytes and layout swizzle_128B; A has 64 rows from `row` on for each warpgroup of the role, and B
-    has the columns of the fragment; `row` is a multiple of 64.
+    has the columns of the fragment; `row` is a multiple of 64; (C625) an MMA that has `next` stands
+    before one that is `begun` in its block, and has other sums.
 
     Example:
     ```mlir
@@ -28,9 +32,11 @@ def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
     ```
   }];
   let arguments = (ins Pipe_FragmentType:$sums, Pipe_SharedType:$a, I64Attr:$row,
-                       Pipe_SharedType:$b);
+                       Pipe_SharedType:$b, UnitAttr:$replacing, UnitAttr:$next, UnitAttr:$begun,
+                       UnitAttr:$fencing);
   let assemblyFormat = [{
-    $sums `,` $a `[` $row `]` `,` $b attr-dict
+    $sums `,` $a `[` $row `]` `,` $b (`replacing` $replacing^)? (`next` $next^)? (`begun` $begun^)?
+    (`fencing` $fencing^)? attr-dict
     `:` qualified(type($sums)) `,` qualified(type($a)) `,` qualified(type($b))
   }];
   let hasVerifier = 1;
@@ -130,7 +136,7 @@ def Pipe_PromoteOp
     `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where `scale` is the fp32 product of the scale
     of row m and that of the scale block of 128 columns in which column `column + n` of the result
     is; each operation rounds once, to nearest even. `scales` are those of `pipe.block_scales` for
-    the same column.
+    the same column. With `complete` the sums are added here, and no later (`pipe-chain-mmas`).
 
     Constraints: (C222) the fragments are of wgmma with 64 rows; the vector has two
     elements, and one for each block that the columns of the fragment can reach into.
@@ -141,9 +147,10 @@ def Pipe_PromoteOp
     ```
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$sums,
-                       FixedVectorOfRankAndType<[1], [F32]>:$scales, I32:$column);
+                       FixedVectorOfRankAndType<[1], [F32]>:$scales, I32:$column,
+                       UnitAttr:$complete);
   let assemblyFormat = [{
-    $accumulator `,` $sums `scaled` $scales `at` $column attr-dict
+    $accumulator `,` $sums `scaled` $scales `at` $column (`complete` $complete^)? attr-dict
     `:` qualified(type($accumulator)) `,` qualified(type($scales))
   }];
   let hasVerifier = 1;

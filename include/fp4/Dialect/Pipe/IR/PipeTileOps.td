@@ -71,8 +71,9 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
 def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
   let summary = "a row of a table";
   let description = [{
-    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. PTX:
-    ld.global.nc.
+    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. With
+    `of_warp` all lanes load the same row, and keep its numbers in registers of the warp
+    (`pipe-elect-threads`). PTX: ld.global.nc.
 
     Constraints: (C170) the table has one dimension, or two of which the vector is the second, 1, 2
     or 4 columns; both have one element type of 32 bits.
@@ -82,10 +83,10 @@ def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
     %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$table, I32:$index);
+  let arguments = (ins Pipe_GlobalType:$table, I32:$index, UnitAttr:$of_warp);
   let results = (outs FixedVectorOfRankAndType<[1], [I32, F32]>:$result);
   let assemblyFormat = [{
-    $table `[` $index `]` attr-dict `:` qualified(type($table)) `->` qualified(type($result))
+    $table `[` $index `]` (`of_warp` $of_warp^)? attr-dict `:` qualified(type($table)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -264,12 +265,13 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     wait; an earlier one is not ordered before it. For a tile of a pair, each CTA's scales go from
     its shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
     side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
-    mod `sets` (default 1). With fewer sets than stages a `pipe.await_release` precedes the copy.
+    mod `sets` (default 1), which is `set` where that is known. With fewer sets than stages a
+    `pipe.await_release` precedes the copy.
     PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte scale tile; of
     layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
 
     Constraints: (C113) the tiles have the same shape, elements and layout; a positive `sets` comes
-    with `at`.
+    with `at`; (C624) `set` is not negative and less than `sets`.
 
     Example:
     ```mlir
@@ -278,10 +280,11 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$blocks,
-                       OptionalAttr<I64Attr>:$tmem_column, OptionalAttr<I64Attr>:$sets);
+                       OptionalAttr<I64Attr>:$tmem_column, OptionalAttr<I64Attr>:$sets,
+                       OptionalAttr<I64Attr>:$set);
   let results = (outs Pipe_TmemType:$result);
   let assemblyFormat = [{
-    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^)? attr-dict
+    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^ (`set` $set^)?)? attr-dict
     `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

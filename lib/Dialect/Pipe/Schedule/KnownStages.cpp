@@ -14,13 +14,12 @@
 // have such loops: a k tile has four tiles of scales.
 //
 //===----------------------------------------------------------------------===//
-#include "InlinePtx.h"
-#include "Lowering.h"
+#include "Schedule.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using namespace fp4;
+using namespace fp4::pipe;
 
 namespace {
 
@@ -70,29 +69,29 @@ private:
 
 /// The stage and phase of `iteration` in a ring of `depth` stages, computed so that LLVM cannot
 /// tell.
-static CarriedStage hiddenStage(Value iteration, int64_t depth) {
+static StageAndPhase hiddenStage(Value iteration, int64_t depth) {
   OpBuilder b(iteration.getContext());
   b.setInsertionPointAfterValue(iteration);
   Location loc = iteration.getLoc();
-  Value count = constantI32(b, loc, depth), hidden = computeHere(b, loc, iteration).front();
+  Value count = number(b, loc, depth), hidden = OpaqueOp::create(b, loc, iteration);
   Value stage = arith::RemUIOp::create(b, loc, hidden, count);
   Value turn = arith::DivUIOp::create(b, loc, hidden, count);
-  return {stage, arith::AndIOp::create(b, loc, turn, constantI32(b, loc, 1)), /*inverted=*/false};
+  return {stage, arith::AndIOp::create(b, loc, turn, number(b, loc, 1)), /*opposite=*/false};
 }
 
-void fp4::hideKnownStages(gpu::GPUFuncOp kernel, KernelState &state) {
-  kernel.walk([&](pipe::ProducerAcquireOp acquire) {
+void fp4::pipe::hideKnownStages(gpu::GPUFuncOp kernel) {
+  kernel.walk([&](ProducerAcquireOp acquire) {
     Value iteration = acquire.getIteration();
-    auto channel = acquire.getChannel().getDefiningOp<pipe::ChannelOp>();
-    auto role = acquire->getParentOfType<pipe::RoleRegionOp>().getRole();
-    if (!iteration || !channel || !role.drives(pipe::Engine::Tma))
+    auto channel = acquire.getChannel().getDefiningOp<ChannelOp>();
+    auto role = acquire->getParentOfType<RoleRegionOp>().getRole();
+    if (!iteration || !channel || !role.drives(Engine::Tma))
       return;
     // Other stages are carried (CarriedStages.cpp), or a constant already.
     int64_t depth = *channel.getDepth();
     if (depth == 1 || !llvm::isPowerOf2_64(depth) || matchPattern(iteration, m_Constant()) ||
-        state.carriedStages.contains({iteration, 0}))
+        stageOf(iteration))
       return;
     if (Residues(depth).of(iteration))
-      state.carriedStages[{iteration, 0}] = hiddenStage(iteration, depth);
+      nameStage(channel, iteration, /*ahead=*/0, hiddenStage(iteration, depth));
   });
 }

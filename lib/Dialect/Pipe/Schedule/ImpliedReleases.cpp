@@ -26,14 +26,12 @@
 // last fill of a stage when the next one begins.
 //
 //===----------------------------------------------------------------------===//
-#include "Lowering.h"
+#include "Schedule.h"
 
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
-using namespace fp4;
-using pipe::ChannelUse;
-using pipe::Engine;
+using namespace fp4::pipe;
 
 namespace {
 
@@ -41,22 +39,22 @@ namespace {
 struct Ring {
   /// The ops of a consumer.
   struct Use {
-    pipe::ConsumerWaitOp wait;
+    ConsumerWaitOp wait;
     Operation *release;
   };
-  pipe::ChannelOp channel;
+  ChannelOp channel;
   Operation *acquire = nullptr;
   Operation *fill = nullptr; ///< the first fill that a consumer waits for; its wait comes after it
   SmallVector<Use, 1> uses;
 
   /// Returns nothing where threads do not wait or arrive in this way.
-  static std::optional<Ring> of(pipe::ChannelOp channel);
+  static std::optional<Ring> of(ChannelOp channel);
 };
 
 /// The order of the ops of several rings, in iterations.
 class Order {
 public:
-  Order(ArrayRef<Ring> rings, const KernelState &state) : rings(rings), state(state) {}
+  explicit Order(ArrayRef<Ring> rings) : rings(rings) {}
 
   /// Returns true when the acquire comes behind all uses of its stage without waiting.
   bool implies(const Ring &ring) const;
@@ -67,17 +65,16 @@ private:
                    llvm::function_ref<void(Operation *, int64_t)> next) const;
 
   ArrayRef<Ring> rings;
-  const KernelState &state;
 };
 
 } // namespace
 
 /// The only op with this use of the channel, of `role` if there is one; null if there is none, or
 /// several.
-static Operation *onlyUse(pipe::ChannelOp channel, ChannelUse use, Operation *role = nullptr) {
+static Operation *onlyUse(ChannelOp channel, ChannelUse use, Operation *role = nullptr) {
   Operation *found = nullptr;
   for (Operation *user : channel->getUsers()) {
-    if (cast<pipe::ChannelOpInterface>(user).getChannelUse() != use ||
+    if (cast<ChannelOpInterface>(user).getChannelUse() != use ||
         (role && !role->isProperAncestor(user)))
       continue;
     if (found)
@@ -87,7 +84,7 @@ static Operation *onlyUse(pipe::ChannelOp channel, ChannelUse use, Operation *ro
   return found;
 }
 
-std::optional<Ring> Ring::of(pipe::ChannelOp channel) {
+std::optional<Ring> Ring::of(ChannelOp channel) {
   const Engine producer = channel.getProducer();
   auto areThreads = [](Engine engine) { return engine == Engine::Threads; };
   if (channel.isCluster() || !channel.getType().isShared() ||
@@ -100,11 +97,11 @@ std::optional<Ring> Ring::of(pipe::ChannelOp channel) {
   ring.fill = onlyUse(channel, producer == Engine::Tma ? ChannelUse::Announce : ChannelUse::Commit);
   bool isWhole = ring.acquire && ring.fill && ring.fill->getBlock() == ring.acquire->getBlock();
   for (Operation *user : channel->getUsers()) {
-    auto wait = dyn_cast<pipe::ConsumerWaitOp>(user);
-    isWhole &= !isa<pipe::AwaitReleaseOp, pipe::PartialReleaseOp>(user);
+    auto wait = dyn_cast<ConsumerWaitOp>(user);
+    isWhole &= !isa<AwaitReleaseOp, PartialReleaseOp>(user);
     if (!wait)
       continue;
-    Operation *role = wait->getParentOfType<pipe::RoleRegionOp>();
+    Operation *role = wait->getParentOfType<RoleRegionOp>();
     Operation *release = onlyUse(channel, ChannelUse::Release, role);
     isWhole &= release && release->getBlock() == wait->getBlock() &&
                onlyUse(channel, ChannelUse::Wait, role);
@@ -117,11 +114,11 @@ std::optional<Ring> Ring::of(pipe::ChannelOp channel) {
 /// The last op of the role that reads tiles of the stage. An MMA may still read its tiles after the
 /// op: then the release.
 static Operation *lastUse(const Ring::Use &use) {
-  Operation *last = pipe::ConsumerWaitOp(use.wait);
+  Operation *last = ConsumerWaitOp(use.wait);
   for (Operation *user : last->getUsers()) {
-    auto op = dyn_cast<pipe::EngineOpInterface>(user);
+    auto op = dyn_cast<EngineOpInterface>(user);
     if (!op || op.getEngine() == Engine::Tensor ||
-        llvm::any_of(user->getResultTypes(), llvm::IsaPred<pipe::SharedType>))
+        llvm::any_of(user->getResultTypes(), llvm::IsaPred<SharedType>))
       return use.release;
     Operation *around = last->getBlock()->findAncestorOpInBlock(*user);
     last = last->isBeforeInBlock(around) ? around : last;
@@ -140,14 +137,14 @@ void Order::forEachNext(Operation *op, const Ring &without,
   for (const Ring &ring : rings) {
     inRole(ring.acquire);
     inRole(ring.fill);
-    bool isAwaited = &ring != &without && !state.unawaited.contains(ring.channel);
+    bool isAwaited = &ring != &without && !ChannelOp(ring.channel).getWithoutEmpty();
     for (const Ring::Use &use : ring.uses) {
       inRole(use.wait);
       inRole(use.release);
       if (op == ring.fill)
         next(use.wait, 0);
       if (op == use.release && isAwaited)
-        next(ring.acquire, *pipe::ChannelOp(ring.channel).getDepth());
+        next(ring.acquire, *ChannelOp(ring.channel).getDepth());
     }
   }
 }
@@ -172,22 +169,22 @@ std::optional<int64_t> Order::distance(Operation *from, Operation *to, const Rin
 }
 
 bool Order::implies(const Ring &ring) const {
-  pipe::ChannelOp channel = ring.channel;
+  ChannelOp channel = ring.channel;
   return llvm::all_of(ring.uses, [&](const Ring::Use &use) {
     // A copy that overwrites what threads have read needs a fence, which the release may have.
     bool isFenced =
-        channel.getProducer() == Engine::Threads || state.fencedReleases.contains(use.release);
+        channel.getProducer() == Engine::Threads || cast<ConsumerReleaseOp>(use.release).getUnfenced();
     std::optional<int64_t> iterations = distance(lastUse(use), ring.acquire, ring);
     return isFenced && iterations && *iterations <= int64_t(*channel.getDepth());
   });
 }
 
-void fp4::findImpliedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
+void fp4::pipe::findImpliedReleases(gpu::GPUFuncOp kernel) {
   SmallVector<Ring> rings;
-  for (auto channel : kernel.getOps<pipe::ChannelOp>())
+  for (auto channel : kernel.getOps<ChannelOp>())
     if (std::optional<Ring> ring = Ring::of(channel))
       rings.push_back(*ring);
   for (const Ring &ring : rings)
-    if (Order(rings, state).implies(ring))
-      state.unawaited.insert(ring.channel);
+    if (Order(rings).implies(ring))
+      ChannelOp(ring.channel).setWithoutEmpty(true);
 }

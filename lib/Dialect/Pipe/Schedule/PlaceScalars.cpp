@@ -1,4 +1,4 @@
-//===- RoleScalars.cpp - Scalars that several roles compute ---------------===//
+//===- PlaceScalars.cpp - Scalars that several roles compute --------------===//
 //
 // Numbers that follow from the sizes of a call, from a table of groups, or from the place of a CTA,
 // stand in front of all roles, such as the numbers of tiles. ptxas keeps them in memory, for all
@@ -13,19 +13,26 @@
 // common. ptxas may then keep the results in registers of the warp.
 //
 //===----------------------------------------------------------------------===//
-#include "InlinePtx.h"
-#include "Lowering.h"
+#include "Schedule.h"
+
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
+namespace fp4::pipe {
+#define GEN_PASS_DEF_PLACESCALARS
+#include "fp4/Dialect/Pipe/Schedule/Passes.h.inc"
+} // namespace fp4::pipe
+
 using namespace mlir;
 using namespace fp4;
+using namespace fp4::pipe;
 
 /// Returns true when a role has no room for copies. ptxas keeps values from before all roles in
 /// registers of the warp, in which the code of an elected thread cannot compute; a role that is a
 /// whole warp can.
-static bool hasFewRegisters(pipe::RoleRegionOp region, const hw::TargetModel &target) {
+static bool hasFewRegisters(RoleRegionOp region, const hw::TargetModel &target) {
   int32_t count = region.getRole().getRegisters();
   return count && count <= (namesTiles(target) ? 24 : 40);
 }
@@ -35,7 +42,7 @@ static bool hasFewRegisters(pipe::RoleRegionOp region, const hw::TargetModel &ta
 static bool isScalar(Operation *op) {
   return op && isa<gpu::GPUFuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
          (isa<arith::ArithDialect>(op->getDialect()) ||
-          isa<gpu::BlockIdOp, gpu::GridDimOp, pipe::LoadEntryOp, vector::ExtractOp>(op)) &&
+          isa<gpu::BlockIdOp, gpu::GridDimOp, LoadEntryOp, vector::ExtractOp>(op)) &&
          !op->hasTrait<OpTrait::ConstantLike>();
 }
 
@@ -57,18 +64,18 @@ public:
     for (Value operand : op->getOperands())
       of(operand);
     Value index;
-    if (auto entry = dyn_cast<pipe::LoadEntryOp>(op))
-      index = computeHere(b, op->getLoc(), own.lookupOrDefault(entry.getIndex())).front();
+    if (auto entry = dyn_cast<LoadEntryOp>(op))
+      index = OpaqueOp::create(b, op->getLoc(), own.lookupOrDefault(entry.getIndex()));
     Operation *copy = b.clone(*op, own);
     if (index)
-      cast<pipe::LoadEntryOp>(copy).getIndexMutable().assign(index);
+      cast<LoadEntryOp>(copy).getIndexMutable().assign(index);
     bool isSize = isa<arith::IndexCastOp>(op) && op->getOperand(0).getDefiningOp<gpu::GridDimOp>();
     return isSize ? hide(value, copy->getResult(0)) : copy->getResult(0);
   }
 
 private:
   Value hide(Value value, Value copy) {
-    Value hidden = computeHere(b, value.getLoc(), copy).front();
+    Value hidden = OpaqueOp::create(b, value.getLoc(), copy);
     own.map(value, hidden);
     return hidden;
   }
@@ -78,17 +85,13 @@ private:
 };
 } // namespace
 
-bool fp4::hasSizes(gpu::GPUFuncOp kernel) {
-  auto isSize = [](Type type) { return type.isInteger(32); };
-  return llvm::any_of(kernel.getArgumentTypes(), isSize) ||
-         kernel.walk([](pipe::LoadEntryOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
-
-void fp4::computeInRoles(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
-  auto isFull = [&](pipe::RoleRegionOp region) { return hasFewRegisters(region, target); };
-  if (llvm::any_of(kernel.getOps<pipe::RoleRegionOp>(), isFull))
+static void placeScalars(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  auto setsRegisters = [](RoleRegionOp region) { return region.getRole().getRegisters() != 0; };
+  auto isFull = [&](RoleRegionOp region) { return hasFewRegisters(region, target); };
+  if (llvm::none_of(kernel.getOps<RoleRegionOp>(), setsRegisters) ||
+      llvm::any_of(kernel.getOps<RoleRegionOp>(), isFull))
     return;
-  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
+  for (auto region : kernel.getOps<RoleRegionOp>()) {
     OwnScalars own(OpBuilder::atBlockBegin(&region.getBody().front()));
     region.walk([&](Operation *op) {
       for (OpOperand &operand : op->getOpOperands())
@@ -97,3 +100,12 @@ void fp4::computeInRoles(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
     });
   }
 }
+
+namespace {
+struct PlaceScalars : fp4::pipe::impl::PlaceScalarsBase<PlaceScalars> {
+  void runOnOperation() override {
+    if (failed(forEachKernel(getOperation(), placeScalars)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,4 +1,4 @@
-//===- FoldedAwaits.cpp - Stages that are full when their scales have room -===//
+//===- FoldAwaits.cpp - Stages that are full when their scales have room ---===//
 //
 // Scales in two sets are copied over those of the k tile before the last, so the warp that copies
 // scales waits for a stage and for the MMAs that read this set. If every iteration waits for both,
@@ -15,15 +15,21 @@
 // these MMAs. A full barrier counts one more arrival for the commit. The thread that initializes
 // the barriers arrives at the first one, since no MMAs come before its first phase.
 //
-// If a warp of its own copies scales (ScaleWarps.cpp), the commit is in the warp that runs the
-// MMAs.
+// A warp of its own that copies scales (SplitWarps.cpp) waits by itself.
 //
 //===----------------------------------------------------------------------===//
-#include "Lowering.h"
+#include "Schedule.h"
 
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
+
+namespace fp4::pipe {
+#define GEN_PASS_DEF_FOLDAWAITS
+#include "fp4/Dialect/Pipe/Schedule/Passes.h.inc"
+} // namespace fp4::pipe
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// Returns true when the iterations of `wait` are awaited two iterations later, in front of the
@@ -52,31 +58,21 @@ static bool countsMmas(ChannelOp channel) {
          channel.getConsumerEngines() == ArrayRef(Engine::Tensor) && !feedsScaleWarp(channel);
 }
 
-void fp4::foldAwaits(gpu::GPUFuncOp kernel, KernelState &state) {
-  for (auto channel : kernel.getOps<ChannelOp>())
-    if (channel.isPipelined() && countsMmas(channel))
-      state.countedMmas.insert(channel);
+static void foldAwaits(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
+  for (auto channel : kernel.getOps<ChannelOp>()) {
+    if (!countsMmas(channel))
+      continue;
+    for (Operation *user : channel->getUsers())
+      if (auto await = dyn_cast<AwaitReleaseOp>(user))
+        await.setFolded(true);
+  }
 }
 
-void fp4::arriveForFirstStage(OpBuilder &b, ChannelOp channel, const KernelState &state) {
-  if (!state.countedMmas.contains(channel))
-    return;
-  Location loc = channel.getLoc();
-  Value barrier = offsetPointer(b, loc, state.sharedBase, *channel.getBarriers());
-  NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
-}
-
-void fp4::countMmas(OpBuilder &b, AwaitReleaseOp await, Value barriers, Value iteration,
-                    const KernelState &state) {
-  Location loc = await.getLoc();
-  auto channel = await.getChannel().getDefiningOp<ChannelOp>();
-  Value stage;
-  if (auto carried = state.carriedStages.find({iteration, 0}); carried != state.carriedStages.end())
-    stage = nextStage(b, loc, carried->second, *channel.getDepth()).stage;
-  else
-    stage = channelStage(b, loc, state, channel, barriers, iteration, /*offset=*/1).stage;
-  Value full = stridedPointer(b, loc, barriers, stage, 8);
-  emitOnce(b, loc, state, await, [&] {
-    NVVM::Tcgen05CommitOp::create(b, loc, full, /*multicastMask=*/Value(), state.ctaGroup());
-  });
-}
+namespace {
+struct FoldAwaits : fp4::pipe::impl::FoldAwaitsBase<FoldAwaits> {
+  void runOnOperation() override {
+    if (failed(forEachKernel(getOperation(), foldAwaits)))
+      signalPassFailure();
+  }
+};
+} // namespace

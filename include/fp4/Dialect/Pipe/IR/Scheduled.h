@@ -1,0 +1,60 @@
+//===- Scheduled.h - What the scheduled form says about an op --------------===//
+//
+// Questions that the passes of phase `scheduled`, the verifiers and convert-pipe-to-nvvm ask about
+// ops on channels and about MMAs.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/WeightLayout.h"
+
+namespace fp4::pipe {
+
+/// A stage of a channel, and its phase or the opposite one, i32 each.
+struct StageAndPhase {
+  mlir::Value stage, phase;
+  bool opposite = false;
+};
+
+/// The op that names the stage of `iteration`; null where the stage is not carried.
+inline StageOfOp stageOf(mlir::Value iteration) {
+  return iteration ? iteration.getDefiningOp<StageOfOp>() : StageOfOp();
+}
+/// The iteration itself, where an op names its stage.
+inline mlir::Value countedIteration(mlir::Value iteration) {
+  StageOfOp known = stageOf(iteration);
+  return known ? known.getIteration() : iteration;
+}
+/// Returns the stage and phase of the iteration after `at`.
+StageAndPhase nextStage(mlir::OpBuilder &, mlir::Location, const StageAndPhase &at, int64_t depth);
+
+/// The engine that completes the end of `channel` that `role` consumes.
+Engine consumerEngine(ChannelOp channel, RoleAttr role);
+
+/// Returns true when `op`, of `role`, waits before operations of the tensor core that follow, so
+/// that a tcgen05.fence::after_thread_sync stands between them.
+bool ordersTensorCore(mlir::Operation *op, RoleAttr role);
+
+/// Returns true when `op` becomes asynchronous tcgen05 instructions, or accesses tensor memory.
+bool usesTensorCore(mlir::Operation *op);
+
+/// Returns true for an MMA in registers that has no unfenced reads of shared memory behind it: its
+/// reads are those of the tensor core, or it fences its own.
+bool fencesItsReads(mlir::Operation *op);
+
+/// Returns true when the weights are for e4m3.
+inline bool hasBytes(MmaPrepackedOp op) {
+  return op.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
+}
+/// Without powers, each half of such a tile is a part.
+inline constexpr int64_t kBytePartsOfTile = 2;
+
+/// Columns at which mma_prepacked takes mma.sync (PrepackedFew.cpp). With 16, mma.sync was slower
+/// than wgmma (notebook/gemm-weights.md).
+inline constexpr int64_t kFewColumns = 8;
+inline bool takesWarpMmas(MmaPrepackedOp op) {
+  return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;
+}
+
+} // namespace fp4::pipe

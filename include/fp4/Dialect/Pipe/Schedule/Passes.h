@@ -1,0 +1,27 @@
+//===- Passes.h - What a pipelined kernel need not do -----------------------===//
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace fp4::pipe {
+
+#define GEN_PASS_DECL
+#include "fp4/Dialect/Pipe/Schedule/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "fp4/Dialect/Pipe/Schedule/Passes.h.inc"
+
+/// Adds the passes from the pipelined to the scheduled form, in their order.
+void addSchedulePasses(mlir::OpPassManager &manager);
+
+/// Registers the pipeline `pipe-schedule` of these passes.
+void registerSchedulePipeline();
+
+} // namespace fp4::pipe

@@ -1,0 +1,107 @@
+//===- PipeScheduled.cpp - Ops of the scheduled form ----------------------===//
+
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/IR/Scheduled.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// (C624) The number of a set of columns.
+template <typename OpT> static LogicalResult verifySet(OpT op) {
+  int64_t sets = op.getSets().value_or(1);
+  if (!op.getSet() || (int64_t(*op.getSet()) >= 0 && int64_t(*op.getSet()) < sets))
+    return success();
+  return withNote(op.emitOpError() << "set must be one of " << sets << ", counted from 0, but got "
+                                   << *op.getSet(),
+                  "leave 'set' out: it follows from the iteration");
+}
+
+/// (C113) The tile in tensor memory is that of the source.
+template <typename OpT> static LogicalResult verifyScaleTile(OpT op) {
+  SharedType source = op.getSource().getType();
+  TmemType tile = op.getType();
+  if (!source.isScales() || source.getShape() != tile.getShape() ||
+      source.getElementType() != tile.getElementType() ||
+      source.getLayout() != tile.getLayout()) // (C113)
+    return withNote(op.emitOpError() << "tensor memory tile must be the scale tile of its source "
+                                     << source << ", but got " << tile,
+                    "write the shape, element type and layout of the source");
+  return verifySet(op);
+}
+
+LogicalResult CopyScalesOp::verify() {
+  if (failed(verifyScaleTile(*this)))
+    return failure();
+  if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
+    return withNote(emitOpError() << "sets must be positive and have a first column, but got "
+                                  << *getSets() << (getTmemColumn() ? "" : " without 'at'"),
+                    "write 'at COLUMN sets N' with an N of at least 1");
+  return success();
+}
+
+void CopiedScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "tscales"); }
+
+LogicalResult CopiedScalesOp::verify() { return verifyScaleTile(*this); } // (C624)
+
+LogicalResult StageOfOp::verify() { // (C623)
+  if (int64_t(getDepth()) >= 1 && int64_t(getAhead()) >= 0 && getAhead() < getDepth())
+    return success();
+  return withNote(emitOpError() << "depth must be positive and more than 'ahead', but got depth "
+                                << int64_t(getDepth()) << " and ahead " << int64_t(getAhead()),
+                  "write the depth of the channel whose operation takes the iteration");
+}
+
+//===----------------------------------------------------------------------===//
+// Scheduled.h
+//===----------------------------------------------------------------------===//
+
+StageAndPhase fp4::pipe::nextStage(OpBuilder &b, Location loc, const StageAndPhase &at,
+                                   int64_t depth) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, loc, value, 32);
+  };
+  Value next = arith::AddIOp::create(b, loc, at.stage, constant(1));
+  Value wraps = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, constant(depth));
+  Value stage = arith::SelectOp::create(b, loc, wraps, constant(0), next);
+  Value turn = arith::ExtUIOp::create(b, loc, b.getI32Type(), wraps);
+  return {stage, arith::XOrIOp::create(b, loc, at.phase, turn), at.opposite};
+}
+
+Engine fp4::pipe::consumerEngine(ChannelOp channel, RoleAttr role) {
+  std::optional<size_t> number = role ? channel.getConsumerNumber(role) : std::nullopt;
+  Engine engine = channel.getConsumerEngines()[number.value_or(0)];
+  return engine == Engine::ScaleCopy ? Engine::Tensor : engine;
+}
+
+bool fp4::pipe::ordersTensorCore(Operation *op, RoleAttr role) {
+  if (auto await = dyn_cast<AwaitReleaseOp>(op))
+    return !await.getFolded();
+  if (!isa<ProducerAcquireOp, ConsumerWaitOp>(op))
+    return false;
+  auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
+  bool produces = isa<ProducerAcquireOp>(op);
+  if (!channel || (produces && channel.getWithoutEmpty()))
+    return false;
+  Engine engine = produces ? channel.getProducer() : consumerEngine(channel, role);
+  return engine == Engine::Tensor || !channel.getType().isShared();
+}
+
+bool fp4::pipe::usesTensorCore(Operation *op) {
+  auto engineOp = dyn_cast<EngineOpInterface>(op);
+  if (!engineOp || isa<CopiedScalesOp>(op))
+    return false;
+  Engine engine = engineOp.getEngine();
+  bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);
+  return engine == Engine::Tensor || engine == Engine::ScaleCopy ||
+         ((engine == Engine::Threads || engine == Engine::Convert) && tmem);
+}
+
+bool fp4::pipe::fencesItsReads(Operation *op) {
+  return isa<LoadResidentOp, MmaConvertedOp, MmaFragmentOp, MmaResidentOp, MmaPrepackedOp,
+             MmaSyncOp>(op);
+}

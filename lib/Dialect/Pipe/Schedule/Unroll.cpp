@@ -1,0 +1,217 @@
+//===- Unroll.cpp - Loops that become several iterations ------------------===//
+//
+// A loop of few iterations, with the scales of its scale blocks in a tile, becomes its iterations:
+// ptxas then computes the barriers and descriptors of a k tile while the sums of the one before are
+// added. All iterations have their sums in one fragment, for the same reason as parts of a tile
+// (ChainMmas.cpp).
+//
+// Between the iterations of the loop around it there is a branch, which ptxas moves nothing across.
+// So the last sums of an iteration are added in the next one, while it asks for its stage, and
+// those of the last iteration behind the loop. The first iteration adds zeros, times a scale of
+// zero.
+//
+// Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. The set
+// of each k tile is then known, and so are the addresses of its copies and MMAs. Every output tile
+// must begin with the first set, which an even number of k tiles ensures.
+//
+//===----------------------------------------------------------------------===//
+#include "Schedule.h"
+
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
+
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/IR/Matchers.h"
+
+namespace fp4::pipe {
+#define GEN_PASS_DEF_UNROLL
+#include "fp4/Dialect/Pipe/Schedule/Passes.h.inc"
+} // namespace fp4::pipe
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Loops over at most as many scale blocks become their iterations.
+static constexpr uint64_t kMostIterations = 4;
+
+/// Returns true for sums that an MMA overwrites; other fragments begin as zeros in each turn of a
+/// loop.
+static bool areOverwritten(OpOperand &use) {
+  if (auto product = dyn_cast<MmaFragmentOp>(use.getOwner()))
+    return product.getSums() == use.get();
+  auto promote = dyn_cast<PromoteOp>(use.getOwner());
+  return promote && promote.getAccumulator() != use.get();
+}
+
+static void hoistSums(scf::ForOp loop) {
+  for (auto fragment : llvm::make_early_inc_range(loop.getOps<FragmentOp>()))
+    if (llvm::all_of(fragment->getUses(), areOverwritten))
+      fragment->moveBefore(loop);
+}
+
+namespace {
+/// The last sums of an iteration, which those of the first MMA of the next iteration replace.
+struct LastSums {
+  PromoteOp promote;
+  ConsumerWaitOp wait; ///< wait for the stage of the first MMA
+
+  static std::optional<LastSums> of(scf::ForOp loop);
+};
+} // namespace
+
+std::optional<LastSums> LastSums::of(scf::ForOp loop) {
+  auto products = llvm::to_vector(loop.getOps<MmaFragmentOp>());
+  auto promotes = llvm::to_vector(loop.getOps<PromoteOp>());
+  if (products.empty() || promotes.empty())
+    return std::nullopt;
+  LastSums last = {promotes.back(), products.front().getA().getDefiningOp<ConsumerWaitOp>()};
+  PromoteOp promote = last.promote;
+  bool isLast =
+      promote.getSums() == products.back().getSums() && products.back()->isBeforeInBlock(promote);
+  bool isReplaced = promote.getSums() == products.front().getSums();
+  bool isOutside =
+      llvm::all_of(ValueRange{promote.getAccumulator(), promote.getSums(), promote.getColumn()},
+                   [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
+  if (!isLast || !isReplaced || !isOutside || !last.wait || last.wait->getBlock() != loop.getBody())
+    return std::nullopt;
+  return last;
+}
+
+static void postponeLastSums(scf::ForOp loop) {
+  std::optional<LastSums> last = LastSums::of(loop);
+  if (!last)
+    return;
+  PromoteOp promote = last->promote;
+  IRRewriter rewriter(loop);
+  auto type = cast<VectorType>(promote.getScales().getType());
+  Value zeros = arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getZeroAttr(type));
+  Value scales = promote.getScales();
+  auto wider = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, zeros, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return SmallVector<Value>{scales}; }));
+  auto add = [&](Value ofScales) {
+    PromoteOp::create(rewriter, promote.getLoc(), promote.getAccumulator(), promote.getSums(),
+                            ofScales, promote.getColumn());
+  };
+  rewriter.setInsertionPoint(last->wait);
+  add(wider.getRegionIterArgs().back());
+  rewriter.setInsertionPointAfter(wider);
+  add(wider.getResults().back());
+  rewriter.eraseOp(promote);
+}
+
+static void unrollPromotion(gpu::GPUFuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](Operation *op) {
+    if (!isa<TilePowersOp, TileScalesOp>(op))
+      return;
+    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+    std::optional<llvm::APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
+    if (count && count->ule(kMostIterations) && !llvm::is_contained(loops, loop))
+      loops.push_back(loop);
+  });
+  for (scf::ForOp loop : loops) {
+    auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
+    hoistSums(loop);
+    (void)loopUnrollFull(loop); // loopUnrollFull succeeds with a known number of iterations
+    if (!around || around.getOps<MmaFragmentOp>().empty())
+      continue;
+    hoistSums(around);
+    postponeLastSums(around);
+  }
+}
+
+//===--- Sets of scales ----------------------------------------------------===//
+
+/// Loops of `region`, the innermost first.
+static SmallVector<scf::ForOp> loopsOf(RoleRegionOp region) {
+  SmallVector<scf::ForOp> loops;
+  region.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  return loops;
+}
+
+/// Returns true when the counter is a multiple of `sets` each time its loop begins.
+static bool beginsWithFirst(const Counter &counter, int64_t sets) {
+  scf::ForOp loop = counter.loop;
+  std::optional<APInt> count = loop.getStaticTripCount();
+  auto isMultiple = [&](Value value) {
+    APInt constant;
+    return matchPattern(value, m_ConstantInt(&constant)) && constant.urem(sets) == 0;
+  };
+  if (!count || (*count * counter.values.size()).urem(sets) != 0)
+    return false;
+  Value first = loop.getInitArgs()[counter.number];
+  auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
+  auto argument = dyn_cast<BlockArgument>(first);
+  if (!around || !argument || argument.getOwner() != around.getBody() ||
+      argument == around.getInductionVar())
+    return isMultiple(first);
+  unsigned number = argument.getArgNumber() - 1;
+  return isMultiple(around.getInitArgs()[number]) &&
+         around.getYieldedValues()[number] == loop.getResult(counter.number);
+}
+
+/// The counter of the loop around `tile`, a tile of scales, whose iterations choose its set, and the
+/// number of that value.
+template <typename OpT> static std::optional<std::pair<Counter, size_t>> counterOf(OpT tile) {
+  auto loop = dyn_cast<scf::ForOp>(tile->getParentOp());
+  auto wait = tile.getSource().template getDefiningOp<ConsumerWaitOp>();
+  if (!loop || !wait || !wait.getIteration())
+    return std::nullopt;
+  for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
+    if (std::optional<Counter> counter = Counter::of(loop, number))
+      if (auto *found = llvm::find(counter->values, wait.getIteration());
+          found != counter->values.end())
+        return std::pair(*counter, size_t(found - counter->values.begin()));
+  return std::nullopt;
+}
+
+static constexpr int64_t kMostSets = 2; ///< as many k tiles of code
+
+/// Returns true when all tiles of scales of `loop` have two sets, which its iterations take in turn.
+template <typename OpT> static bool takeTwoSets(scf::ForOp loop) {
+  return llvm::all_of(loop.getOps<OpT>(), [](OpT tile) {
+    auto counter = counterOf(tile);
+    return tile.getSets().value_or(1) == kMostSets && counter && counter->first.values.size() == 1 &&
+           beginsWithFirst(counter->first, kMostSets);
+  });
+}
+
+/// Writes the set of each tile whose iterations have one residue.
+template <typename OpT> static void nameSets(RoleRegionOp region) {
+  region.walk([&](OpT tile) {
+    int64_t sets = tile.getSets().value_or(1);
+    auto counter = counterOf(tile);
+    if (sets > 1 && counter && counter->first.values.size() % sets == 0 &&
+        beginsWithFirst(counter->first, sets))
+      tile.setSet(counter->second % sets);
+  });
+}
+
+static void unrollScaleSets(gpu::GPUFuncOp kernel) {
+  for (auto region : kernel.getOps<RoleRegionOp>()) {
+    if (!region.getRole().getWhole())
+      continue;
+    for (scf::ForOp loop : loopsOf(region)) {
+      bool hasScales =
+          !loop.getOps<CopyScalesOp>().empty() || !loop.getOps<CopiedScalesOp>().empty();
+      if (hasScales && takeTwoSets<CopyScalesOp>(loop) && takeTwoSets<CopiedScalesOp>(loop))
+        (void)loopUnrollByFactor(loop, kMostSets); // two divide the number of iterations
+    }
+    nameSets<CopyScalesOp>(region);
+    nameSets<CopiedScalesOp>(region);
+  }
+}
+
+namespace {
+struct Unroll : fp4::pipe::impl::UnrollBase<Unroll> {
+  void runOnOperation() override {
+    auto unroll = [](gpu::GPUFuncOp kernel, const hw::TargetModel &) {
+      unrollPromotion(kernel);
+      unrollScaleSets(kernel);
+    };
+    if (failed(forEachKernel(getOperation(), unroll)))
+      signalPassFailure();
+  }
+};
+} // namespace
