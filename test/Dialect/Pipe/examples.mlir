@@ -308,6 +308,19 @@ func.func @consumer(%it: i32) {
   return
 }
 
+func.func @carried_stages(%it: i32, %stage: i32, %phase: i32, %stage2: i32, %phase2: i32, %m: i32) {
+  %at = pipe.stage_of %it at %stage, %phase of 3
+  %before = pipe.stage_of %it ahead 1 at %stage2, %phase2 of 3 opposite
+  %n = pipe.opaque %m
+  return
+}
+
+func.func @copied(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
+  %t = pipe.copied_scales %s at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
 func.func @overlapping_stages(%it: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

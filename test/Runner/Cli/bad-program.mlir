@@ -33,7 +33,7 @@
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PHASE
-// PHASE: unknown phase 'all', known: fused, planned, tiles, roles, pipelined, nvvm, ptx, cubin, host
+// PHASE: unknown phase 'all', known: fused, planned, tiles, roles, pipelined, scheduled, nvvm, ptx, cubin, host
 
 // An argument that no tool could describe is an error, even where nobody uses it; no library is left.
 // RUN: rm -f %t.so

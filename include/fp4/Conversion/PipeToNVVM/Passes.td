@@ -11,7 +11,7 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     tile ops become TMA, tcgen05 and vector memory instructions. Every descriptor bit comes from the
     layout authority (include/fp4/ISA).
 
-    **Precondition.** Kernels are in the pipelined form (pipe-pipeline), or streaming: no pipe op
+    **Precondition.** Kernels are in the scheduled form (pipe-schedule), or streaming: no pipe op
     but `pipe.global_ptr` and `pipe.load_scalar`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
     `nvvm` and the index ops of `gpu`.
 
@@ -33,7 +33,7 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     ```
 
     ```mlir
-    // fp4-opt --fp4-set-target --convert-pipe-to-nvvm --cse
+    // fp4-opt --fp4-set-target --pipe-schedule --convert-pipe-to-nvvm --cse
     !map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
     !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
     !channel = !pipe.channel<!data>

@@ -487,9 +487,9 @@ static bool followsPartialRelease(ConsumerReleaseOp release) {
 LogicalResult ConsumerReleaseOp::verify() {
   if (failed(verifyIteration(*this, getChannel(), getIteration())))
     return failure();
-  if (getBy() != Arrival::Nobody || followsPartialRelease(*this)) // (C621)
+  if (getBy() != Arrival::Nobody || followsPartialRelease(*this))
     return success();
-  return withNote(emitOpError("by nobody must follow a pipe.partial_release of its stage"),
+  return withNote(emitOpError("by nobody must follow a pipe.partial_release of its stage"), // (C621)
                   "write 'by threads', so that the producer learns that the stage is empty");
 }
 
@@ -514,10 +514,10 @@ LogicalResult AwaitReleaseOp::verify() {
                     "a channel of depth 1 has no stage to wait for; leave the operation out there");
   auto channel = getChannel().getDefiningOp<ChannelOp>();
   if (!getFolded() || (getDistance() == 2 && channel.getProducer() == Engine::Tma &&
-                       channel.getConsumerEngines() == ArrayRef(Engine::Tensor))) // (C622)
+                       channel.getConsumerEngines() == ArrayRef(Engine::Tensor)))
     return success();
   return withNote(emitOpError("that is folded must have distance 2 and a channel from tma to tensor, "
-                              "but has distance ")
+                              "but has distance ") // (C622)
                       << getDistance() << " and a channel from "
                       << stringifyEngine(channel.getProducer()),
                   "leave 'folded' out: the operation then waits by itself");

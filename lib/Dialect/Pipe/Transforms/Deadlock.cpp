@@ -491,7 +491,8 @@ static LogicalResult runCluster(gpu::GPUFuncOp kernel, hw::ClusterShape cluster)
   bool moved = true;
   while (std::exchange(moved, false))
     for (auto [agent, trace] : llvm::enumerate(*traces))
-      while (!trace.done() && channels.step(agent, trace.current(), trace.rank)) {
+      while (!channels.hasFailed && !trace.done() &&
+             channels.step(agent, trace.current(), trace.rank)) {
         ++trace.next;
         moved = true;
       }

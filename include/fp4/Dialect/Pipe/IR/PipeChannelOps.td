@@ -139,7 +139,7 @@ class Pipe_ArrivalOp<string mnemonic, string use> : Pipe_ChannelUserOp<mnemonic,
   let arguments = (ins Pipe_ChannelType:$channel, Optional<I32>:$iteration, UnitAttr:$unfenced,
                        DefaultValuedAttr<Pipe_ArrivalAttr, "::fp4::pipe::Arrival::Threads">:$by);
   let assemblyFormat = [{
-    $channel (`[` $iteration^ `]`)? (`unfenced` $unfenced^)? (`by` $by^)? attr-dict
+    $channel (`[` $iteration^ `]`)? (`unfenced` $unfenced^)? (`by` `` $by^)? attr-dict
     `:` qualified(type($channel))
   }];
 }

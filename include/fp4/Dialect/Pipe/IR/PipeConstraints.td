@@ -380,6 +380,21 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
     the tensor core of a pair.
 }]>;
 
+def : Pipe_Constraints<"Scheduled form", [{
+  - (C620) a consumer `scale_copy` is beside a consumer `tensor` of a shared payload that tma
+    produces, and the channel has empty barriers.
+  - (C621) a `pipe.consumer_release` by nobody follows a `pipe.partial_release` of its stage.
+  - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
+  - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
+  - (C624) `set` is not negative and less than `sets`.
+  - (C625) an MMA with `next` stands before one that is `begun`, which has other sums.
+  - (C626) a role that is `whole` has one warp and issues for engines alone.
+  - (C627) stages, phases and sets are those of their iterations.
+  - (C628) an access to a tile that another one overwrites, or that overwrites it, comes behind an
+    arrival of the other, with a fence where threads read what a copy overwrites.
+  - (C629) work of tcgen05 does not follow a wait that is `unfenced` before a wait with a fence.
+}]>;
+
 def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
   - (C140) tiles, barriers and the tensor memory slot have disjoint places within
     `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage, or three and one

@@ -1,6 +1,7 @@
 //===- Passes.h - What a pipelined kernel need not do -----------------------===//
 #pragma once
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>

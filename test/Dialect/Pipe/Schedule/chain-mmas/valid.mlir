@@ -1,0 +1,29 @@
+// An MMA replaces sums that are read; one with sums of its own begins with the other.
+// RUN: fp4-opt %s --fp4-set-target=target=sm_90a --pipe-chain-mmas | FileCheck %s
+// RUN: sed '/pipe.promote/d; 0,/pipe.mma_fragment %%sums/s//pipe.mma_fragment %%acc/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-chain-mmas | FileCheck %s --check-prefix=BOTH
+
+// CHECK: pipe.promote {{.*}} complete
+// CHECK: pipe.mma_fragment {{.*}} replacing
+// BOTH: pipe.mma_fragment {{.*}} next
+// BOTH: pipe.mma_fragment {{.*}} begun
+
+!a = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+!b = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!sums = !pipe.fragment<64x128xf32, wgmma>
+!channel = !pipe.channel<!a, !b>
+gpu.module @kernels {
+  gpu.func @parts(%scales: vector<3xf32>, %n: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %tiles = pipe.channel from tma to threads(128) depth 2 payload [0, 16384] barriers 49152 : !channel
+    pipe.role math warps 0 to 4 drives [tensor, threads] {
+      %acc = pipe.fragment : !sums
+      %sums = pipe.fragment : !sums
+      %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
+      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.promote %acc, %sums scaled %scales at %n : !sums, vector<3xf32>
+      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.consumer_release %tiles[%c0] : !channel
+    }
+    gpu.return
+  }
+}

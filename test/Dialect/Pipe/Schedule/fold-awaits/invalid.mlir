@@ -1,0 +1,77 @@
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics -pipe-verify-sync
+
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!columns = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!channel = !pipe.channel<!scales>
+!map = !pipe.global<512x16xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+  gpu.func @scales(%sf: !map) kernel attributes {pipe.scheduled} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %bytes = arith.constant 2048 : i32
+    %tiles = pipe.channel from tma to tensor depth 3 payload [0] barriers 6144 : !channel
+    pipe.role load warps 6 to 7 drives [tma] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        %s = pipe.producer_acquire %tiles[%it] : !channel
+        pipe.expect_tx %tiles[%it], %bytes : !channel
+        pipe.load_scales %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
+        pipe.producer_commit %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        %s = pipe.consumer_wait %tiles[%it] : !channel
+        // (C622)
+        // expected-error @+2 {{that is folded must have distance 2 and a channel from tma to tensor, but has distance 1 and a channel from tma}}
+        // expected-note @+1 {{leave 'folded' out: the operation then waits by itself}}
+        pipe.await_release %tiles[%it] distance 1 folded : !channel
+        %t = pipe.copy_scales %s at 0 sets 2 : !scales -> !columns
+        pipe.consumer_release %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+// A wait that is neither folded nor there: the copy overwrites a set that an MMA may read.
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!columns = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+!channel = !pipe.channel<!scales>
+!map = !pipe.global<512x16xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+  gpu.func @scales(%sf: !map) kernel attributes {pipe.scheduled} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %bytes = arith.constant 2048 : i32
+    %tiles = pipe.channel from tma to tensor depth 3 payload [0] barriers 6144 : !channel
+    pipe.role load warps 6 to 7 drives [tma] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        %s = pipe.producer_acquire %tiles[%it] : !channel
+        pipe.expect_tx %tiles[%it], %bytes : !channel
+        pipe.load_scales %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
+        pipe.producer_commit %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        // expected-note @+1 {{give it 3 sets, or put a pipe.await_release of distance 2 between this and the copy}}
+        %s = pipe.consumer_wait %tiles[%it] : !channel
+        // expected-error @+1 {{fills one of 2 sets for the 3 stages of a channel while an earlier MMA may still read it}}
+        %t = pipe.copy_scales %s at 0 sets 2 : !scales -> !columns
+        pipe.consumer_release %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    gpu.return
+  }
+}
