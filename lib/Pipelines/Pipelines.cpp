@@ -108,7 +108,7 @@ void addPipelined(OpPassManager &manager) {
 void addScheduled(OpPassManager &manager) {
   // Kernels lose the waits, fences and divisions that they can do without.
   fp4::pipe::addSchedulePasses(manager);
-  // What is left still orders every access of a tile behind those before it.
+  // The waits that are left order every access of a tile behind those before it.
   manager.addPass(fp4::pipe::createVerifySync());
   manager.addPass(fp4::pipe::createVerifyCapacity());
 }

@@ -182,7 +182,7 @@ static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &ti
 
 /// Adds tiles for multiples of the scale blocks whose scales are a tile. With few rows, a stage may
 /// have two scale blocks. If K is one such multiple, its stages are written out
-/// (PromotionLoops.cpp), for which ptxas has too few registers in the widest tile.
+/// (Unroll.cpp), for which ptxas has too few registers in the widest tile.
 static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &target,
                        std::vector<SizedTile> &tiles) {
   for (int64_t m : kTileMs)

@@ -51,9 +51,11 @@ Status compilePhases(Compiler &compiler, const Options &options, json::Object &d
     FP4_TRY(compiler.compileTo(step));
     phases.push_back(
         phase(std::string(stringifyPhase(step)), "source", compiler.listing(options.input)));
+    if (step != Phase::Pipelined)
+      continue;
+    llvm::Expected<json::Value> memory = json::parse(compiler.memoryMap());
+    data["memory"] = memory ? std::move(*memory) : json::Value(json::Array());
   }
-  llvm::Expected<json::Value> memory = json::parse(compiler.memoryMap());
-  data["memory"] = memory ? std::move(*memory) : json::Value(json::Array());
   FP4_TRY(compiler.anchorListing(kAnchor));
   FP4_TRY(compiler.compileTo(Phase::Nvvm));
   phases.push_back(phase("nvvm", kAnchor, compiler.listing(kAnchor)));

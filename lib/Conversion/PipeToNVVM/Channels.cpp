@@ -15,7 +15,7 @@
 //   await_release     waits on empty[stage] as the producer of iteration it + d - distance does,
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
 //                     in the same way, distance 1; no wait is emitted where consumer_wait covers
-//                     both (FoldedAwaits.cpp)
+//                     both (FoldAwaits.cpp)
 //   partial_release   arrives in the place of consumer_release, which then emits nothing
 //                     the fence of shared memory that it would need stands before consumer_wait,
 //                     where nothing waits for it: the producer of the stage after the next must
@@ -184,16 +184,14 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>;
     Location loc = op.getLoc();
-    Engine engine = producer ? channel->getProducer()
-                             : fp4::pipe::consumerEngine(*channel, this->state.roles.lookup(op));
-    bool stored = !producer && engine == Engine::BulkStore;
-    if (stored)
+    Engine engine = engineOf(op, *channel);
+    if (!producer && engine == Engine::BulkStore)
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
     if (!producer && (channel->getWithoutEmpty() || arrivalOf(op) == Arrival::Nobody)) {
       rewriter.eraseOp(op);
       return success();
     }
-    if (stored) {
+    if (!producer && engine == Engine::BulkStore) {
       fp4::releaseStored(rewriter, loc, this->state, *channel, adaptor.getChannel(),
                          adaptor.getIteration());
       rewriter.eraseOp(op);
@@ -220,6 +218,13 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   }
 
 private:
+  /// The engine that completes this end.
+  Engine engineOf(OpT op, fp4::pipe::ChannelOp channel) const {
+    return std::is_same_v<OpT, fp4::pipe::ProducerCommitOp>
+               ? channel.getProducer()
+               : fp4::pipe::consumerEngine(channel, this->state.roles.lookup(op));
+  }
+
   /// Threads that arrive, and reads without a fence. pipe.partial_release has neither.
   static Arrival arrivalOf(OpT op) {
     if constexpr (std::is_same_v<OpT, fp4::pipe::PartialReleaseOp>)

@@ -186,6 +186,19 @@ static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t fi
   return success();
 }
 
+/// (C626) The warp of a role that stays together.
+static LogicalResult verifyWhole(EmitError emitError, StringRef name, int32_t warps,
+                                 ArrayRef<Engine> engines) {
+  auto parts = [](Engine engine) {
+    return engine == Engine::Threads || engine == Engine::Convert || engine == Engine::BulkStore;
+  };
+  if (warps == 1 && !engines.empty() && llvm::none_of(engines, parts))
+    return success();
+  return withNote(emitError() << "role " << name // (C626)
+                              << " that is whole must have one warp and issue for engines alone",
+                  "leave 'whole' out where threads compute, or where the role stores");
+}
+
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
                                ArrayRef<Engine> engines, int32_t registers, bool inTurn,
                                bool whole) { // (C119)
@@ -222,11 +235,8 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         emitError() << "registers of role " << name
                     << " must be a multiple of 8 from 24 to 256, but got " << registers,
         "setmaxnreg takes no other numbers; without 'registers' a role has those of the launch");
-  if (whole && (!single || end - first != 1 || seen.contains(Engine::BulkStore) ||
-                seen.contains(Engine::Threads))) // (C626)
-    return withNote(emitError() << "role " << name
-                                << " that is whole must have one warp and issue for engines alone",
-                    "leave 'whole' out where threads compute, or where the role stores");
+  if (whole && failed(verifyWhole(emitError, name, end - first, engines)))
+    return failure();
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 

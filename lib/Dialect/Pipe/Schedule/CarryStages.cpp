@@ -1,4 +1,4 @@
-//===- StageAndPhases.cpp - Stages that loops carry ------------------------===//
+//===- CarryStages.cpp - Stages that loops carry ------------------------===//
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
 // (docs/rationale/pipeline-state.md). Some loops also carry the stage and the phase: those of a
@@ -13,11 +13,11 @@
 //
 // Depths that are powers of two need no division. Roles that load carry such stages too, except
 // beside wgmma, so that a CTA computes less before its first load. An await_release that waits
-// (FoldedAwaits.cpp) has a stage and a phase of its own, those of iteration it + depth - distance.
+// (FoldAwaits.cpp) has a stage and a phase of its own, those of iteration it + depth - distance.
 //
 // The first iteration over k tiles of an output tile comes before the loop, and the accumulator is
 // acquired in it behind the copies of scales, or behind the wait for the copies of another warp
-// (ScaleWarps.cpp). Copies do not need the accumulator, which the epilogue of the tile before may
+// (SplitWarps.cpp). Copies do not need the accumulator, which the epilogue of the tile before may
 // still read.
 //
 //   acc = producer_acquire accs          wait, copy            (of the first k tile)
@@ -63,7 +63,7 @@ static bool waitsForEmpty(const Counter &counter) {
 
 /// The stage and phase of the iteration `offset` after `counter`, which is not in the loop.
 static StageAndPhase firstStage(OpBuilder &b, Location loc, Value counter, int64_t offset,
-                               int64_t depth, bool opposite) {
+                                int64_t depth, bool opposite) {
   Value count = number(b, loc, depth), one = number(b, loc, 1);
   if (offset)
     counter = arith::AddIOp::create(b, loc, counter, number(b, loc, offset));
@@ -104,22 +104,21 @@ static scf::ForOp widen(scf::ForOp loop, ArrayRef<Value> firsts, const NewYieldV
 /// value of the counter. Replaces its loop.
 static scf::ForOp widen(Counter &counter, ArrayRef<Value> firsts, ArrayRef<bool> opposite,
                         int64_t depth, MutableArrayRef<SmallVector<StageAndPhase>> stages) {
-  return widen(
-      counter.loop, firsts,
-      [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
-        SmallVector<Value> nexts;
-        for (auto [i, steps] : llvm::enumerate(stages)) {
-          steps.push_back({arguments[2 * i], arguments[2 * i + 1], opposite[i]});
-          for (Value value : ArrayRef(counter.values).drop_front()) {
-            OpBuilder::InsertionGuard restore(b);
-            b.setInsertionPointAfterValue(value);
-            steps.push_back(nextStage(b, loc, steps.back(), depth));
-          }
-          StageAndPhase next = nextStage(b, loc, steps.back(), depth);
-          llvm::append_range(nexts, ValueRange{next.stage, next.phase});
-        }
-        return nexts;
-      });
+  return widen(counter.loop, firsts,
+               [&](OpBuilder &b, Location loc, ArrayRef<BlockArgument> arguments) {
+                 SmallVector<Value> nexts;
+                 for (auto [i, steps] : llvm::enumerate(stages)) {
+                   steps.push_back({arguments[2 * i], arguments[2 * i + 1], opposite[i]});
+                   for (Value value : ArrayRef(counter.values).drop_front()) {
+                     OpBuilder::InsertionGuard restore(b);
+                     b.setInsertionPointAfterValue(value);
+                     steps.push_back(nextStage(b, loc, steps.back(), depth));
+                   }
+                   StageAndPhase next = nextStage(b, loc, steps.back(), depth);
+                   llvm::append_range(nexts, ValueRange{next.stage, next.phase});
+                 }
+                 return nexts;
+               });
 }
 
 /// Carries the stages of `counter` through its loop and the loops around it, all of which are
@@ -136,7 +135,7 @@ static void carry(Counter &counter, ChannelOp channel) {
   for (int64_t offset : offsets) {
     opposite.push_back(offset || waitsForEmpty(counter));
     StageAndPhase at = firstStage(rewriter, outermost.getLoc(), outermost.getInitArgs()[argument],
-                                 offset, depth, opposite.back());
+                                  offset, depth, opposite.back());
     llvm::append_range(firsts, ValueRange{at.stage, at.phase});
   }
   SmallVector<SmallVector<StageAndPhase>> stages(offsets.size());
@@ -149,8 +148,8 @@ static void carry(Counter &counter, ChannelOp channel) {
   for (auto [around, _] : arounds) {
     SmallVector<Value> lasts =
         llvm::to_vector_of<Value>(loop.getResults().take_back(firsts.size()));
-    scf::ForOp wider = widen(
-        around, firsts, [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return lasts; });
+    scf::ForOp wider = widen(around, firsts,
+                             [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return lasts; });
     loop.getInitArgsMutable()
         .slice(loop.getInitArgs().size() - firsts.size(), firsts.size())
         .assign(wider.getRegionIterArgs().take_back(firsts.size()));
@@ -161,8 +160,7 @@ static void carry(Counter &counter, ChannelOp channel) {
 /// Returns true when `region` waits for its stages in front of the first load. Roles beside wgmma
 /// keep the divisions, because their threads have no registers for both.
 static bool isOnWayToLoad(RoleRegionOp region, const hw::TargetModel &target) {
-  return region.getRole().drives(Engine::Tma) &&
-         !route::hasCore(target, route::Core::Wgmma);
+  return region.getRole().drives(Engine::Tma) && !route::hasCore(target, route::Core::Wgmma);
 }
 
 /// Returns true when carrying the stages of a counter pays. Residues of powers of two need no
@@ -177,7 +175,7 @@ static bool isWorthCarrying(RoleRegionOp region, const Counter &counter, int64_t
 
 /// A counter of `region` whose stages are not carried yet, but should be; with its channel.
 static std::optional<std::pair<Counter, ChannelOp>> nextCounter(RoleRegionOp region,
-                                                                      const hw::TargetModel &target) {
+                                                                const hw::TargetModel &target) {
   std::optional<std::pair<Counter, ChannelOp>> found;
   region.walk([&](scf::ForOp loop) {
     for (unsigned number = 0, count = loop.getNumRegionIterArgs(); number < count; ++number) {
@@ -200,7 +198,8 @@ static std::optional<std::pair<Counter, ChannelOp>> nextCounter(RoleRegionOp reg
 /// `loop` has a known number of iterations, more than one, and copies scales.
 static ProducerAcquireOp acquireBefore(scf::ForOp loop) {
   std::optional<APInt> count = loop.getStaticTripCount();
-  if (!count || count->ule(1) || (loop.getOps<CopyScalesOp>().empty() && loop.getOps<CopiedScalesOp>().empty()))
+  if (!count || count->ule(1) ||
+      (loop.getOps<CopyScalesOp>().empty() && loop.getOps<CopiedScalesOp>().empty()))
     return {};
   ProducerAcquireOp found;
   for (auto product : loop.getOps<MmaOp>()) {
@@ -256,8 +255,7 @@ static bool decodes(RoleRegionOp region) {
         auto conversion = dyn_cast<ConvertTileOp>(op);
         bool isOfFew = (product && product.getB().getType().getRows() <= smallM) ||
                        (conversion && conversion.getSource().getType().getRows() <= smallM);
-        return isOfFew || isa<MmaPrepackedOp>(op) ? WalkResult::interrupt()
-                                                        : WalkResult::advance();
+        return isOfFew || isa<MmaPrepackedOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Marks MMAs behind which another MMA of the same B follows in the block of code: that one waits for
-/// both.
+/// Marks MMAs behind which another MMA of the same B follows in the block of code: that one waits
+/// for both.
 template <typename OpT> static void markContinued(OpT op) {
   op.setContinued(llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
     return isa<OpT>(user) && user->getBlock() == op->getBlock() && op->isBeforeInBlock(user);
@@ -69,8 +69,7 @@ static void completeTiles(ArrayRef<PromoteOp> promotions) {
 /// Says what `product` waits for: sums in its registers that somebody reads, and its tiles.
 static void chain(MmaFragmentOp product) {
   for (Operation *user : product.getSums().getUsers()) {
-    bool isBefore =
-        user->getBlock() == product->getBlock() && user->isBeforeInBlock(product);
+    bool isBefore = user->getBlock() == product->getBlock() && user->isBeforeInBlock(product);
     if (isBefore && isa<MmaFragmentOp, PromoteOp>(user))
       product.setReplacing(true);
     if (auto promote = dyn_cast<PromoteOp>(user); isBefore && promote)

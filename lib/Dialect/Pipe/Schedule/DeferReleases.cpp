@@ -96,8 +96,8 @@ static Value stageBefore(OpBuilder &b, ConsumerReleaseOp release, Value before) 
     return before;
   Location loc = release.getLoc();
   auto depth = int64_t(known.getDepth());
-  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, known.getStage(),
-                                        number(b, loc, 0));
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, known.getStage(), number(b, loc, 0));
   Value less = arith::SubIOp::create(b, loc, known.getStage(), number(b, loc, 1));
   Value stage = arith::SelectOp::create(b, loc, isFirst, number(b, loc, depth - 1), less);
   Value turn = arith::ExtUIOp::create(b, loc, b.getI32Type(), isFirst);
@@ -130,9 +130,8 @@ static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) 
     return; // MMAs are complete when their instructions are
   kernel.walk([&](scf::ForOp loop) {
     std::optional<MmaLoop> found = findMmaLoop(loop);
-    auto counter =
-        found ? dyn_cast<BlockArgument>(countedIteration(found->release.getIteration()))
-              : BlockArgument();
+    auto counter = found ? dyn_cast<BlockArgument>(countedIteration(found->release.getIteration()))
+                         : BlockArgument();
     if (!counter || counter.getOwner() != loop.getBody() || counter.getArgNumber() == 0)
       return;
     ConsumerReleaseOp release = found->release;
@@ -152,7 +151,6 @@ static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) 
       markLooped(product);
   });
 }
-
 
 namespace {
 struct DeferReleases : fp4::pipe::impl::DeferReleasesBase<DeferReleases> {

@@ -31,10 +31,9 @@ using namespace fp4::pipe;
 /// that stores are counted by the thread.
 static bool canBeWhole(RoleRegionOp region) {
   auto isHarmless = [](Operation *op) {
-    if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp,
-            LoadOp, LoadScalesOp, LoadRowsOp, CopyScalesOp, MmaOp,
-            MmaBlockwiseOp, MmaDenseOp, MmaLanesOp, ProducerCommitOp,
-            ConsumerReleaseOp, RoleRegionOp>(op))
+    if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, LoadScalesOp,
+            LoadRowsOp, CopyScalesOp, MmaOp, MmaBlockwiseOp, MmaDenseOp, MmaLanesOp,
+            ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
       return true;
     if (isa<PipeDialect>(op->getDialect()))
       return isa<CopiedScalesOp, LoadEntryOp, OpaqueOp>(op);
@@ -65,9 +64,8 @@ static bool knowsItsThread(RoleRegionOp region) {
 /// Returns true when all regions of `role`, of which a kernel may have several, can be whole.
 static bool isWhole(gpu::GPUFuncOp kernel, RoleAttr role) {
   return llvm::all_of(kernel.getOps<RoleRegionOp>(), [&](RoleRegionOp region) {
-    return region.getRole() != role ||
-           (role.isElected() && !role.drives(Engine::BulkStore) && canBeWhole(region) &&
-            !knowsItsThread(region));
+    return region.getRole() != role || (role.isElected() && !role.drives(Engine::BulkStore) &&
+                                        canBeWhole(region) && !knowsItsThread(region));
   });
 }
 

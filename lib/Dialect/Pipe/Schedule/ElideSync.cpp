@@ -1,17 +1,17 @@
 //===- ElideSync.cpp - Waits, arrivals and fences that others imply -------===//
 //
-// A channel has no empty barriers where its stages are filled once, or where other channels say that
-// a stage is empty (ImpliedReleases.cpp). A wait has a fence of tcgen05 only where it is the last
-// one before an operation of the tensor core (Fences.cpp). A release has a fence of shared memory
-// only if threads have read the tile with loads of their own, and no fence follows these reads
-// already. Where each warp has read a tile together, one thread arrives for the warp.
+// A channel has no empty barriers where its stages are filled once, or where other channels say
+// that a stage is empty (ImpliedReleases.cpp). A wait has a fence of tcgen05 only where it is the
+// last one before an operation of the tensor core (Fences.cpp). A release has a fence of shared
+// memory only if threads have read the tile with loads of their own, and no fence follows these
+// reads already. One thread arrives for a warp that has read a tile together.
 //
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
-#include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -26,8 +26,7 @@ using namespace fp4::pipe;
 
 /// Returns true when all that the role of `release` does with the tiles of its channel satisfies
 /// `isReader`.
-static bool areReadBy(ConsumerReleaseOp release,
-                      llvm::function_ref<bool(Operation *)> isReader) {
+static bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(Operation *)> isReader) {
   bool all = true;
   release->getParentOfType<RoleRegionOp>().walk([&](ConsumerWaitOp wait) {
     if (wait.getChannel() == release.getChannel())
@@ -57,8 +56,7 @@ static bool followsFencedCommit(ConsumerReleaseOp release) {
   while (op && !isa<ProducerCommitOp>(op) && isMemoryEffectFree(op))
     op = op->getPrevNode();
   auto commit = dyn_cast_or_null<ProducerCommitOp>(op);
-  auto channel =
-      commit ? commit.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+  auto channel = commit ? commit.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
   return channel && channel.getType().isShared() && channel.getProducer() == Engine::Threads;
 }
 

@@ -172,8 +172,8 @@ bool Order::implies(const Ring &ring) const {
   ChannelOp channel = ring.channel;
   return llvm::all_of(ring.uses, [&](const Ring::Use &use) {
     // A copy that overwrites what threads have read needs a fence, which the release may have.
-    bool isFenced =
-        channel.getProducer() == Engine::Threads || cast<ConsumerReleaseOp>(use.release).getUnfenced();
+    bool isFenced = channel.getProducer() == Engine::Threads ||
+                    cast<ConsumerReleaseOp>(use.release).getUnfenced();
     std::optional<int64_t> iterations = distance(lastUse(use), ring.acquire, ring);
     return isFenced && iterations && *iterations <= int64_t(*channel.getDepth());
   });

@@ -86,7 +86,7 @@ void fp4::pipe::hideKnownStages(gpu::GPUFuncOp kernel) {
     auto role = acquire->getParentOfType<RoleRegionOp>().getRole();
     if (!iteration || !channel || !role.drives(Engine::Tma))
       return;
-    // Other stages are carried (CarriedStages.cpp), or a constant already.
+    // Other stages are carried (CarryStages.cpp), or a constant already.
     int64_t depth = *channel.getDepth();
     if (depth == 1 || !llvm::isPowerOf2_64(depth) || matchPattern(iteration, m_Constant()) ||
         stageOf(iteration))

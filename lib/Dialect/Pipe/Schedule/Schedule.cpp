@@ -87,8 +87,8 @@ void fp4::pipe::nameStage(ChannelOp channel, Value value, int64_t ahead, const S
     return;
   OpBuilder b(value.getContext());
   b.setInsertionPointAfterValue(at.phase);
-  Value named = StageOfOp::create(b, value.getLoc(), value, at.stage, at.phase, depth, ahead,
-                                  at.opposite);
+  Value named =
+      StageOfOp::create(b, value.getLoc(), value, at.stage, at.phase, depth, ahead, at.opposite);
   for (ChannelOpInterface use : uses)
     use.setIteration(named);
 }

@@ -13,9 +13,9 @@ namespace fp4::pipe {
 
 /// Calls `body` with each kernel of `module` in the pipelined form, and with the target. Kernels of
 /// other forms are skipped.
-llvm::LogicalResult forEachKernel(
-    mlir::Operation *module,
-    llvm::function_ref<void(mlir::gpu::GPUFuncOp, const hw::TargetModel &)> body);
+llvm::LogicalResult
+forEachKernel(mlir::Operation *module,
+              llvm::function_ref<void(mlir::gpu::GPUFuncOp, const hw::TargetModel &)> body);
 
 /// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
 /// not read them.

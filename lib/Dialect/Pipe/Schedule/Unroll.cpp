@@ -91,7 +91,7 @@ static void postponeLastSums(scf::ForOp loop) {
       [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return SmallVector<Value>{scales}; }));
   auto add = [&](Value ofScales) {
     PromoteOp::create(rewriter, promote.getLoc(), promote.getAccumulator(), promote.getSums(),
-                            ofScales, promote.getColumn());
+                      ofScales, promote.getColumn());
   };
   rewriter.setInsertionPoint(last->wait);
   add(wider.getRegionIterArgs().back());
@@ -151,8 +151,8 @@ static bool beginsWithFirst(const Counter &counter, int64_t sets) {
          around.getYieldedValues()[number] == loop.getResult(counter.number);
 }
 
-/// The counter of the loop around `tile`, a tile of scales, whose iterations choose its set, and the
-/// number of that value.
+/// The counter of the loop around `tile`, a tile of scales, whose iterations choose its set, and
+/// the number of that value.
 template <typename OpT> static std::optional<std::pair<Counter, size_t>> counterOf(OpT tile) {
   auto loop = dyn_cast<scf::ForOp>(tile->getParentOp());
   auto wait = tile.getSource().template getDefiningOp<ConsumerWaitOp>();
@@ -168,12 +168,13 @@ template <typename OpT> static std::optional<std::pair<Counter, size_t>> counter
 
 static constexpr int64_t kMostSets = 2; ///< as many k tiles of code
 
-/// Returns true when all tiles of scales of `loop` have two sets, which its iterations take in turn.
+/// Returns true when all tiles of scales of `loop` have two sets, which its iterations take in
+/// turn.
 template <typename OpT> static bool takeTwoSets(scf::ForOp loop) {
   return llvm::all_of(loop.getOps<OpT>(), [](OpT tile) {
     auto counter = counterOf(tile);
-    return tile.getSets().value_or(1) == kMostSets && counter && counter->first.values.size() == 1 &&
-           beginsWithFirst(counter->first, kMostSets);
+    return tile.getSets().value_or(1) == kMostSets && counter &&
+           counter->first.values.size() == 1 && beginsWithFirst(counter->first, kMostSets);
   });
 }
 

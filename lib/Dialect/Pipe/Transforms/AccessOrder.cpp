@@ -29,7 +29,7 @@ AccessOrder::Access AccessOrder::describe(size_t agent, Operation *op, const Til
   bool usesTensor = engine == Engine::Tensor || engine == Engine::ScaleCopy;
   Access now = {op, agent, 0, 0, 0, use.iteration, false, false, engine == Engine::ScaleCopy};
   now.issued = clocks[agent][component(agent, Issued)];
-  uint32_t part = usesTensor                ? uint32_t(Tensor)
+  uint32_t part = usesTensor               ? uint32_t(Tensor)
                   : isAsynchronous(engine) ? partOf(use.channel)
                                            : uint32_t(Issued);
   now.component = component(agent, part);
@@ -87,8 +87,7 @@ bool AccessOrder::access(size_t agent, const RoleStep &step, const TileUse &use,
         InFlightDiagnostic diag = step.op->emitOpError()
                                   << "reads a tile of iteration " << now.iteration
                                   << " that iteration " << write.iteration << " overwrites";
-        diag.attachNote(write.op->getLoc())
-            << "overwritten here; wait until the stage is released";
+        diag.attachNote(write.op->getLoc()) << "overwritten here; wait until the stage is released";
         return false;
       }
     if (!checkAll(history.writes, now, /*otherIteration=*/false))

@@ -1,8 +1,8 @@
 //===- AccessOrder.h - Order of accesses to tiles ---------------------------===//
 //
-// Vector clocks of the roles of all CTAs of a cluster. What a thread has done, and what the engines
-// have completed for it, reaches another thread through a barrier only: an arrival leaves the clock
-// of its role there, and a wait takes it. Two accesses to a tile, of which one writes, are a race
+// Vector clocks of the roles of all CTAs of a cluster. Work of a thread, and of the engines for it,
+// reaches another thread through a barrier only: an arrival leaves the clock of its role there, and
+// a wait takes it. Two accesses to a tile, of which one writes, are a race
 // where the clock of the second does not contain the first.
 //
 // The components of an agent, a role in a CTA:
@@ -49,9 +49,9 @@ private:
     uint32_t component, time; ///< complete when a clock has this time
     uint32_t issued;
     int64_t iteration;
-    bool isGeneric;  ///< by threads, to shared memory, without a fence of its own
-    bool isTensor;   ///< by tcgen05
-    bool isScales;   ///< copy of scales
+    bool isGeneric; ///< by threads, to shared memory, without a fence of its own
+    bool isTensor;  ///< by tcgen05
+    bool isScales;  ///< copy of scales
   };
   struct History {
     llvm::SmallVector<Access, 2> writes, reads;

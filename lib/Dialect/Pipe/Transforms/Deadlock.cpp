@@ -178,8 +178,7 @@ static bool followsCopies(ChannelOp channel, Operation *op) {
 }
 
 /// All producers of the stages of `consumer` have committed the one it wants.
-bool ChannelRun::isFullFor(const State &state, uint32_t consumer, Operation *op,
-                           const Used &used) {
+bool ChannelRun::isFullFor(const State &state, uint32_t consumer, Operation *op, const Used &used) {
   const Passed &block = state.blocks[consumer];
   ChannelOp channel = state.channel;
   if (followsCopies(channel, op))
@@ -340,8 +339,8 @@ bool ChannelRun::access(size_t agent, const RoleStep &step, uint32_t rank) {
     State &state = stateOf(use.channel);
     for (uint32_t other = 0; other < state.blocks.size(); ++other) {
       bool isOfPair = state.sharing.pairUses && (other ^ 1) == rank;
-      bool touches = other == rank || (use.place.owner && (use.writes ? state.fills(rank, other)
-                                                                      : isOfPair));
+      bool touches =
+          other == rank || (use.place.owner && (use.writes ? state.fills(rank, other) : isOfPair));
       if (touches && !order->access(agent, step, use, other))
         return false;
     }
@@ -354,7 +353,7 @@ bool ChannelRun::access(size_t agent, const RoleStep &step, uint32_t rank) {
 bool ChannelRun::checkFence(size_t agent, Operation *op) {
   if (ordersTensorCore(op, roleOf(op))) {
     auto isUnfenced = [](auto wait) { return wait.getUnfenced(); };
-    bool misses = isa<AwaitReleaseOp>(op)      ? isUnfenced(cast<AwaitReleaseOp>(op))
+    bool misses = isa<AwaitReleaseOp>(op)   ? isUnfenced(cast<AwaitReleaseOp>(op))
                   : isa<ConsumerWaitOp>(op) ? isUnfenced(cast<ConsumerWaitOp>(op))
                                             : isUnfenced(cast<ProducerAcquireOp>(op));
     unfenced[agent] = misses ? op : nullptr;

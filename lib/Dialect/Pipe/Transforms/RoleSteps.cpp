@@ -267,7 +267,8 @@ void RoleWalker::addUse(RoleStep &step, Value value, bool writes) {
   else if (tile.channel.overlaps())
     addOverlappingUses(step, tile, writes);
   else
-    step.uses.push_back({{tile.channel.getAsOpaquePointer(), tile.number, tile.iteration % *tile.channel.getDepth()},
+    step.uses.push_back({{tile.channel.getAsOpaquePointer(), tile.number,
+                          tile.iteration % *tile.channel.getDepth()},
                          tile.iteration,
                          tile.channel,
                          writes});
@@ -361,9 +362,7 @@ LogicalResult RoleWalker::walk(Block *block) {
   return success();
 }
 
-RoleAttr fp4::pipe::roleOf(Operation *op) {
-  return op->getParentOfType<RoleRegionOp>().getRole();
-}
+RoleAttr fp4::pipe::roleOf(Operation *op) { return op->getParentOfType<RoleRegionOp>().getRole(); }
 
 FailureOr<RoleSteps> fp4::pipe::stepsOf(RoleRegionOp role, const RoleLimits &limits) {
   RoleWalker walker(limits);

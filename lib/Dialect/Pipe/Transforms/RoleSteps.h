@@ -12,8 +12,8 @@
 
 namespace fp4::pipe {
 
-/// A part of memory that has one tile at a time: a stage of a tile of a channel, a set of columns of
-/// scales, or a few columns of overlapping stages.
+/// A part of memory that has one tile at a time: a stage of a tile of a channel, a set of columns
+/// of scales, or a few columns of overlapping stages.
 struct TilePlace {
   const void *owner; ///< the channel; null for sets of columns
   int64_t number;    ///< of the tile in the channel, or the first column
@@ -47,7 +47,7 @@ RoleAttr roleOf(mlir::Operation *op);
 struct RoleLimits {
   int64_t trips; ///< turns of a loop of unknown length
   size_t steps;
-  bool isExact;  ///< loops of known length have that length; else `trips`
+  bool isExact; ///< loops of known length have that length; else `trips`
 };
 
 /// Returns the first steps of `role`. Fails where a carried stage, or a set of columns, is not that

@@ -224,7 +224,8 @@ static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t se
   for (Operation *op = wait->getNextNode(); op && op != copy; op = op->getNextNode()) {
     auto await = dyn_cast<AwaitReleaseOp>(op);
     if (await && await.getChannel() == wait.getChannel() &&
-        countedIteration(await.getIteration()) == countedIteration(wait.getIteration()) && int64_t(await.getDistance()) <= sets)
+        countedIteration(await.getIteration()) == countedIteration(wait.getIteration()) &&
+        int64_t(await.getDistance()) <= sets)
       return await;
   }
   return {};
@@ -316,7 +317,8 @@ static LogicalResult verifyChannel(ChannelOp channel, bool pairs, bool isSchedul
 }
 
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
-  if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)) || failed(verifyWork(kernel)))
+  if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)) ||
+      failed(verifyWork(kernel)))
     return failure();
   bool isScheduled = kernel->hasAttr(PipeDialect::kScheduledAttr);
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())

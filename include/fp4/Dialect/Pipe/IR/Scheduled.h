@@ -1,4 +1,4 @@
-//===- Scheduled.h - What the scheduled form says about an op --------------===//
+//===- Scheduled.h - Facts of the scheduled form about an op ---------------===//
 //
 // Questions that the passes of phase `scheduled`, the verifiers and convert-pipe-to-nvvm ask about
 // ops on channels and about MMAs.

@@ -1,4 +1,4 @@
-//===- Passes.h - What a pipelined kernel need not do -----------------------===//
+//===- Passes.h - From the pipelined to the scheduled form ------------------===//
 #pragma once
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -262,8 +262,8 @@ def CarryStages : Pass<"pipe-carry-stages", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels in the pipelined form; `pipe-fold-awaits` has run.
 
-    **Postcondition.** Where it pays, loops carry the stage and the phase beside the iteration of a channel,
-    and its ops name them (`pipe.stage_of`). The accumulator of a loop with scales is acquired
+    **Postcondition.** Loops carry the stage and the phase beside the iteration of a channel where
+    it pays, and its ops name them (`pipe.stage_of`). The accumulator of a loop with scales is acquired
     behind the scales of its first k tile, which comes before the loop. Stages that are the same in
     every iteration of a role that loads are hidden from LLVM (`pipe.opaque`).
 
@@ -359,9 +359,9 @@ def ElideSync : Pass<"pipe-elide-sync", "::mlir::ModuleOp"> {
 
     **Postcondition.** A channel whose stages are filled once, or are known to be empty from other channels,
     is `without_empty`. Waits that another wait follows before any work of tcgen05, and releases of
-    tiles that no thread has read with loads of its own, are `unfenced`. Where warps read a tile
-    together, one thread arrives `by warps` or `by aligned_warps`; behind a `pipe.partial_release`
-    the release is `by nobody`. `pipe-verify-sync` runs the result: an access that may come before
+    tiles that no thread has read with loads of its own, are `unfenced`. One thread arrives
+    `by warps` or `by aligned_warps` for warps that read a tile together; behind a
+    `pipe.partial_release` the release is `by nobody`. `pipe-verify-sync` runs the result: an access that may come before
     one that it overwrites is an error that names both.
 
     ```mlir

@@ -167,9 +167,9 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
   let summary = "Check that channels protect every tile that crosses roles";
   let description = [{
     **Why.** A missing release hangs a kernel and a missing wait corrupts it; both are visible in
-    the specialized and pipelined forms and are reported here, with the op to look at.
+    each form and are reported here, with the op to look at.
 
-    **Precondition.** Specialized or pipelined form; kernels in the sequential form are skipped.
+    **Precondition.** Specialized, pipelined or scheduled form; other kernels are skipped.
     The kernel is unchanged.
 
     **Postcondition.** (C130) A tile used in a role comes from an acquire or wait of that
@@ -180,7 +180,11 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
     consumed as are produced. In the pipelined form: (C134) iterations inside of a loop vary with it
     and advance by one per pair; (C135) the bytes a stage expects are those its loads complete;
     (C136) the channel ops of all roles, run with loops long enough to fill and wrap every ring,
-    come to their end; (C137) a set of scale columns is not filled while an MMA may read it.
+    come to their end; (C137) a set of scale columns is not filled while an MMA may read it. In the
+    scheduled form, where loops of two roles may differ, (C131), (C133) and (C134) hold of the ops
+    that the roles execute, and (C627) of carried stages; (C628) each access to a tile comes behind
+    those that it conflicts with, by arrivals and waits alone; (C629) a fence stands before work of
+    tcgen05.
 
     ```mlir
     // fp4-opt --pipe-verify-sync
