@@ -1,6 +1,6 @@
 //===- ScaleWarps.cpp - Barriers of a warp that copies scales --------------===//
 //
-// A channel with a consumer scale_copy (SplitWarps.cpp of lib/Dialect/Pipe/Transforms) has a third
+// A channel with a consumer scale_copy (SplitWarps.cpp of lib/Dialect/Pipe/Schedule) has a third
 // barrier for each stage, at which the warp that copies arrives and the one that multiplies waits;
 // and a barrier for all copies, which are complete before tensor memory is freed.
 //
