@@ -117,6 +117,9 @@ MLIR_CAPI_EXPORTED MlirTypeID fp4WorkAttrGetTypeID(void);
 /** The kernel that an operation becomes, "fp4.plan"; it is read from text. */
 MLIR_CAPI_EXPORTED bool fp4AttributeIsAPlan(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED MlirTypeID fp4PlanAttrGetTypeID(void);
+/** A case of "dispatch", read from text. */
+MLIR_CAPI_EXPORTED bool fp4AttributeIsACase(MlirAttribute attribute);
+MLIR_CAPI_EXPORTED MlirTypeID fp4CaseAttrGetTypeID(void);
 
 /*===----------------------------------------------------------------------------------===*
  * Block-scaled matrices: a tensor of data and a tensor of scales

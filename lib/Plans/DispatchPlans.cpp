@@ -192,6 +192,7 @@ static LogicalResult propose(BlockScaledMatmulOp op, std::vector<KernelPlan> &pl
   if (ends.empty() && hasDynamicSizes(op))
     if (std::vector<KernelPlan> ofSizes = proposeSizes(op, target); !ofSizes.empty()) {
       plans = std::move(ofSizes);
+      dropStatic(op, plans); // small-M tiles where rows are static
       return complete(op, plans, target);
     }
   plans = mayHaveRowPlans(op) ? proposeRows(op, *last, ends, target) : std::vector{*last};

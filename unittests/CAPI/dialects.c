@@ -130,6 +130,10 @@ static void parts(MlirLocation location) {
       mlirAttributeParseGet(context, str("#fp4.plan<tile_gemm, tile = [128, 64, 256]>"));
   require(fp4AttributeIsAPlan(plan) && !fp4AttributeIsAPlan(target), "plan");
   require(mlirTypeIDEqual(mlirAttributeGetTypeID(plan), fp4PlanAttrGetTypeID()), "plan id");
+  MlirAttribute one =
+      mlirAttributeParseGet(context, str("#fp4.case<m = [1, 16], split_k = 2 : tile_gemm>"));
+  require(fp4AttributeIsACase(one) && !fp4AttributeIsAPlan(one), "case");
+  require(mlirTypeIDEqual(mlirAttributeGetTypeID(one), fp4CaseAttrGetTypeID()), "case id");
 }
 
 static void work(void) {

@@ -36,6 +36,7 @@ FP4_DEFINE_CAPI_IS_A(Epilogue)
 FP4_DEFINE_CAPI_IS_A(Hadamard)
 FP4_DEFINE_CAPI_IS_A(Target)
 FP4_DEFINE_CAPI_IS_A(Plan)
+FP4_DEFINE_CAPI_IS_A(Case)
 FP4_DEFINE_CAPI_IS_A(Work)
 
 /// Emits `error` at `location`; null.
