@@ -152,7 +152,7 @@ def exists_of_warps(case):
 
 def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
-    exact = element in ("bf16", "f4E2M1FN") or (fmt == "nvfp4") == (element == "f16")
+    exact = element != "f8E4M3FN" or fmt == "mxfp4"
     if weights == "fast" and (element != "f8E4M3FN" or tile.endswith("ahead")):
         return False
     if element == "f8E4M3FN" and (weights == "plain" or tile == "128x256" and weights != "fast"):
@@ -182,7 +182,7 @@ def exists_of_lanes(case):
     of_floats = tile.isdigit() or tile in ("shallow", "four", "eight", "half")
     if element == "f8E4M3FN":
         return not of_floats and fmt == "mxfp4" and k % 128 == 0 and (tile != "swap_16" or m <= 16)
-    return (of_floats or tile == "chosen") and (element == "bf16" or fmt == "nvfp4")
+    return (of_floats or tile == "chosen")
 
 
 def exists_of_six(case):

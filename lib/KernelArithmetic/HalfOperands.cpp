@@ -44,7 +44,22 @@ Value HalfOperands::splat(double value) {
 // Scales
 //===----------------------------------------------------------------------===//
 
+/// The f16 of a scale of f8E8M0FNU times the power of two of such elements.
+Value HalfOperands::halfPowerOf(Value scales, int64_t number) {
+  constexpr int exponent =
+      numerics::convertedExponent(numerics::BlockFormat::MXFP4, numerics::FloatType::F16);
+  Value power = LLVM::BitcastOp::create(b, b.getF32Type(), s.powerBits(scales, number, 23));
+  power = arith::MulFOp::create(b, power, s.constant(std::ldexp(1.0, exponent)));
+  return inBothLanes(arith::TruncFOp::create(b, element, power));
+}
+
 SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
+  if (!isE4M3 && element.isF16()) {
+    SmallVector<Value> result;
+    for (int64_t i = 0; i < count; ++i)
+      result.push_back(halfPowerOf(scales, i));
+    return result;
+  }
   if (isE4M3 || isSix || (!data && !hasConversion))
     return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
   SmallVector<Value> result;
@@ -160,8 +175,9 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
   SmallVector<Value> result;
   for (Value word : words) {
     Value pair = asPair(word);
-    if (!isE4M3)
-      pair = arith::MulFOp::create(b, pair, splat(0x1p126 * kPowerMXFP4));
+    if (!isE4M3) // what widenToF16 and widenToBF16 leave to restore
+      pair =
+          arith::MulFOp::create(b, pair, splat(element.isF16() ? 0x1p14 : 0x1p126 * kPowerMXFP4));
     result.push_back(arith::MulFOp::create(b, pair, factor));
   }
   return result;

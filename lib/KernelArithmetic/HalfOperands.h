@@ -20,6 +20,8 @@
 // in f16, or in f32, which is then rounded to bf16. All of it is exact. Conversions
 // before products are left out where products of f16 may be f32.
 //
+// As f16 beside scales of f8E8M0FNU, a value is multiplied by the f16 of its scale times 2^7.
+//
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
 // scale and rounded to bf16.
 //
@@ -32,9 +34,10 @@ namespace fp4 {
 
 class HalfOperands {
 public:
-  /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, f16 only with f8E4M3FN; null for
-  /// the type that numerics::convertElement chooses. Codes are f4E2M1FN, or with scales of
-  /// f8E8M0FNU `data`: f8E4M3FN, f8E5M2, or for convertInOrder() f6E2M3FN or f6E3M2FN.
+  /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, with f8E8M0FNU f16 only for
+  /// convertInOrder() of codes of 4 bits; null for the type that numerics::convertElement chooses.
+  /// Codes are f4E2M1FN, or with scales of f8E8M0FNU `data`: f8E4M3FN, f8E5M2, or for
+  /// convertInOrder() f6E2M3FN or f6E3M2FN.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
@@ -62,6 +65,7 @@ public:
 private:
   llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
+  mlir::Value halfPowerOf(mlir::Value scales, int64_t number);
   mlir::Value inBothLanes(mlir::Value half);
   mlir::Value lookUp(mlir::Value codes);
   llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);

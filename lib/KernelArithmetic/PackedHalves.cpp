@@ -10,6 +10,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -22,15 +24,22 @@ static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 static constexpr double kCodePower = 0x1p122;
 static constexpr uint32_t kCodeExponents = 122u << 7 | 122u << 23;
 
+/// Power of two that a code as f16, value * 2^-14, lacks, and that of the scales besides.
+static constexpr double kCodePowerOfF16 = 0x1p14;
+static constexpr int kScaleExponentOfF16 =
+    numerics::convertedExponent(numerics::BlockFormat::MXFP4, numerics::FloatType::F16);
+
 static Value constant(ImplicitLocOpBuilder &b, uint32_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
 }
 
-Value PackedHalves::splat(double value) {
+static Value splatOf(ImplicitLocOpBuilder &b, Type element, double value) {
   auto type = VectorType::get(2, element);
   return arith::ConstantOp::create(
       b, DenseElementsAttr::get(type, Attribute(b.getFloatAttr(element, value))));
 }
+
+Value PackedHalves::splat(double value) { return splatOf(b, element, value); }
 
 Value PackedHalves::asPair(Value word) {
   return LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
@@ -79,8 +88,19 @@ PackedHalves::Factors PackedHalves::factorsE4M3(Value scales) {
 Value PackedHalves::powersOf(Value bits, Powers powers) {
   if (powers == Powers::Small)
     return asPair(arith::AddIOp::create(b, bits, constant(b, kCodeExponents)));
-  Value pair = LLVM::MaxNumOp::create(b, asPair(bits), splat(0x1p-127));
-  return LLVM::FMAOp::create(b, pair, splat(0), pair);
+  Type bf16 = b.getBF16Type();
+  Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, bf16), bits);
+  pair = LLVM::MaxNumOp::create(b, pair, splatOf(b, bf16, 0x1p-127));
+  pair = LLVM::FMAOp::create(b, pair, splatOf(b, bf16, 0), pair);
+  return element.isF16() ? powersAsHalves(pair) : pair;
+}
+
+/// Two bf16 times 2^7, as f16.
+Value PackedHalves::powersAsHalves(Value powers) {
+  Type f32 = b.getF32Type();
+  Value wide = arith::ExtFOp::create(b, VectorType::get(2, f32), powers);
+  wide = arith::MulFOp::create(b, wide, splatOf(b, f32, std::ldexp(1.0, kScaleExponentOfF16)));
+  return arith::TruncFOp::create(b, VectorType::get(2, element), wide);
 }
 
 /// The four scales of both rows are in one word.
@@ -136,7 +156,8 @@ SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales
     for (auto [i, moved] : llvm::enumerate(movePairs(codes.slice(step, 2)))) {
       Value pair = asPair(takePair(moved));
       if (!isE4M3 && powers == Powers::Any) // the factor would be infinite for a scale of 64
-        pair = arith::MulFOp::create(b, pair, splat(kCodePower));
+        pair =
+            arith::MulFOp::create(b, pair, splat(element.isF16() ? kCodePowerOfF16 : kCodePower));
       pair = arith::MulFOp::create(b, pair, rows[i % 2][step + int64_t(i) / 4]);
       result.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     }

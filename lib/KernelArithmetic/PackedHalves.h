@@ -12,7 +12,8 @@
 // value * scale * 2^-4. For a scale up to 32, 2^122 times the scale is a bf16 too, and one
 // multiplication is enough; small scales are those of them that one subtraction tells
 // (hw::powersThatAreNotSmall). Either way nothing is rounded: a product is a code times a power of
-// two, at least 2^-132.
+// two, at least 2^-132. As f16, a code of mxfp4 is multiplied by 2^14 and then by the f16 of its
+// scale times 2^7 (numerics::convertElement).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +26,7 @@ namespace fp4 {
 
 class PackedHalves {
 public:
-  /// `block` elements share a scale; elements are `element`, bf16, or f16 where block is 16.
+  /// `block` elements share a scale; elements are `element`, bf16 or f16.
   /// `upperBits` is kUpperBits, where it is needed.
   PackedHalves(mlir::ImplicitLocOpBuilder &b, int64_t block, mlir::Type element,
                mlir::Value upperBits)
@@ -52,6 +53,7 @@ private:
   Factors factorsE4M3(mlir::Value scales);
   llvm::SmallVector<Factors> factorsE8M0(mlir::Value scales, Powers powers);
   mlir::Value powersOf(mlir::Value bits, Powers powers);
+  mlir::Value powersAsHalves(mlir::Value powers);
   mlir::Value inBothLanes(mlir::Value pair, int64_t lane);
   mlir::Value rotate(mlir::Value word, unsigned amount);
   mlir::Value masked(mlir::Value word, uint32_t mask);

@@ -119,9 +119,11 @@ void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
 } // namespace
 
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
-  const double factor = isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale);
-  const double power = 1.0 / (1 << -convertedExponent(format));
-  const auto scaled = static_cast<float>(decodeElement(format, code) * factor * power);
+  const double factor = std::ldexp(isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale),
+                                   convertedExponent(format, type));
+  const bool areHalves = isMX(format) && type == FloatType::F16;
+  const double rounded = areHalves ? double(decodeF16(encodeF16(float(factor)))) : factor;
+  const auto scaled = static_cast<float>(decodeElement(format, code) * rounded);
   return type == FloatType::BF16 ? encodeBF16(scaled) : encodeF16(scaled);
 }
 

@@ -6,7 +6,7 @@
 // the sum of magnitudes up to the end of what its instructions share: 16 elements in the order of
 // memory, or a k tile where converted operands have an order of their own. A product with a
 // subnormal factor counts with the exponent of the smallest normal number in its place. A subnormal
-// factor of 8 bits has been rounded besides.
+// factor of 8 bits, or of MXFP4 in f16, has been rounded besides.
 #include "GemmOperands.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/E4M3.h"
@@ -43,13 +43,21 @@ Line floatLine(const GemmProblem &p, uint64_t row) {
   return line;
 }
 
+/// Weights become f16, which does not have all their exponents: scales from `leastInfinite` on are
+/// infinite.
+bool areHalves(const GemmProblem &p, BlockFormat format) {
+  return p.floatA == FloatType::F16 && isMX(format);
+}
+constexpr double leastInfinite = 0x1p9;
+
 /// Elements without the factor that their conversion multiplies by.
 Line scaledLine(const GemmProblem &p, const GemmOperand &operand, BlockFormat format, uint64_t row) {
   Line line;
   for (uint64_t k = 0; k < p.depth; ++k) {
     const ScaledCode element = scaledCode(p, operand, format, row, k);
-    line.add(decodeElement(format, element.code) *
-             double(isMX(format) ? decodeUE8M0(element.scale) : decodeUE4M3(element.scale)));
+    const double scale = isMX(format) ? decodeUE8M0(element.scale) : decodeUE4M3(element.scale);
+    line.add(decodeElement(format, element.code) * scale);
+    line.isFinite = line.isFinite && !(areHalves(p, format) && scale >= leastInfinite);
   }
   return line;
 }
@@ -63,8 +71,12 @@ struct Loss {
 Loss lossOf(const GemmProblem &p, bool isA) {
   const BlockFormat format = isA ? p.format : formatOfB(p);
   const double smallest = p.floatA == FloatType::F16 ? 0x1p-14 : 0x1p-126;
-  const int exponent = isA && p.floatA ? 0 : convertedExponent(format);
-  return {std::ldexp(smallest, -exponent), isPacked(format) ? 0 : 0x1p-134};
+  if (isA && p.floatA)
+    return {smallest, 0};
+  const int exponent = p.floatA ? convertedExponent(format, *p.floatA) : convertedExponent(format);
+  // The f16 of a scale is zero up to 2^-32, beside a code of at most 6.
+  const double rounding = areHalves(p, format) ? 6 * 0x1p-32 : isPacked(format) ? 0 : 0x1p-134;
+  return {std::ldexp(smallest, -exponent), rounding};
 }
 
 /// The rounding of instructions.
@@ -83,10 +95,11 @@ Rounding roundingOf(const GemmProblem &p, const Line &a, const Line &b) {
           std::ldexp(0x1p-149, -convertedExponent(p))};
 }
 
-/// Returns true when bf16 may be infinite where the elements of a line are finite. Elements of 4
-/// bits always fit bf16.
-bool hasInfinities(BlockFormat format, const Line &line) {
-  return !isPacked(format) && line.largest >= 0x1p127;
+/// Returns true when a converted element may be infinite where the elements of a line are finite.
+/// Elements of 4 bits always fit bf16.
+bool hasInfinities(const GemmProblem &p, BlockFormat format, const Line &line) {
+  return areHalves(p, format) ? line.largest >= leastInfinite / 2
+                              : !isPacked(format) && line.largest >= 0x1p127;
 }
 
 struct Sum {
@@ -148,7 +161,7 @@ GemmReference convertedReference(const GemmProblem &p) {
   GemmReference result = emptyReference(p);
   parallelFor(p.b.rows, p.threads, [&](uint64_t column) {
     const Line b = scaledLine(p, p.b, formatOfB(p), column);
-    const bool mayBeInfinite = !b.isFinite || hasInfinities(formatOfB(p), b);
+    const bool mayBeInfinite = !b.isFinite || hasInfinities(p, formatOfB(p), b);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
       const Sum sum = sumOfRanges(p, {row, column}, rows[row], b);
       const float alpha = alphaAt(p, row, column).value_or(1.f);
@@ -158,7 +171,7 @@ GemmReference convertedReference(const GemmProblem &p) {
       result.bounds[at] = element.error;
       result.mayOverflow[at] =
           overflowOf(epilogue, mayBeInfinite || !rows[row].isFinite ||
-                                   (!p.floatA && hasInfinities(p.format, rows[row])) ||
+                                   (!p.floatA && hasInfinities(p, p.format, rows[row])) ||
                                    sum.reach >= 0x1p127 || epilogue.mayOverflow(element, alpha));
     }
   });

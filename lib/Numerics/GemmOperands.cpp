@@ -55,11 +55,11 @@ Status validate(const GemmProblem &p) {
   if (p.depth == 0 || (p.depth % block && !endsInBlock))
     return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
                 std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
-  if (p.floatA && (p.core != TensorCore::Converted || elementOf(p.format).bits == 8 ||
-                   *p.floatA == FloatType::F32 || (*p.floatA == FloatType::F16 && isMX(p.format))))
-    return fail(
-        "a without scales must be bf16 beside elements of 4 or 6 bits, or f16 beside nvfp4, "
-        "of a tensor core of 16-bit floats");
+  if (p.floatA &&
+      (p.core != TensorCore::Converted || elementOf(p.format).bits == 8 ||
+       *p.floatA == FloatType::F32 || (*p.floatA == FloatType::F16 && !isPacked(p.format))))
+    return fail("a without scales must be bf16 beside elements of 4 or 6 bits, or f16 beside those "
+                "of 4, of a tensor core of 16-bit floats");
   if (p.rhsFormat && *p.rhsFormat != p.format && !(isMX(p.format) && isMX(*p.rhsFormat)))
     return fail("operands of two formats must both have scales of f8E8M0FNU, but got " +
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));

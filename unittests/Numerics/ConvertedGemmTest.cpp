@@ -41,6 +41,23 @@ TEST(ConvertElement, MXFP4IsExactInBF16ForEveryScale) {
     }
 }
 
+TEST(ConvertElement, F16HasSomeScalesOfMXFP4) {
+  const auto element = [](unsigned code, int exponent) -> double {
+    const auto scale = uint8_t(127 + exponent);
+    return decodeF16(convertElement(BlockFormat::MXFP4, FloatType::F16, uint8_t(code), scale));
+  };
+  for (unsigned code = 0; code < 16; ++code)
+    for (int exponent = -30; exponent <= 6; ++exponent)
+      EXPECT_EQ(element(code, exponent),
+                std::ldexp(decodeE2M1(uint8_t(code)),
+                           exponent + convertedExponent(BlockFormat::MXFP4, FloatType::F16)));
+  EXPECT_EQ(element(7, -32), 0);
+  EXPECT_EQ(element(7, -31), 6 * 0x1p-24);
+  EXPECT_TRUE(std::isinf(element(1, 9)));
+  EXPECT_TRUE(std::isnan(element(0, 9)));
+  EXPECT_TRUE(std::isnan(element(0, 128)));
+}
+
 TEST(ConvertElement, BF16HoldsWhatIsBesideFloats) {
   for (unsigned code = 0; code < 16; ++code)
     for (unsigned scale = 0; scale < 255; ++scale) {

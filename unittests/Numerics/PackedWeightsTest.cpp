@@ -321,13 +321,13 @@ TEST(FloatGemm, WorkersShareTiles) {
 TEST(FloatGemm, WhatNoTensorCoreMultipliesIsAnError) {
   GemmProblem p;
   p.floatA = FloatType::F16;
-  p.format = BlockFormat::MXFP4;
+  p.format = BlockFormat::MXFP6E2M3;
   p.core = TensorCore::Converted;
   p.depth = 32;
   const auto result = gemmMmaModel(p);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "a without scales must be bf16 beside elements of 4 or 6 bits, "
-                                    "or f16 beside nvfp4, of a tensor core of 16-bit floats");
+                                    "or f16 beside those of 4, of a tensor core of 16-bit floats");
   p.floatA = FloatType::BF16;
   p.format = BlockFormat::MXFP8E5M2;
   EXPECT_FALSE(gemmMmaModel(p));

@@ -101,13 +101,20 @@ inline constexpr unsigned fmaLanes = 32, fmaChunk = 32;
 /// The factor of MXFP8 is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
 /// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
-/// Converts to the type of the other operand, f16 (not of OCP MX) or bf16, where that has no
-/// scales.
+/// Converts to the type of the other operand, bf16 or f16 (not of elements of 6 and 8 bits), where
+/// that has no scales. Beside f16, the scale of MXFP4 times 2^7 becomes f16 first: the element is
+/// exact for scales 2^-30 to 2^6, zero for those below 2^-31, and infinite or NaN for those of at
+/// least 2^9.
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
 /// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value
 /// and a scale.
 constexpr int convertedExponent(BlockFormat format) {
   return !isMX(format) ? -7 : isPacked(format) ? -4 : 0;
+}
+
+/// The power of two beside floats of `type`: scales of MXFP4 weights times 2^7 are in reach of f16.
+constexpr int convertedExponent(BlockFormat format, FloatType type) {
+  return type == FloatType::F16 && isMX(format) && isPacked(format) ? 7 : convertedExponent(format);
 }
 
 /// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
@@ -163,7 +170,8 @@ struct GemmProblem {
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }
 /// Exponent of the power of two by which the sums of TensorCore::Converted are too large.
 constexpr int convertedExponent(const GemmProblem &p) {
-  return (p.floatA ? 0 : convertedExponent(p.format)) + convertedExponent(formatOfB(p));
+  return p.floatA ? convertedExponent(formatOfB(p), *p.floatA)
+                  : convertedExponent(p.format) + convertedExponent(formatOfB(p));
 }
 /// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4
 /// bits.

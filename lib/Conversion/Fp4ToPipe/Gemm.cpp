@@ -165,7 +165,10 @@ int Gemm::restoringExponent() const {
   using enum route::Operand;
   auto isOneOf = [](auto way, auto... ways) { return ((way == ways) || ...); };
   auto exponentOf = [&](Type data) {
-    return numerics::convertedExponent(formatOfCodes(data, problem.block));
+    bool besideHalves = problem.floats && problem.floats.isF16();
+    return numerics::convertedExponent(formatOfCodes(data, problem.block),
+                                       besideHalves ? numerics::FloatType::F16
+                                                    : numerics::FloatType::BF16);
   };
   // Weights beside e4m3 have powers of their own, and the kernel before a GEMM with prepacked
   // weights restores the lhs.

@@ -245,8 +245,8 @@ SmallVector<Value> fp4::loadPairScales(ImplicitLocOpBuilder &b, Value weights,
 
 bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count) {
   pipe::SharedType weights = op.getWeights().getType();
-  return blockOfWeights(weights) == 32 && count == weights.getRows() &&
-         !multipliesByWarps(*state.target);
+  return blockOfWeights(weights) == 32 && op.getB().getType().getElementType().isBF16() &&
+         count == weights.getRows() && !multipliesByWarps(*state.target);
 }
 
 Value fp4::areSmall(ImplicitLocOpBuilder &b, ValueRange words) {

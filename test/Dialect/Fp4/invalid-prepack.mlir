@@ -183,15 +183,15 @@ func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights,
 
 // -----
 
-!weights = tensor<256x128xf4E2M1FN>
+!weights = tensor<256x128xf6E2M3FN>
 !scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-!rhs = !fp4.scaled<mxfp4, !weights, !scales>
+!rhs = !fp4.scaled<mxfp6_e2m3, !weights, !scales>
 func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weights, %s: !scales) {
   %w_scaled = fp4.scaled %w, %s : !rhs
   %0 = fp4.matmul %x, %w_scaled : (tensor<?x128xbf16>, !rhs) -> tensor<?x256xbf16>
   // matmul (C17)
-  // expected-error @+2 {{operand 'lhs' must have elements of type bf16 beside a rhs of mxfp4, but got 'tensor<?x128xf16>'}}
-  // expected-note @+1 {{f16 does not have the exponents of f8E8M0FNU scales}}
+  // expected-error @+2 {{operand 'lhs' must have elements of type bf16 beside a rhs of mxfp6_e2m3, but got 'tensor<?x128xf16>'}}
+  // expected-note @+1 {{only weights of 4 bits become f16: convert lhs to bf16}}
   %1 = fp4.matmul %bad, %w_scaled : (tensor<?x128xf16>, !rhs) -> tensor<?x256xbf16>
   return
 }

@@ -390,12 +390,12 @@ func.func @twin(%w: !pipe.shared<4x4608xi8>, %x: !pipe.shared<16x256xbf16, swizz
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
-func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xf16, swizzle_128B>, %more: i1) {
+func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C191)
-  // expected-error @+2 {{b must be '!pipe.shared<16x256xbf16, swizzle_128B>', but got}}
+  // expected-error @+2 {{b must be '!pipe.shared<16x256xf16, swizzle_128B>', but got}}
   // expected-note @+1 {{load activations of this type, as deep as the weights}}
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xf16, swizzle_128B>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
 

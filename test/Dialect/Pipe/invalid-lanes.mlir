@@ -475,9 +475,9 @@ func.func @twin(%w: !codes, %s: !scales) {
 }
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+2 {{tile must have the shape of the source and elements of bf16, but got '!pipe.tmem<128x128xf16>'}}
-  // expected-note @+1 {{f16 does not have the exponents of scales of f8E8M0FNU}}
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
+  // expected-error @+2 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x64xf16>'}}
+  // expected-note @+1 {{write the shape of the source and bf16 or f16}}
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x64xf16>
   return
 }
 
@@ -534,9 +534,9 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
 
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C499)
-  // expected-error @+2 {{tile must be 128x64 of bf16, but got '!pipe.tmem<128x64xf16>'}}
+  // expected-error @+2 {{tile must be 128x64 of bf16 or f16, but got '!pipe.tmem<128x128xf16>'}}
   // expected-note @+1 {{a row of the source becomes 64 columns of 128 TMEM lanes}}
-  %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xf16>
+  %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x128xf16>
   return
 }
 

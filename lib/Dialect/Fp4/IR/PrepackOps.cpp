@@ -141,11 +141,11 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
         << "convert lhs to bf16, or quantize it and pass fp4.scaled of its data and scales";
     return diag;
   }
-  if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))
+  if (element.isBF16() || hasPackedData(op.getFormat()))
     return success();
   auto diag = lhs.must("have elements of type bf16 beside a rhs of " +
                        Twine(stringifyFormat(op.getFormat())));
-  diag.attachNote() << "f16 does not have the exponents of f8E8M0FNU scales: convert lhs to bf16";
+  diag.attachNote() << "only weights of 4 bits become f16: convert lhs to bf16";
   return diag;
 }
 

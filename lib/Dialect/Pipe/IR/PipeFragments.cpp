@@ -163,9 +163,10 @@ LogicalResult MmaConvertedOp::verify() {
     return withNote(emitOpError() << "a must have " << kFragmentRows
                                   << " rows for each warpgroup of its role, but got " << a,
                     "let 'a' have 64 rows for each 4 warps of the role"); // (C181)
-  // Every product of a value and a scale of f8E4M3FN is a bf16 as well as a f16.
+  // Weights of 4 bits become what the activations beside them are.
   Type element = convertedType(scales.getElementType());
-  if (element.isF16() && b.getElementType().isBF16())
+  bool mayBeHalf = getInOrder() && isa<Float4E2M1FNType>(a.getElementType());
+  if ((element.isF16() && b.getElementType().isBF16()) || (mayBeHalf && b.getElementType().isF16()))
     element = b.getElementType();
   auto expected =
       SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
@@ -205,7 +206,7 @@ LogicalResult MmaPrepackedOp::verify() {
   Type element = BFloat16Type::get(getContext());
   if (isBytes)
     element = Float8E4M3FNType::get(getContext());
-  else if (block == 16 && b.getElementType().isF16())
+  else if (b.getElementType().isF16())
     element = b.getElementType();
   int64_t depth = weights.getRows() * hw::weightColumnsOf(weights.getInnerBytes());
   auto expected = SharedType::get({acc.getShape()[1], depth}, element, Layout::Swizzle128B);

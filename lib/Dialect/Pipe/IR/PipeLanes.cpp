@@ -77,14 +77,14 @@ LogicalResult ConvertLanesOp::verify() {
     return withNote(emitOpError() << "must return a tile or fill a destination",
                     "write a result, or 'into %slot', and not both"); // (C467)
   TmemType tile = getTileType();
-  bool mayBeF16 = isa<Float8E4M3FNType>(scales.getElementType());
-  bool fits = tile.getElementType().isBF16() || (mayBeF16 && tile.getElementType().isF16());
+  bool fits = tile.getElementType().isBF16() || tile.getElementType().isF16();
   if (tile.isOperand() && fits && tile.getShape() == source.getShape())
     return success();
-  return withNote(emitOpError() << "tile must have the shape of the source and elements of bf16"
-                                << (mayBeF16 ? " or f16" : "") << ", but got " << tile,
-                  mayBeF16 ? "write the shape of the source and bf16 or f16"
-                           : "f16 does not have the exponents of scales of f8E8M0FNU"); // (C467)
+  return withNote(
+      emitOpError() << "tile must have the shape of the source and elements of bf16 or f16, "
+                       "but got "
+                    << tile,
+      "write the shape of the source and bf16 or f16"); // (C467)
 }
 
 void UnpackLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
@@ -119,13 +119,12 @@ LogicalResult UnpackLanesOp::verify() {
                       << region.getRole(),
         "write 4 warps from a multiple of 4 on, or 'in_turn' for more"); // (C499)
   TmemType tile = getTileType();
-  bool fits = tile.getElementType().isBF16() || (isScaled16 && tile.getElementType().isF16());
+  bool fits = tile.getElementType().isBF16() || tile.getElementType().isF16();
   SmallVector<int64_t> expected = {kMmaM, source.getRows() * hw::weightTileColumns};
   if (tile.isOperand() && fits && tile.getShape() == ArrayRef(expected))
     return success();
   return withNote(emitOpError() << "tile must be " << expected[0] << "x" << expected[1]
-                                << " of bf16" << (isScaled16 ? " or f16" : "") << ", but got "
-                                << tile,
+                                << " of bf16 or f16, but got " << tile,
                   "a row of the source becomes 64 columns of 128 TMEM lanes"); // (C499)
 }
 

@@ -302,7 +302,7 @@ def : Fp4_Constraints<"matmul", [{
   - (C44) an epilogue region has at most one `fp4.epilogue_quantize` and one `fp4.epilogue_amax`,
     both of the element. The amax that quantizes is the last argument, which nothing else reads,
     and its input a `tensor<f32>`.
-  - (C17) a `lhs` without scales has elements of type bf16, f16 beside weights of nvfp4, or f8E4M3FN
+  - (C17) a `lhs` without scales has elements of type bf16, f16 beside weights of 4 bits, or f8E4M3FN
     (C321).
   - (C18) a `rhs` without scales is prepacked weights, of the format of a `lhs` with scales.
   - (C321) a `lhs` of f8E4M3FN without scales and prepacked mxfp4 weights in tiles of 8704 bytes

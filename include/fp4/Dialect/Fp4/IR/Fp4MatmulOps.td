@@ -81,7 +81,8 @@ def Fp4_BlockScaledMatmulOp
     two arguments of the epilogue region. `alpha2` is the alpha of the second. A gated unit such as
     SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result.
 
-    The elements of a lhs of bf16 or f16 are factors as they are, beside quantized weights.
+    The elements of a lhs of bf16 or f16 are factors as they are, beside quantized weights. MXFP4
+    beside f16 is exact for scales 2^-30 to 2^6.
     `fp4.prepack` gives a rhs that contains its scales, in a layout that its type names: tiles of
     4608 bytes are nvfp4, and others mxfp4. A lhs of nvfp4 or mxfp4 with scales beside prepacked
     weights becomes bf16 before the GEMM, exactly but for magnitudes from 2^128 on.

@@ -157,7 +157,7 @@ def : Pipe_Constraints<"Products in registers", [{
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C181) `pipe.mma_converted`: the accumulator is an f32 fragment of wgmma with 64 rows. A has
     64 rows for each warpgroup of the role. B has the accumulator's columns, the K of A, a type
-    that converted A can have (with scales of f8E4M3FN f16 or bf16), and layout swizzle_128B. A of
+    that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
     6 bits goes with `in_order`, and A of 8 bits without.
   - (C313) `pipe.fragment`: the elements are f32.
   - (C182) `pipe.read_fragment`: the first column and the number of columns, two for each element
@@ -173,7 +173,7 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
     role has two warpgroups. Weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704
     (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. B
-    is bf16, or with nvfp4 f16, and has layout swizzle_128B.
+    is bf16 or f16, and has layout swizzle_128B.
   - (C320) `pipe.mma_prepacked`: beside rows of 8704 bytes, B is f8E4M3FN and has 128 elements of
     K for each of them.
   - (C604) `pipe.mma_prepacked`: `without_powers` goes with rows of 8704 bytes.
@@ -258,11 +258,11 @@ def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
   - (C467) `pipe.convert_lanes`: the source is f4E2M1FN with 128 rows, else as (C180) has it with
-    its scales. The tile has the shape of the source and elements of bf16, or of f16 with scales
-    of f8E4M3FN. The tile is returned or filled.
+    its scales. The tile has the shape of the source and elements of bf16 or f16. The
+    tile is returned or filled.
   - (C499) `pipe.unpack_lanes`: the source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352
-    (mxfp4). The tile has 128 rows and 64 elements of K for each of them, of bf16, or with nvfp4
-    of f16. The tile is returned or filled. The role has one warpgroup, or several in turn.
+    (mxfp4). The tile has 128 rows and 64 elements of K for each of them, of bf16 or f16.
+    The tile is returned or filled. The role has one warpgroup, or several in turn.
   - (C468) `pipe.mma_lanes`: A is an operand in tensor memory (C466). B has its elements and its
     K, and layout swizzle_128B. The accumulator has 128 rows of no pair, and a column for each row
     of B.
