@@ -5,8 +5,8 @@
 //   fp4-runner examples/mxfp4_experts.mlir --target=sm_90a
 //
 // Activations are sorted by expert and stay in bf16. The weights of all experts are stacked, and
-// prepacked in one piece, once where a program gets them as an argument. N is a multiple of 128 and
-// K of 64. A server has the offsets on the device and passes them as an argument.
+// prepacked in one piece, once where a program gets them as an argument. A server has the offsets on
+// the device and passes them as an argument.
 
 !weights = tensor<1024x320xf4E2M1FN>
 !scales = tensor<1024x10xf8E8M0FNU>

@@ -134,8 +134,8 @@ def generate(root):
             "Operands that have the same routes are a pair. Both have one of its formats, or two of OCP MX.") + "\n\n" + markdown.table(
                 ["operands", "formats", "not for"], pair_rows(root, pairs)),
         "## The routes\n\n" + markdown.wrap(
-            "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl`, "
-            "`max_rows`, `depth_unit` and `wave_cost` of a plan, and those of the column `reads`. A plan with another "
+            "All routes read the fields `route`, `tile`, `schedule`, `roles`, `stages`, `ctas_per_sm`, `pdl` "
+            "and `wave_cost` of a plan, and those of the column `reads`. A plan with another "
             "field is an error. A route without operands has those of the row above. The column `not for` adds to that "
             "of the pair, and a route without targets is on all targets of its core.") + "\n\n" + markdown.table(
                 ["operands", "core", "a", "b", "accumulate", "orientation", "not for", "reads", "targets"],

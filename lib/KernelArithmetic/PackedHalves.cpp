@@ -95,11 +95,13 @@ Value PackedHalves::powersOf(Value bits, Powers powers) {
   return element.isF16() ? powersAsHalves(pair) : pair;
 }
 
-/// Two bf16 times 2^7, as f16.
+/// Two bf16 times 2^7, as f16. The product is one of bf16: LLVM 22 narrows a product of f32 between
+/// both conversions to one of f16, which has no such small powers.
 Value PackedHalves::powersAsHalves(Value powers) {
-  Type f32 = b.getF32Type();
-  Value wide = arith::ExtFOp::create(b, VectorType::get(2, f32), powers);
-  wide = arith::MulFOp::create(b, wide, splatOf(b, f32, std::ldexp(1.0, kScaleExponentOfF16)));
+  Value factor = splatOf(b, b.getBF16Type(), std::ldexp(1.0, kScaleExponentOfF16));
+  Value none = splatOf(b, b.getBF16Type(), -0.0);
+  Value scaled = LLVM::FMAOp::create(b, powers, factor, none);
+  Value wide = arith::ExtFOp::create(b, VectorType::get(2, b.getF32Type()), scaled);
   return arith::TruncFOp::create(b, VectorType::get(2, element), wide);
 }
 

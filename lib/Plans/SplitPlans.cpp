@@ -96,6 +96,13 @@ static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::Tar
   return best;
 }
 
+/// Returns true when cases of the matmul may have factors (C643).
+static bool takeFactors(BlockScaledMatmulOp op) {
+  return llvm::all_of(plansOn(op), [](const KernelPlan &plan) {
+    return plan.guard.isOfRows() && plan.waveCost[0] == 0;
+  });
+}
+
 /// The factors of `op`: one where rows are static, or the policy wants one for any number of rows.
 static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmulOp op,
                                                                 const hw::TargetModel &target) {
@@ -109,6 +116,8 @@ static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmu
   }
   if (!lhs.isDynamicDim(0))
     return {{INT64_MAX, fastestFactor(op, lhs.getDimSize(0), target)}};
+  if (!takeFactors(op))
+    return {{INT64_MAX, 1}};
   SmallVector<BlockScaledMatmulOp::RowSplit> splits;
   for (int64_t rows : kRowsOfFactors) {
     int64_t factor = fastestFactor(op, rows, target);

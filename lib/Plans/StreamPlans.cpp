@@ -55,6 +55,10 @@ static bool isReadBefore(Value value, Operation *op) {
   });
 }
 
+int64_t fp4::amaxCtasPerSm(const hw::TargetModel &target) {
+  return std::min<int64_t>(4, mostCtasPerSm(kAmaxThreads, target));
+}
+
 AmaxOp fp4::amaxOfKernel(QuantizeOp quantize) {
   auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
   if (!amax || amax.getInput() != quantize.getInput() || amax.isGrouped() || amax.hasLines() ||
@@ -87,7 +91,7 @@ static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
   if (!amaxOfKernel(op) || op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
     return false;
   auto type = cast<RankedTensorType>(op.getInput().getType());
-  int64_t grid = target.sms * kAmaxCtasPerSm * kAmaxEighths / 8;
+  int64_t grid = target.sms * amaxCtasPerSm(target) * kAmaxEighths / 8;
   int64_t most = grid * kAmaxThreads * kAmaxBlocksPerThread;
   return !type.hasStaticShape() || type.getNumElements() <= most * op.getBlockSize();
 }
@@ -225,13 +229,13 @@ constexpr FamilyRules fp4::kStreamItemsRules = {requireNothing, proposeItems, ch
 /// Proposes a grid: one item for each thread of a small tensor, so that all SMs load, and for a
 /// large one as many CTAs as run at once, because the first one waits for all. A thread that
 /// transforms rows has 50 registers, and one that transforms columns 150.
-static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::TargetModel &) {
+static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   auto transform = dyn_cast<HadamardAmaxOp>(op);
   bool columns = transform && transform.getDimension() == 0;
   KernelPlan plan = planOfFamily(ReduceGrid);
   plan.threads = columns ? 256 : 512;
   plan.itemsPerThread = 1;
-  plan.grid = columns ? 1 : transform ? 2 : 4;
+  plan.grid = columns ? 1 : std::min<int64_t>(transform ? 2 : 4, mostCtasPerSm(512, target));
   return plan;
 }
 

@@ -119,7 +119,7 @@ func.func @known(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// Its split-K factor stays in the list.
+// The split-K factor of a case of all rows stays in the list.
 // CHECK-LABEL: func.func @known_split
 // CHECK: dispatch = [#fp4.case<split_k = 4 : tile_gemm, route = {{<[^>]*>}}, tile = [24, 128, 256],{{[^#]*#[^#]*#[^#]*}}>]}
 func.func @known_split(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {

@@ -18,10 +18,8 @@
 // CHECK: e_quantize_0 kernel: registers {{[1-3][0-9]}}, spill 0, stack 0
 // CHECK: f_quantize_0 kernel: registers {{[1-5][0-9]}}, spill 0, stack 0
 
-// The maximum of all CTAs, which the last one takes out.
-// SM90:      1 a_amax_0.ptx:ld.global.b32
-// SM90-NEXT: 2 a_amax_0.ptx:ld.global.v4.b32
-// SM90-NEXT: 2 a_amax_0.ptx:st.global.b32
+// SM90:      2 a_amax_0.ptx:ld.global.v4.b32
+// SM90-NEXT: 1 a_amax_0.ptx:st.global.b32
 // SM90-NEXT: 1 b_dequantize_0.ptx:ld.global.b32
 // SM90-NEXT: 1 b_dequantize_0.ptx:ld.global.b8
 // SM90-NEXT: 1 b_dequantize_0.ptx:ld.global.v2.b32

@@ -16,9 +16,10 @@ inline constexpr int64_t kTransformTileM = 64, kTransformTileK = 128, kTransform
 inline constexpr int64_t kTileQuantizeThreads = 256;
 
 /// A stream_blocks kernel that computes the amax of its input too: threads of a CTA, blocks of a
-/// thread, which keeps their elements in registers until it knows the amax, and CTAs that an SM
-/// holds.
-inline constexpr int64_t kAmaxThreads = 512, kAmaxBlocksPerThread = 1, kAmaxCtasPerSm = 4;
+/// thread, which keeps their elements in registers until it knows the amax, and CTAs that an SM of
+/// the target holds.
+inline constexpr int64_t kAmaxThreads = 512, kAmaxBlocksPerThread = 1;
+int64_t amaxCtasPerSm(const hw::TargetModel &target);
 /// The largest grid of such a kernel, in eighths of the CTAs that fit on the GPU at once: 924 rows
 /// of 4096 elements on an H200. With more rows two launches that overlap take less time. No GPU
 /// holds more than kAmaxMostCtas of its CTAs.

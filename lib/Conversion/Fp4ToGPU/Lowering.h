@@ -33,8 +33,8 @@ mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
 /// Returns true (i1, on the host) when the grid of that kernel has a CTA and at most kAmaxEighths
 /// of the CTAs that fit on the GPU at once.
-mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows,
-                       mlir::Value columns);
+mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host,
+                       const hw::TargetModel &target, mlir::Value rows, mlir::Value columns);
 /// Elements of which dynamic columns of the input are a multiple: whole blocks and transforms, and
 /// whole units of 16 bytes of codes in a row.
 int64_t unitOfColumns(QuantizeOp quantize);

@@ -20,6 +20,7 @@
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -73,7 +74,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
-      if (isa<fp4::pipe::ForEachWorkOp>(op)) {
+      auto region = dyn_cast<fp4::pipe::RoleRegionOp>(op);
+      if (isa<fp4::pipe::ForEachWorkOp>(op) ||
+          (region && fp4::pipe::hasScaleWarp(region.getRole()))) {
         fp4::withNote(op->emitOpError("expects the scheduled form"), "run pipe-schedule first");
         return WalkResult::interrupt();
       }

@@ -212,3 +212,19 @@ module attributes {test.plan = #fp4.plan<tile_gemm, max_rows = 16>} {}
 // expected-error @+2 {{a plan of family tile_gemm has no field 'depth_unit'}}
 // expected-note @+1 {{'depth_unit' is called 'k_unit of #fp4.case' now}}
 module attributes {test.plan = #fp4.plan<tile_gemm, depth_unit = 128>} {}
+
+// -----
+
+!c = tensor<128x512xf4E2M1FN>
+!s = tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !c, !s>
+// matmul (C643)
+func.func @stream(%a: !c, %sa: !s, %b: !c, %sb: !s) {
+  %x = fp4.scaled %a, %sa : !operand
+  %w = fp4.scaled %b, %sb : !operand
+  %0 = fp4.matmul %x, %w {dispatch = [#fp4.case<split_k = 2 : tile_gemm>]} : (!operand, !operand) -> tensor<128x128xbf16>
+  // expected-error @+2 {{expects neither 'stream_k' nor a policy of 'split_k' in 'work' beside 'split_k' in 'dispatch'}}
+  // expected-note @+1 {{leave out the 'split_k' of the cases, or 'work'}}
+  %1 = fp4.matmul %x, %w {work = #fp4.work<stream_k = [3, 128, 128]>, dispatch = [#fp4.case<split_k = 2 : tile_gemm>]} : (!operand, !operand) -> tensor<128x128xbf16>
+  return
+}

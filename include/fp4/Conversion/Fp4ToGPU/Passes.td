@@ -36,7 +36,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     gpu.module @f_amax_0 {
       ...
       gpu.func @kernel(%x: !pipe.global<64x32xbf16>, %amax: !pipe.global<f32>, %blocks: i32,
-          %counters: !pipe.global<2xi32>) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+          %counters: !pipe.global<592xi32>) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
         ...
         gpu.return
       }
@@ -49,12 +49,12 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
       %g0 = pipe.global_view %xb : memref<64x32xbf16> -> !pipe.global<64x32xbf16>
       %g1 = pipe.global_view %b : memref<f32> -> !pipe.global<f32>
       ...
-      %c = gpu.alloc () {fp4.counters} : memref<2xi32>
-      %g2 = pipe.global_view %c : memref<2xi32> -> !pipe.global<2xi32>
+      %c = gpu.alloc () {fp4.counters} : memref<592xi32>
+      %g2 = pipe.global_view %c : memref<592xi32> -> !pipe.global<592xi32>
       ...
       gpu.launch_func @f_amax_0::@kernel blocks in (%n, %c1, %c1) threads in (%c256, %c1, %c1)
           args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %blocks : i32,
-               %g2 : !pipe.global<2xi32>) {fp4.leads}
+               %g2 : !pipe.global<592xi32>) {fp4.leads}
       return %amax : tensor<f32>
     }
     ```

@@ -74,7 +74,7 @@ public:
     emitBody();
     Value blocks = gridMaxCtas(kernel, target, hostChunks); // at least one, for the residue
     if (quantizer) {
-      Value isLeft = fitsAtOnce(quantizer, host, rows, kernel.hostColumns(op.getInput()));
+      Value isLeft = fitsAtOnce(quantizer, host, target, rows, kernel.hostColumns(op.getInput()));
       blocks = arith::SelectOp::create(host, isLeft, constIndex(host, 0), blocks);
     }
     kernel.launch(blocks);

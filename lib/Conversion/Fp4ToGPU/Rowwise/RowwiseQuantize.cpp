@@ -194,12 +194,13 @@ static Value hostSms(ImplicitLocOpBuilder &host, ModuleOp module) {
   return arith::IndexCastOp::create(host, host.getIndexType(), call.getResult());
 }
 
-Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows, Value columns) {
+Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, const hw::TargetModel &target,
+                      Value rows, Value columns) {
   Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows, columns);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
   Value eighths = arith::MulIOp::create(host, hostSms(host, op->getParentOfType<ModuleOp>()),
-                                        constIndex(host, kAmaxCtasPerSm * kAmaxEighths));
+                                        constIndex(host, amaxCtasPerSm(target) * kAmaxEighths));
   Value most =
       arith::MinUIOp::create(host, arith::DivUIOp::create(host, eighths, constIndex(host, 8)),
                              constIndex(host, kAmaxMostCtas));
@@ -368,8 +369,8 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
     LoweringContext together = context;
     together.plan.threads = kAmaxThreads;
     together.plan.blocksPerThread = kAmaxBlocksPerThread;
-    together.plan.ctasPerSm = kAmaxCtasPerSm;
-    Value fits = fitsAtOnce(op, host, rows, columns);
+    together.plan.ctasPerSm = amaxCtasPerSm(context.target);
+    Value fits = fitsAtOnce(op, host, context.target, rows, columns);
     KernelBuilder both(op, "amax_quantize", together);
     RowwiseKernel(op, together, both, results).emitAtOnce(nan->second, fits);
     isApart = arith::XOrIOp::create(host, fits, arith::ConstantIntOp::create(host, 1, 1));

@@ -243,5 +243,10 @@ LogicalResult verify::verifyDispatch(BlockScaledMatmulOp op) {
     return withNote(op.emitOpError("expects 'split_k' in 'dispatch' only where all guards are "
                                    "ranges of m, and none in 'work'"), // matmul (C643)
                     "give one 'split_k' for all sizes in 'work'");
+  if (splits && op.getWork() &&
+      (!op.getWork()->getStreamK().empty() || op.getWork()->getSplitPolicy()))
+    return withNote(op.emitOpError("expects neither 'stream_k' nor a policy of 'split_k' in 'work' "
+                                   "beside 'split_k' in 'dispatch'"), // matmul (C643)
+                    "leave out the 'split_k' of the cases, or 'work'");
   return verifyCover(op, cases, haveCost);
 }

@@ -64,8 +64,9 @@ static bool knowsItsThread(RoleRegionOp region) {
 /// Returns true when all regions of `role`, of which a kernel may have several, can be whole.
 static bool isWhole(gpu::GPUFuncOp kernel, RoleAttr role) {
   return llvm::all_of(kernel.getOps<RoleRegionOp>(), [&](RoleRegionOp region) {
-    return region.getRole() != role || (role.isElected() && !role.drives(Engine::BulkStore) &&
-                                        canBeWhole(region) && !knowsItsThread(region));
+    return region.getRole() != role ||
+           (role.isElected() && role.getNumWarps() == 1 && !role.getEngines().empty() &&
+            !role.drives(Engine::BulkStore) && canBeWhole(region) && !knowsItsThread(region));
   });
 }
 

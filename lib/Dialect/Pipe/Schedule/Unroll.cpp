@@ -110,6 +110,10 @@ static void unrollPromotion(gpu::GPUFuncOp kernel) {
     if (count && count->ule(kMostIterations) && !llvm::is_contained(loops, loop))
       loops.push_back(loop);
   });
+  // A loop around another one of the list is replaced with it.
+  llvm::erase_if(loops, [&](scf::ForOp loop) {
+    return llvm::any_of(loops, [&](scf::ForOp inner) { return loop->isProperAncestor(inner); });
+  });
   for (scf::ForOp loop : loops) {
     auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
     hoistSums(loop);

@@ -266,7 +266,8 @@ def : Fp4_Constraints<"matmul", [{
   - (C640) for each size one case of `dispatch` without `k_unit` holds, or several with `wave_cost`.
   - (C641) `dispatch` has 1 to 64 cases, and no `fp4.plan` beside it.
   - (C642) all plans of `dispatch` have `wave_cost`, or none.
-  - (C643) `split_k` in `dispatch` goes with guards of m alone, and no `split_k` in `work`.
+  - (C643) `split_k` in `dispatch` goes with guards of m alone, and neither `split_k` nor
+    `stream_k` in `work`.
   - (C420) `stream_k` goes with static rows, no `offsets` and no `rhs2`.
   - (C421) `stream_k` has three numbers: workers, 1 to 65536, and rows and columns of a tile,
     multiples of 16, the columns at most 256. No tile has more than 32 ranges. The target has

@@ -82,7 +82,8 @@ def Fp4_BlockScaledMatmulOp
     SwiGLU, silu(x w1^T) * (x w3^T), thus reads lhs once and has one result.
 
     The elements of a lhs of bf16 or f16 are factors as they are, beside quantized weights. MXFP4
-    beside f16 is exact for scales 2^-30 to 2^6.
+    beside f16 is exact for scales 2^-30 to 2^6: beyond, values become 0 or infinite, and bf16 has
+    them all.
     `fp4.prepack` gives a rhs that contains its scales, in a layout that its type names: tiles of
     4608 bytes are nvfp4, and others mxfp4. A lhs of nvfp4 or mxfp4 with scales beside prepacked
     weights becomes bf16 before the GEMM, exactly but for magnitudes from 2^128 on.

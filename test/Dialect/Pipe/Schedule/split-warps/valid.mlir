@@ -1,6 +1,9 @@
 // Two warps get the MMAs and the copies; one warp keeps both.
 // RUN: fp4-opt %s --fp4-set-target --pipe-split-warps | FileCheck %s
 // RUN: sed 's/4 to 6/4 to 5/' %s | fp4-opt --fp4-set-target --pipe-split-warps | FileCheck %s --check-prefix=ONE
+// RUN: not fp4-opt %s --fp4-set-target --pipe-expand-work --convert-pipe-to-nvvm 2>&1 | FileCheck %s --check-prefix=UNSPLIT
+// UNSPLIT: error: 'pipe.role' op expects the scheduled form
+// UNSPLIT: note: run pipe-schedule first
 
 // CHECK: pipe.channel from tma to [tensor, scale_copy]
 // CHECK: pipe.role mma warps 4 to 5 drives [tensor]
