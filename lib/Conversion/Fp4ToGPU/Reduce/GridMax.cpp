@@ -29,7 +29,7 @@ Value fp4::gridMaxCtas(KernelBuilder &kernel, const hw::TargetModel &target, Val
 
 GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
                          ArrayRef<int64_t> items)
-    : kernel(kernel), numGroups(static_cast<int64_t>(items.size())) {
+    : kernel(kernel) {
   ImplicitLocOpBuilder &b = kernel.body();
   Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   int64_t all = std::accumulate(items.begin(), items.end(), int64_t(0)), first = 0;

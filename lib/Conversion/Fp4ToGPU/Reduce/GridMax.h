@@ -80,7 +80,6 @@ private:
     Int32 group, firstItem, items, firstBlock, blocks;
   };
   KernelBuilder &kernel;
-  int64_t numGroups;
   std::optional<Share> mine;
   int64_t numBlocks = 0;
 };

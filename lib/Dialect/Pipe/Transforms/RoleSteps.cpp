@@ -86,38 +86,12 @@ void RoleWalker::assume(Value value, int64_t number) {
     numbers[value] = number;
 }
 
-static int64_t compare(arith::CmpIPredicate predicate, int64_t x, int64_t y) {
-  auto ux = uint32_t(x), uy = uint32_t(y);
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return x == y;
-  case arith::CmpIPredicate::ne:
-    return x != y;
-  case arith::CmpIPredicate::slt:
-    return x < y;
-  case arith::CmpIPredicate::sle:
-    return x <= y;
-  case arith::CmpIPredicate::sgt:
-    return x > y;
-  case arith::CmpIPredicate::sge:
-    return x >= y;
-  case arith::CmpIPredicate::ult:
-    return ux < uy;
-  case arith::CmpIPredicate::ule:
-    return ux <= uy;
-  case arith::CmpIPredicate::ugt:
-    return ux > uy;
-  case arith::CmpIPredicate::uge:
-    return ux >= uy;
-  }
-  llvm_unreachable("all predicates are handled");
-}
-
 /// Returns x op y in 32 bits; nothing for operations that counters do not need.
 static std::optional<int64_t> combine(Operation *op, int64_t x, int64_t y) {
   auto ux = uint32_t(x), uy = uint32_t(y);
   if (auto cmp = dyn_cast<arith::CmpIOp>(op))
-    return compare(cmp.getPredicate(), x, y);
+    return arith::applyCmpPredicate(cmp.getPredicate(), llvm::APInt(64, x, /*isSigned=*/true),
+                                    llvm::APInt(64, y, /*isSigned=*/true));
   if (isa<arith::DivUIOp, arith::RemUIOp>(op) && uy == 0)
     return std::nullopt;
   bool isBit = op->getResult(0).getType().isInteger(1);
