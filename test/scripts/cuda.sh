@@ -87,15 +87,15 @@ expect 0 "128 of 128 are right" "$sim" run -- "$work/fence"
 expect 0 "128 of 128 are right" "$sim" run --check=strict -- "$work/fence"
 
 # Programmatic dependent launch, in a stream and in a graph.
-compile overlap 100a
+compile pdl 100a
 for graph in "" graph; do
-  expect 0 "64 of 64 are right" "$sim" run --check strict -- "$work/overlap" none $graph
-  expect 0 "64 of 64 are right" "$sim" run --check off --policy lazy -- "$work/overlap" none $graph
+  expect 0 "64 of 64 are right" "$sim" run --check strict -- "$work/pdl" none $graph
+  expect 0 "64 of 64 are right" "$sim" run --check off --policy lazy -- "$work/pdl" none $graph
   for wrong in unwaited middle early overwritten; do
-    expect 6 "by cudaLaunchAttributeProgrammaticStreamSerialization" "$sim" run -- "$work/overlap" $wrong $graph
+    expect 6 "by cudaLaunchAttributeProgrammaticStreamSerialization" "$sim" run -- "$work/pdl" $wrong $graph
   done
   # Memory that is read too early does not have the result yet.
-  expect 0 "0 of 64 are right" "$sim" run --check off --policy lazy -- "$work/overlap" unwaited $graph
+  expect 0 "0 of 64 are right" "$sim" run --check off --policy lazy -- "$work/pdl" unwaited $graph
 done
 
 expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
