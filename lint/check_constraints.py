@@ -98,17 +98,32 @@ def definitions():
     return found
 
 
-def words_of(region, functions, seen=frozenset()):
-    """Pieces of the messages that a check may emit."""
+def own_words(region):
+    """Pieces of the messages in `region`, and the names of the functions that it calls."""
     text = "\n".join(re.sub(r"//.*", "", line) for line in region)
     joined = re.sub(r'"\s*\n\s*"', "", text)  # neighbouring literals are one
     words = set()
     for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', joined):
         words |= {piece.strip(" ,.") for piece in re.split(r"\{\}|, but got", literal)}
-    for name in set(re.findall(r"((?:\w+::verify|\b\w+))(?:<\w+>)?\(", joined)) - seen - NAMERS:
-        words |= words_of(functions.get(name, []), functions, seen | {name})
+    names = set(re.findall(r"((?:\w+::verify|\b\w+))(?:<\w+>)?\(", joined)) - NAMERS
     return {piece for piece in words - SUBJECTS
-            if len(piece) >= 8 and re.search("[a-z]{3}", piece) or piece == "be '"}
+            if len(piece) >= 8 and re.search("[a-z]{3}", piece) or piece == "be '"}, names
+
+
+def words_of(region, functions):
+    """Pieces of the messages that a check may emit, in the functions that it reaches, too."""
+    words, names = own_words(region)
+    words, left, seen = set(words), list(names), set(names)
+    while left:
+        name = left.pop()
+        if name not in functions:
+            continue
+        if not isinstance(functions[name], tuple):  # each function is read once
+            functions[name] = own_words(functions[name])
+        words |= functions[name][0]
+        left += functions[name][1] - seen
+        seen |= functions[name][1]
+    return words
 
 
 def checks(files, label_of):
@@ -121,7 +136,7 @@ def checks(files, label_of):
             for label in label_of(lines[number].partition("//")[2]):
                 if path.suffix == ".h":  # what it declares
                     names = re.findall(r"(\w+)\(", "\n".join(region_of(lines, number)))
-                    found[label] |= set().union(*(words_of(functions[n], functions) for n in names))
+                    found[label] |= set().union(*(words_of([f"{n}("], functions) for n in names))
                 else:
                     found[label] |= words_of(region_of(lines, number), functions)
     return found

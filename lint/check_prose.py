@@ -225,14 +225,24 @@ def td_prose(text):
         yield Paragraph(lines, any_case=True)
 
 
+def segment(lines, node):
+    """The source of `node` in `lines` of bytes. ast.get_source_segment cuts the file into lines
+    for each node anew."""
+    found = lines[node.lineno - 1:node.end_lineno]
+    found[-1] = found[-1][:node.end_col_offset]
+    found[0] = found[0][node.col_offset:]
+    return b"\n".join(found).decode()
+
+
 def python_strings(text):
     """Yields the paragraphs of every docstring and help text."""
+    source_lines = text.encode().split(b"\n")
     for node in ast.walk(ast.parse(text)):
         value = getattr(node, "value", None)
         if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
             continue
         if isinstance(node, ast.Expr):
-            source = ast.get_source_segment(text, value).lstrip("rRuU").strip("\"'")
+            source = segment(source_lines, value).lstrip("rRuU").strip("\"'")
             yield from split(enumerate(source.splitlines(), node.lineno))
         elif isinstance(node, ast.keyword) and node.arg == "help":
             yield Paragraph([(value.lineno, value.value)], any_case=True)

@@ -2,11 +2,11 @@
 // A dual GEMM, a gate, a quantizer and an amax in one kernel whose sums are in registers: mma.sync has the launches that
 // tcgen05 has, and wgmma one more, which converts the lhs; nothing spills.
 // RUN: sed "s/tensor<?x/tensor<130x/g; s/tensor.empty(%m)/tensor.empty()/" %fp4_src/examples/mlp.mlir > %t.mlir
-// RUN: fp4-runner %t.mlir --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s --check-prefixes=MLP,WGMMA
-// RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_120a --shape 130 --check=strict --policy=lazy | FileCheck %s --check-prefixes=MLP,SYNC
+// RUN: env FP4_PTXAS= fp4-runner %t.mlir --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s --check-prefixes=MLP,WGMMA
+// RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_120a --shape 130 --check=strict --policy=lazy | FileCheck %s --check-prefixes=MLP,SYNC
 // Rows that are not known have one kernel more for each small M, and the launches are the same.
-// RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 130 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 7 --check=strict | FileCheck %s --check-prefix=FEW
+// RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 130 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 7 --check=strict | FileCheck %s --check-prefix=FEW
 // MLP: mlp: passed
 // WGMMA: matmul_0 {{.*}} 384 threads, 168 registers, {{[0-9]+}} bytes shared,
 // WGMMA: kernels 10 launched
@@ -20,10 +20,10 @@
 // FEW: kernels 9 launched
 
 // Blocks of rows and of columns in one kernel, of ragged columns; scales of MXFP4 are parts of words.
-// RUN: fp4-runner %s --device=sim --target=sm_90a --check=strict --policy=delay --sms=2 | FileCheck %s
-// RUN: fp4-runner %s --device=sim --target=sm_120a --check=strict --policy=random | FileCheck %s
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_90a --check=strict --policy=delay --sms=2 | FileCheck %s
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_120a --check=strict --policy=random | FileCheck %s
 // If a CTA has several tiles, the lane that adds an amax is back before the next one.
-// RUN: fp4-runner %s --device=sim --target=sm_120a --check=strict --sms=2 | FileCheck %s
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_120a --check=strict --sms=2 | FileCheck %s
 // CHECK: product: passed
 // CHECK: matmul_0 {{.*}} registers, {{[0-9]+}} bytes shared,
 // CHECK: kernels 3 launched

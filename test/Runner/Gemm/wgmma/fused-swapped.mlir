@@ -1,8 +1,8 @@
 // REQUIRES: ptxas
 // A dual GEMM, a gate, a quantizer and an amax in one kernel of sm_90a whose operands are swapped: threads have columns of
 // the result, and exchange rows. Few rows are converted within the GEMM, and many are pre-dequantized; each once for both GEMMs.
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=few --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FEW
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=many --check=strict --policy=delay --sms=2 | FileCheck %s --check-prefixes=CHECK,MANY
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_90a --function=few --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_90a --function=many --check=strict --policy=delay --sms=2 | FileCheck %s --check-prefixes=CHECK,MANY
 // CHECK: passed
 // FEW: matmul_0 {{.*}} 512 threads, 128 registers, {{[0-9]+}} bytes shared,
 // FEW: kernels 1 launched
@@ -63,7 +63,7 @@ func.func @many(%qx: !me, %sx: !ms, %q1: !mw, %s1: !mt, %q2: !mw, %s2: !mt, %bia
 }
 
 // Elements are a result too, of two accumulators: lanes meet again behind what the first one leaves. The second tile has few rows.
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=wide --check=strict --policy=random | FileCheck %s
+// RUN: env FP4_PTXAS= fp4-runner %s --device=sim --target=sm_90a --function=wide --check=strict --policy=random | FileCheck %s
 !ve = tensor<144x128xf4E2M1FN>
 !vs = tensor<144x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !vw = tensor<256x128xf4E2M1FN>
