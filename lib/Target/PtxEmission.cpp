@@ -6,6 +6,8 @@
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -60,6 +62,38 @@ void markInlineAsmConvergent(llvm::Module &module) {
       for (llvm::Instruction &instruction : block)
         if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
           call->setConvergent();
+}
+
+/// Returns true when `function` rounds numbers to f16.
+bool roundsToHalf(llvm::Function &function) {
+  return llvm::any_of(llvm::instructions(function), [](llvm::Instruction &instruction) {
+    return llvm::isa<llvm::FPTruncInst>(instruction) &&
+           instruction.getType()->getScalarType()->isHalfTy();
+  });
+}
+
+/// Writes extensions of bf16 to f32 as shifts in functions that round to f16. LLVM 22 takes any
+/// bf16 for a number of f16, because its significand is shorter, and narrows an f32 operation
+/// between the extension and the rounding to one of f16, which has fewer exponents.
+void keepExponentsOfBF16(llvm::Module &module) {
+  llvm::SmallVector<llvm::FPExtInst *> extensions;
+  for (llvm::Function &function : module)
+    if (roundsToHalf(function))
+      for (llvm::Instruction &instruction : llvm::instructions(function))
+        if (auto *extension = llvm::dyn_cast<llvm::FPExtInst>(&instruction);
+            extension && extension->getSrcTy()->getScalarType()->isBFloatTy() &&
+            extension->getDestTy()->getScalarType()->isFloatTy())
+          extensions.push_back(extension);
+  for (llvm::FPExtInst *extension : extensions) {
+    llvm::IRBuilder<> b(extension);
+    llvm::Type *source = extension->getSrcTy();
+    llvm::Type *word = source->getWithNewType(b.getInt32Ty());
+    llvm::Value *bits =
+        b.CreateBitCast(extension->getOperand(0), source->getWithNewType(b.getInt16Ty()));
+    bits = b.CreateShl(b.CreateZExt(bits, word), 16);
+    extension->replaceAllUsesWith(b.CreateBitCast(bits, extension->getDestTy()));
+    extension->eraseFromParent();
+  }
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
@@ -138,6 +172,7 @@ FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &o
   llvmModule->setTargetTriple(llvm::Triple(kTriple));
   llvmModule->setDataLayout((*machine)->createDataLayout());
   markInlineAsmConvergent(*llvmModule);
+  keepExponentsOfBF16(*llvmModule);
   optimize(*llvmModule, **machine, options.optLevel);
   FailureOr<std::string> ptx = generateCode(module, *llvmModule, **machine);
   return llvmFailed ? FailureOr<std::string>(failure()) : ptx;
