@@ -88,9 +88,15 @@ static void dropStatic(BlockScaledMatmulOp op, std::vector<KernelPlan> &plans) {
   auto drop = [&](SizeRange Guard::*member, int64_t size) {
     if (ShapedType::isDynamic(size))
       return;
-    llvm::erase_if(plans, [&](const KernelPlan &plan) { return !(plan.guard.*member).has(size); });
-    for (KernelPlan &plan : plans)
+    llvm::erase_if(plans, [&](const KernelPlan &plan) {
+      bool isMultiple = member != &Guard::k || size % plan.guard.kUnit.value_or(1) == 0;
+      return !(plan.guard.*member).has(size) || !isMultiple;
+    });
+    for (KernelPlan &plan : plans) {
       plan.guard.*member = {};
+      if (member == &Guard::k)
+        plan.guard.kUnit.reset();
+    }
   };
   drop(&Guard::m, lhs.getDimSize(0));
   drop(&Guard::n, hasDynamicColumns(op) ? ShapedType::kDynamic : op.getColumns());
@@ -231,13 +237,14 @@ LogicalResult fp4::planCases(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
   return failure(failed(plansOf(op, target)));
 }
 
-/// Checks that guards are ranges of dynamic sizes.
+/// Checks that guards are of dynamic sizes.
 static LogicalResult checkGuard(BlockScaledMatmulOp op, const Guard &guard) {
-  std::tuple<StringRef, const SizeRange &, bool> ranges[] = {{"m", guard.m, hasDynamicRows(op)},
-                                                             {"n", guard.n, hasDynamicColumns(op)},
-                                                             {"k", guard.k, hasDynamicDepth(op)}};
-  for (const auto &[name, range, isDynamic] : ranges)
-    if (!range.isAll() && !isDynamic) {
+  std::tuple<StringRef, bool, bool> sizes[] = {
+      {"m", guard.m.isAll(), hasDynamicRows(op)},
+      {"n", guard.n.isAll(), hasDynamicColumns(op)},
+      {"k", guard.k.isAll() && !guard.kUnit, hasDynamicDepth(op)}};
+  for (const auto &[name, isForAll, isDynamic] : sizes)
+    if (!isForAll && !isDynamic) {
       InFlightDiagnostic diag = op->emitOpError("must have dynamic ")
                                 << name << " with a guard of it in 'dispatch'";
       diag.attachNote() << "fp4-plan-kernels takes the case that holds for a static size";

@@ -211,6 +211,23 @@ private:
     return parsed;
   }
 
+  /// The plan of a case that an option may have; none, and what is wrong, of others.
+  static std::optional<KernelPlan> planOfOption(CaseAttr some, std::string &message,
+                                                std::string &remedy) {
+    if (some.getSplitK()) {
+      message = "split_k is no field of a plan";
+      remedy =
+          "give the matmul work = #fp4.work<split_k = 2>, for example, or cases with split_k in "
+          "'dispatch'";
+      return std::nullopt;
+    }
+    if (some.getPlan().guard.isOfRows())
+      return some.getPlan();
+    message = "guards must be ranges of m";
+    remedy = "give plans by n, k and k_unit in 'dispatch' of the matmul";
+    return std::nullopt;
+  }
+
   std::optional<KernelPlan> parsePlan(StringRef text) {
     std::string message, remedy = "--emit=mlir --compile-to=planned shows the plans of all kernels";
     std::optional<KernelPlan> plan;
@@ -226,7 +243,7 @@ private:
       if (auto all = dyn_cast_or_null<PlanAttr>(attribute))
         plan = all.getPlan();
       else if (auto some = dyn_cast_or_null<CaseAttr>(attribute))
-        plan = some.getPlan();
+        plan = planOfOption(some, message, remedy);
     }
     if (!plan)
       (void)withNote(emitError(getOperation().getLoc())

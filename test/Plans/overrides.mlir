@@ -10,6 +10,13 @@
 // RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={reduce_grid, threads = 64; stream, threads = 64}" 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: error: option 'plans' must list plans, but got 'stream, threads = 64': unknown family of kernels 'stream'
 // TEXT-NEXT: note: known: tile_gemm,
+// Factors of split-K and sizes other than m are the program's:
+// RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={m = [1, 16], split_k = 2 : tile_gemm}" 2>&1 | FileCheck %s --check-prefix=SPLIT
+// SPLIT: error: option 'plans' must list plans, but got 'm = [1, 16], split_k = 2 : tile_gemm': split_k is no field of a plan
+// SPLIT-NEXT: note: give the matmul work = #fp4.work<split_k = 2>, for example
+// RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={n = [1, 16] : tile_gemm}" 2>&1 | FileCheck %s --check-prefix=GUARD
+// GUARD: error: option 'plans' must list plans, but got 'n = [1, 16] : tile_gemm': guards must be ranges of m
+// GUARD-NEXT: note: give plans by n, k and k_unit in 'dispatch' of the matmul
 // A plan that no kernel has is no error, because several programs may share their options, but it is said:
 // RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={m = [1, 16] : tile_gemm, tile = [128, 256, 256]; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=UNUSED --implicit-check-not=warning:

@@ -29,3 +29,16 @@ module attributes {test.target = #fp4.target<sm_121a, device = gb10>} {}
 // expected-error @+2 {{a target has no field 'gpu'}}
 // expected-note @+1 {{sms = N is the number of SMs that kernels may fill, and device = NAME the product that plans are for}}
 module attributes {test.target = #fp4.target<sm_121a, gpu = gb10>} {}
+
+// -----
+
+module attributes {test.target = #fp4.target<sm_90a, sms = 66, device = h200>} {}
+// expected-error @+2 {{field 'device' must be given once}}
+// expected-note @+1 {{remove all but one of them}}
+module attributes {test.target = #fp4.target<sm_90a, device = h100, device = h200>} {}
+
+// -----
+
+// expected-error @+2 {{field 'sms' must be given once}}
+// expected-note @+1 {{remove all but one of them}}
+module attributes {test.target = #fp4.target<sm_90a, sms = 66, sms = 66>} {}

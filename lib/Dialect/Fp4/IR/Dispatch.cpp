@@ -190,15 +190,18 @@ static SmallVector<int64_t> startsOf(ArrayRef<CaseAttr> cases, SizeRange Guard::
   return starts;
 }
 
-/// Reports sizes for which no case holds, or several whose plans have no cost.
+/// The cases whose range `member` has `size`.
+static SmallVector<CaseAttr> having(ArrayRef<CaseAttr> cases, SizeRange Guard::*member,
+                                    int64_t size) {
+  return llvm::to_vector(llvm::make_filter_range(
+      cases, [&](CaseAttr one) { return (one.getPlan().guard.*member).has(size); }));
+}
+
+/// Reports sizes for which no case holds, or several whose plans have no cost. Sizes of m and n
+/// narrow the cases before those of k are tried, because each range of each of 64 cases may begin
+/// at a size of its own.
 static LogicalResult verifyCover(BlockScaledMatmulOp op, ArrayRef<CaseAttr> cases, bool haveCost) {
-  auto verifyAt = [&](int64_t m, int64_t n, int64_t k) -> LogicalResult {
-    auto holding = llvm::count_if(cases, [&](CaseAttr one) {
-      const Guard &guard = one.getPlan().guard;
-      return !guard.kUnit && guard.m.has(m) && guard.n.has(n) && guard.k.has(k);
-    });
-    if (holding == 1 || (holding > 1 && haveCost))
-      return success();
+  auto report = [&](size_t holding, int64_t m, int64_t n, int64_t k) -> LogicalResult {
     InFlightDiagnostic diag = op.emitOpError("'dispatch' must have ") // matmul (C640)
                               << (haveCost ? "a" : "one") << " case for all sizes, but got "
                               << holding << " for m = " << m << ", n = " << n << ", k = " << k;
@@ -208,11 +211,18 @@ static LogicalResult verifyCover(BlockScaledMatmulOp op, ArrayRef<CaseAttr> case
                                     "m = [17, ?]");
     return diag;
   };
-  for (int64_t m : startsOf(cases, &Guard::m))
-    for (int64_t n : startsOf(cases, &Guard::n))
-      for (int64_t k : startsOf(cases, &Guard::k))
-        if (failed(verifyAt(m, n, k)))
-          return failure();
+  SmallVector<CaseAttr> ofAnyK = llvm::to_vector(
+      llvm::make_filter_range(cases, [](CaseAttr one) { return !one.getPlan().guard.kUnit; }));
+  for (int64_t m : startsOf(cases, &Guard::m)) {
+    SmallVector<CaseAttr> ofM = having(ofAnyK, &Guard::m, m);
+    for (int64_t n : startsOf(ofM, &Guard::n)) {
+      SmallVector<CaseAttr> ofN = having(ofM, &Guard::n, n);
+      for (int64_t k : startsOf(ofN, &Guard::k))
+        if (size_t holding = having(ofN, &Guard::k, k).size();
+            holding == 0 || (holding > 1 && !haveCost))
+          return report(holding, m, n, k);
+    }
+  }
   return success();
 }
 

@@ -20,6 +20,9 @@ static ParseResult parseField(AsmParser &parser, int64_t &sms, StringRef &device
   StringRef field;
   if (parser.parseKeyword(&field))
     return failure();
+  if ((field == "device" && !device.empty()) || (field == "sms" && sms))
+    return withNote(parser.emitError(loc) << "field '" << field << "' must be given once",
+                    "remove all but one of them");
   if (field == "device")
     return failure(parser.parseEqual() || parser.parseKeyword(&device));
   if (field != "sms") {
