@@ -45,7 +45,7 @@ UNEVEN = (*PROMOTED, "152", "192", "200", "248", "104x256")
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
-         "convert warps 4 to {0} drives [convert], epilogue warps 0 to 4 drives [threads]>")
+         "convert warps 4 to {0} drives [threads] auxiliary, epilogue warps 0 to 4 drives [threads]>")
 SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1",
                  "four": f"tile = [64, 128, 128], roles = {ROLES.format(8, 9, 10)}",
                  "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",

@@ -129,7 +129,7 @@ static bool preDequantizesSmallM(BlockScaledMatmulOp product, const KernelPlan &
   if (!mayBe(route::Operand::Pre) || !mayBe(route::Operand::Shared))
     return mayBe(route::Operand::Pre);
   if (auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles))
-    return !roles.getDriver(pipe::Engine::Convert);
+    return !roles.getAuxiliary();
   return isFasterPreDequantizedSmallM(product, size, target);
 }
 
@@ -170,12 +170,13 @@ KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
 static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor), load = roles.getDriver(Tma);
-  pipe::RoleAttr convert = roles.getDriver(Convert);
   if (math != roles.getDriver(Threads) || math.getNumThreads() != 2 * kTileM ||
       math.getFirstWarp() % 4)
     return "drive the engines tensor and threads with 8 warps from a multiple of 4";
-  if (load == math || convert == math || load == convert)
-    return "drive the engines tma, convert and tensor from three roles";
+  if (load == math)
+    return "drive the engines tma and tensor from two roles";
+  if (!roles.getAuxiliary())
+    return "have an auxiliary role of threads, which converts";
   return {};
 }
 
@@ -246,13 +247,13 @@ LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,
     return failure();
   using enum pipe::Engine;
   if (!isPreDequantized)
-    return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);
+    return checkTiling(op, plan, target, {Tma, Tensor, Threads}, warpgroupRules);
   auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
-  if (roles && roles.getDriver(Convert))
-    return misfit(op, "roles", "drive no engine convert with route " + plan.route.str(),
-                  "one that does");
+  if (roles && roles.getAuxiliary())
+    return misfit(op, "roles", "have no auxiliary role with route " + plan.route.str(), "one");
   if (int64_t unit = knownUnitOfDepth(product, plan); unit % kTileK)
-    return misfit(op, "roles", "drives the engine convert where K is no multiple of 128",
+    return misfit(op, "roles",
+                  "have an auxiliary role, which converts, where K is no multiple of 128",
                   "none that does for K = " + Twine(unit));
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
 }

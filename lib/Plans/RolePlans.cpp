@@ -5,6 +5,13 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
+/// A role of threads that run the ops alone that name it.
+static RoleAttr auxiliaryRole(MLIRContext *context, StringRef name, int32_t first, int32_t end,
+                              int32_t registers, bool inTurn = false) {
+  return RoleAttr::get(context, name, first, end, {Engine::Threads}, registers, inTurn,
+                       /*auxiliary=*/true);
+}
+
 /// Roles of tensor memory. The epilogue has the first warps because a warp reaches the TMEM lanes
 /// of its index modulo 4.
 RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, int32_t mmaWarps, bool storesTiles,
@@ -35,7 +42,8 @@ RolePlanAttr fp4::withRegisters(RolePlanAttr plan, const RegisterShares &shares)
   for (RoleAttr role : plan.getRoles())
     roles.push_back(RoleAttr::get(context, role.getName(), role.getFirstWarp(), role.getEndWarp(),
                                   role.getEngines(),
-                                  role.getFirstWarp() < threads ? shares.math : shares.others));
+                                  role.getFirstWarp() < threads ? shares.math : shares.others,
+                                  role.getInTurn(), role.getAuxiliary()));
   if (warps < end)
     roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, shares.others));
   return RolePlanAttr::get(context, roles);
@@ -48,7 +56,7 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
       context, {RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
                 RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),
                 RoleAttr::get(context, "promote", 0, threads, {Engine::Threads}, most),
-                RoleAttr::get(context, "spare", threads + 2, threads + 4, {Engine::Convert}, few)});
+                auxiliaryRole(context, "spare", threads + 2, threads + 4, few)});
 }
 
 namespace {
@@ -75,7 +83,7 @@ RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, of.issuers),
       RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, of.issuers),
-      RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, of.convert, groups > 1),
+      auxiliaryRole(context, "convert", 4, end, of.convert, /*inTurn=*/groups > 1),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, of.epilogue)};
   if (of.issuers) // a whole warpgroup releases registers
     roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, of.issuers));
@@ -97,7 +105,7 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
   return RolePlanAttr::get(
       context,
       {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, shares.others),
-       RoleAttr::get(context, "convert", 9, 16, {Engine::Convert}, shares.others),
+       auxiliaryRole(context, "convert", 9, 16, shares.others),
        RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, shares.math)});
 }
 
@@ -114,7 +122,6 @@ RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const Regi
     roles.push_back(
         RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore}, shares.others));
   if (spare)
-    roles.push_back(
-        RoleAttr::get(context, "spare", next, math + 4, {Engine::Convert}, shares.others));
+    roles.push_back(auxiliaryRole(context, "spare", next, math + 4, shares.others));
   return RolePlanAttr::get(context, roles);
 }

@@ -144,17 +144,17 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &partial, con
 /// or four warpgroups.
 static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
-  pipe::RoleAttr convert = roles.getDriver(Convert);
-  if (convert == roles.getDriver(Threads) || convert.getFirstWarp() % 4 ||
+  pipe::RoleAttr convert = roles.getAuxiliary();
+  if (!convert || convert.getFirstWarp() % 4 ||
       !llvm::is_contained({4, 8, 16}, convert.getNumWarps()))
-    return "drive the engine convert with 4, 8 or 16 warps of their own from a multiple of 4";
+    return "have an auxiliary role of 4, 8 or 16 warps from a multiple of 4, which converts";
   return tensorMemoryRules(roles);
 }
 
 /// Checks roles in turn: a warpgroup unpacks a k tile, and warpgroups in turn have several. The
 /// roles drive all engines.
 static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &plan) {
-  pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert);
+  pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getAuxiliary();
   int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
   StringRef must;
   if (convert.getInTurn() && !ShapedType::isDynamic(depth) && depth <= plan.tile[2])
@@ -184,7 +184,7 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
       (joins && failed(checkClusterReduction(op, plan, target))))
     return failure();
   using enum pipe::Engine;
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules)))
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, weightLaneRules)))
     return failure();
   return checkTurns(cast<BlockScaledMatmulOp>(op), plan);
 }

@@ -16,7 +16,7 @@
 // LONG-SAME: ctas_per_sm = 1, pdl = waits>
 // SHORT: dispatch = [
 // SHORT-SAME: m = [1, 8] :
-// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [convert] {{[^>]*}}>, ctas_per_sm = 1, pdl = both>
+// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [threads]{{[^>]*}}>, ctas_per_sm = 1, pdl = both>
 // SHORT-SAME: , 64] :
 // SHORT-SAME: tile = [128, 64, 128],
 // SHORT-SAME: ctas_per_sm = 1, pdl = waits>

@@ -12,7 +12,7 @@
 // RUN:   | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
 // RUN: sed 's/ROWS/64/g;s/DEPTH/528/g;s/BLOCKS/33/g;s/PLAN/, fp4.plan = #fp4.plan<tile_gemm, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WHOLE
-// WHOLE: error: {{.*}}'roles' drives the engine convert where K is no multiple of 128, but got none that does for K = 528
+// WHOLE: error: {{.*}}'roles' have an auxiliary role, which converts, where K is no multiple of 128, but got none that does for K = 528
 
 !a = tensor<ROWSxDEPTHxf4E2M1FN>
 !s = tensor<ROWSxBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -22,7 +22,7 @@
 !rhs = !fp4.scaled<nvfp4, !b, !t>
 // ALL-LABEL: func.func @one
 // AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits
-// BESIDE: drives [convert] registers {{.*}} ctas_per_sm = 1, pdl = both
+// BESIDE: auxiliary{{.*}} ctas_per_sm = 1, pdl = both
 func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
   %a_scaled = fp4.scaled %a, %s : !lhs
   %b_scaled = fp4.scaled %b, %t : !rhs
@@ -31,7 +31,7 @@ func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
   return %y : tensor<ROWSx8192xbf16>
 }
 // ALL-LABEL: func.func @gate
-// ALL: drives [convert]
+// ALL: auxiliary
 // ALL: pdl = both
 func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xf32> {
   %a_scaled = fp4.scaled %a, %s : !lhs

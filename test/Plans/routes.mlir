@@ -23,7 +23,7 @@
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>>/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=PRE
 // PRE: route = <core = wgmma, a = registers, b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128],
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = shared>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
-// SHARED: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>, tile = [128, 16, 128],{{.*}}drives [convert]
+// SHARED: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = swapped>, tile = [128, 16, 128],{{.*}}auxiliary
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <orientation = normal>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NORMAL
 // NORMAL: func @codes
 // NORMAL: route = <core = wgmma, a = registers, b = shared, accumulate = core, orientation = normal>, tile
@@ -66,8 +66,8 @@
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, swap>/' %s | not fp4-opt 2>&1 | FileCheck %s --check-prefix=FORMER
 // FORMER: error: a plan of family tile_gemm has no field 'swap'
 // FORMER: note: 'swap' is called 'route = <orientation = swapped>' now
-// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [convert], math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
-// ROLES: error: {{.*}}'roles' drive no engine convert with route <{{.*}}b = pre{{.*}}>, but got one that does
+// RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <b = pre>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma], convert warps 8 to 12 drives [threads] auxiliary, math warps 0 to 8 drives [tensor, threads]>>/; s/256x512/16x512/g; s/256x32/16x32/g; s/256x1024xf32/16x1024xf32/g' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
+// ROLES: error: {{.*}}'roles' have no auxiliary role with route <{{.*}}b = pre{{.*}}>, but got one
 
 !lhs = !fp4.scaled<nvfp4, tensor<256x512xf4E2M1FN>,
                    tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>>

@@ -66,8 +66,9 @@ Value Accumulator::converted(const OperandTile &operand) {
   Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto type = SharedType::get(cast<SharedType>(operand.data.getType()).getShape(), half,
                               Layout::Swizzle128B);
-  return ConvertTileOp::create(b, type, operand.data, operand.scales, operand.count, Value())
-      .getResult();
+  auto conversion =
+      ConvertTileOp::create(b, type, operand.data, operand.scales, operand.count, Value());
+  return gemm.byAuxiliary(conversion).getResult();
 }
 
 /// Adds the products of a k tile of A and one of B.

@@ -24,6 +24,12 @@ struct Gemm {
   Results results;
 
   const route::Route &route() const { return record->route; }
+  /// Gives `op` to the threads that neither load nor multiply; returns it.
+  template <typename OpT> OpT byAuxiliary(OpT op) const {
+    if (tiling.auxiliary)
+      op->setAttr(pipe::PipeDialect::kRoleAttr, tiling.auxiliary);
+    return op;
+  }
   /// A is the rhs and B the lhs: TMEM lanes are columns of the result.
   bool swapsOperands() const { return record->isSwapped() && route().core == route::Core::Tcgen05; }
   /// Fragments have columns of the result in their rows: B is the operand that the tensor core

@@ -121,7 +121,8 @@ static void setTile(Gemm &gemm, const KernelPlan &plan) {
 /// Sets the number of warpgroups that read sums in tensor memory.
 static void setWarpgroups(Gemm &gemm, const KernelPlan &plan) {
   auto roles = cast<pipe::RolePlanAttr>(plan.roles);
-  gemm.tiling.hasSpareThreads = bool(roles.getDriver(pipe::Engine::Convert));
+  if (pipe::RoleAttr auxiliary = roles.getAuxiliary())
+    gemm.tiling.auxiliary = StringAttr::get(roles.getContext(), auxiliary.getName());
   if (gemm.route().core != route::Core::Tcgen05)
     return;
   if (gemm.problem.hasF32Scales())

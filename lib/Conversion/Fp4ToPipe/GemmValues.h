@@ -67,7 +67,7 @@ struct Tiling {
   int64_t laneGroups = 0;
   /// Warpgroups that read an accumulator in tensor memory, each a part of its columns.
   int64_t epilogueGroups = 1;
-  bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
+  mlir::StringAttr auxiliary;   ///< name of the role of threads that neither load nor multiply
   bool hasOneTile = false;      ///< no CTA has a second one
   /// Even and odd tiles of a CTA are read from different ends, so that their accumulators may have
   /// columns in common.

@@ -27,7 +27,7 @@ static constexpr int64_t kMostSearched = 8;
 void fp4::setGroups(Gemm &gemm, BlockScaledMatmulOp op) {
   auto &[problem, route, tiling, work, results] = gemm;
   problem.groups = op.getNumGroups();
-  bool mayWait = problem.hasF32Scales() && tiling.hasSpareThreads;
+  bool mayWait = problem.hasF32Scales() && bool(tiling.auxiliary);
   results.clearsRows = op.getOffsets() && !op.getUnspecifiedRows() && mayWait;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     if (!problem.dynamicRows()) {

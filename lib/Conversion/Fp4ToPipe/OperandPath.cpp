@@ -269,13 +269,14 @@ OperandTiles TmemPath::load(const Tile &tile, const KTile &k) {
   for (const Side::Source &from : side.sources)
     if (gemm.prepackedA()) {
       auto [rows, count] = loads.loadPacked(from.data, tile.rowA, k.number);
-      Value floats = UnpackLanesOp::create(b, type, rows, count, Value()).getResult();
-      tiles.push_back({.data = floats, .count = count});
+      auto floats = gemm.byAuxiliary(UnpackLanesOp::create(b, type, rows, count, Value()));
+      tiles.push_back({.data = floats.getResult(), .count = count});
     } else {
       Value codes = loads.loadTile(from.data, tile.rowA, k, gemm.tiling.partsA());
       Value scales = loads.loadLaneScales(/*ofA=*/true, from.scales, tile, k);
-      tiles.push_back(
-          {.data = ConvertLanesOp::create(b, type, codes, scales, k.blocks, Value()).getResult()});
+      auto floats =
+          gemm.byAuxiliary(ConvertLanesOp::create(b, type, codes, scales, k.blocks, Value()));
+      tiles.push_back({.data = floats.getResult()});
     }
   return tiles;
 }

@@ -16,7 +16,7 @@ using namespace fp4::pipe;
 
 void WorkLoop::countTilesM() {
   if (gemm.work.searchedOffsets)
-    CheckGroupsOp::create(b, args.table, gemm.m(), args.report);
+    gemm.byAuxiliary(CheckGroupsOp::create(b, args.table, gemm.m(), args.report));
   if (gemm.results.clearsRows)
     clearRows();
   if (gemm.problem.groups && !gemm.swapsOperands())
@@ -300,10 +300,11 @@ void WorkLoop::clearSearched() {
     b.setInsertionPointToStart(groups.getBody());
     Value before = groups.getRegionIterArgs().front();
     Rows rows = rowsOfGroup(groups.getInductionVar(), before);
-    ClearRowsOp::create(b, args.resultBuffer, before, rows.begin);
+    gemm.byAuxiliary(ClearRowsOp::create(b, args.resultBuffer, before, rows.begin));
     scf::YieldOp::create(b, rows.end);
   }
-  ClearRowsOp::create(b, args.resultBuffer, groups.getResult(0), b.constant(gemm.m()));
+  gemm.byAuxiliary(
+      ClearRowsOp::create(b, args.resultBuffer, groups.getResult(0), b.constant(gemm.m())));
 }
 
 /// The rows between groups, which are of none, become zero.
@@ -312,7 +313,7 @@ void WorkLoop::clearRows() {
     return clearSearched();
   b.loop(b.constant(0), b.constant(gemm.gaps()), b.constant(1), [&](Value gap) {
     Value place = b.add(gap, b.constant(gemm.work.gapPlaces()));
-    ClearRowsOp::create(b, args.resultBuffer, entry(args.table, place, 0),
-                        entry(args.table, place, 1));
+    gemm.byAuxiliary(ClearRowsOp::create(b, args.resultBuffer, entry(args.table, place, 0),
+                                         entry(args.table, place, 1)));
   });
 }

@@ -9,7 +9,7 @@
 // CHECK-LABEL: func.func @linear
 // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B, residue>
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1)
-// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>}
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [threads] registers 48 auxiliary, math warps 0 to 8 drives [tensor, threads] registers 208>}
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : vector<16xf32>
 // CHECK: pipe.for_each_work
 // CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>

@@ -44,25 +44,25 @@
 // CHECK: llvm.cmpxchg
 gpu.module @kernels {
 gpu.func @rows(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
-  pipe.role spare warps 0 to 3 drives [convert] {
+  pipe.role spare warps 0 to 3 drives [threads] auxiliary {
     pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xbf16>
   }
   gpu.return
 }
 gpu.func @narrow(%y: !pipe.global<100x5xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
-  pipe.role spare warps 0 to 3 drives [convert] {
+  pipe.role spare warps 0 to 3 drives [threads] auxiliary {
     pipe.clear_rows %y[%begin to %end] : !pipe.global<100x5xbf16>
   }
   gpu.return
 }
 gpu.func @offsets(%o: !pipe.global<5x2xi32>, %report: !pipe.global<8xi64>) kernel attributes {pipe.shared_bytes = 0 : i64} {
-  pipe.role spare warps 0 to 3 drives [convert] {
+  pipe.role spare warps 0 to 3 drives [threads] auxiliary {
     pipe.check_groups %o limit 100 to %report : !pipe.global<5x2xi32>, !pipe.global<8xi64>
   }
   gpu.return
 }
 gpu.func @ranges(%o: !pipe.global<5x4xi32>, %report: !pipe.global<8xi64>) kernel attributes {pipe.shared_bytes = 0 : i64} {
-  pipe.role spare warps 0 to 3 drives [convert] {
+  pipe.role spare warps 0 to 3 drives [threads] auxiliary {
     pipe.check_groups %o limit 100 to %report : !pipe.global<5x4xi32>, !pipe.global<8xi64>
   }
   gpu.return

@@ -28,7 +28,7 @@ gpu.func @once() kernel attributes {pipe.shared_bytes = 100096 : i64, pipe.tmem_
       pipe.producer_commit %in[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 12 drives [convert] {
+  pipe.role convert warps 9 to 12 drives [threads] auxiliary {
     scf.for %i = %c0 to %c4 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %in[%i] : !in
       %h = pipe.producer_acquire %out[%i] : !out
@@ -61,7 +61,7 @@ gpu.func @again() kernel attributes {pipe.shared_bytes = 132960 : i64, pipe.tmem
       pipe.producer_commit %in[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 12 drives [convert] {
+  pipe.role convert warps 9 to 12 drives [threads] auxiliary {
     scf.for %i = %c0 to %c4 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %in[%i] : !in
       %h = pipe.producer_acquire %out[%i] : !out

@@ -40,7 +40,7 @@ gpu.func @implied() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -91,7 +91,7 @@ gpu.func @deeper() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -144,7 +144,7 @@ gpu.func @shallow() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -197,7 +197,7 @@ gpu.func @early() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -248,7 +248,7 @@ gpu.func @one_stage_more() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -303,7 +303,7 @@ gpu.func @codes_first() kernel {
       pipe.producer_commit %raw[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
@@ -356,7 +356,7 @@ gpu.func @unfenced() kernel {
       pipe.producer_commit %codes[%i] : !in
     }
   }
-  pipe.role convert warps 9 to 16 drives [convert] {
+  pipe.role convert warps 9 to 16 drives [threads] auxiliary {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out

@@ -22,7 +22,7 @@ gpu.func @own(%rows: i32) kernel {
   %c128 = arith.constant 128 : i32
   %up = arith.addi %rows, %c127 : i32
   %tiles = arith.divui %up, %c128 : i32
-  pipe.role other warps 8 to 16 drives [convert] registers 48 {
+  pipe.role other warps 8 to 16 drives [threads] registers 48 auxiliary {
     pipe.for_each_work %m, %n in (%tiles, %c1) schedule #pipe.static_persistent<along_m> {
     }
   }
@@ -48,7 +48,7 @@ gpu.func @entry(%table: !pipe.global<9x4xi32>) kernel {
   %c8 = arith.constant 8 : i32
   %row = pipe.load_entry %table[%c8] : !pipe.global<9x4xi32> -> vector<4xi32>
   %tiles = vector.extract %row[0] : i32 from vector<4xi32>
-  pipe.role other warps 8 to 16 drives [convert] registers 48 {
+  pipe.role other warps 8 to 16 drives [threads] registers 48 auxiliary {
     pipe.for_each_work %m, %n in (%tiles, %c1) schedule #pipe.static_persistent<along_m> {
     }
   }

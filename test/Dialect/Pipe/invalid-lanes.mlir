@@ -554,18 +554,18 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
 
 gpu.module @m {
 gpu.func @twin(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
-  pipe.role convert warps 4 to 8 drives [convert] {
+  pipe.role convert warps 4 to 8 drives [threads] auxiliary {
     pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
-  pipe.role more warps 8 to 16 drives [convert] in_turn {
+  pipe.role more warps 8 to 16 drives [threads] in_turn auxiliary {
     pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return
 }
 gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
-  pipe.role convert warps 4 to 12 drives [convert] {
+  pipe.role convert warps 4 to 12 drives [threads] auxiliary {
     // (C499)
-    // expected-error @+2 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [convert]>}}
+    // expected-error @+2 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [threads] auxiliary>}}
     // expected-note @+1 {{write 4 warps from a multiple of 4 on, or 'in_turn' for more}}
     pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }

@@ -53,18 +53,34 @@ gpu.func @bad(%c0: i32) kernel {
 
 // -----
 
-#twin = #pipe.role<convert warps 4 to 12 drives [convert] in_turn>
+#twin = #pipe.role<convert warps 4 to 12 drives [threads] in_turn auxiliary>
 // (C497)
 // expected-error @+2 {{role convert in turn must have several warpgroups, but got warps 4 to 8}}
 // expected-note @+1 {{give the role 8 or more warps, a multiple of 4, from a multiple of 4 on, or leave 'in_turn' out}}
-#role = #pipe.role<convert warps 4 to 8 drives [convert] in_turn>
+#role = #pipe.role<convert warps 4 to 8 drives [threads] in_turn auxiliary>
 
 // -----
 
 // (C497)
-// expected-error @+2 {{role math in turn must drive convert and nothing else}}
-// expected-note @+1 {{write 'drives [convert]', or leave 'in_turn' out}}
-#role = #pipe.role<math warps 0 to 8 drives [threads] in_turn>
+// expected-error @+2 {{role math in turn must drive threads and nothing else}}
+// expected-note @+1 {{write 'drives [threads]', or leave 'in_turn' out}}
+#role = #pipe.role<math warps 0 to 8 drives [tensor, threads] in_turn>
+
+// -----
+
+#twin = #pipe.role<prefetch warps 4 to 5 drives [threads] auxiliary>
+// (C631)
+// expected-error @+2 {{role prefetch that is auxiliary must drive threads and nothing else}}
+// expected-note @+1 {{leave 'auxiliary' out: one role drives each of the other engines}}
+#role = #pipe.role<prefetch warps 4 to 5 drives [tma] auxiliary>
+
+// -----
+
+#twin = #pipe.role_plan<math warps 0 to 4 drives [threads], one warps 4 to 5 drives [threads] auxiliary, two warps 5 to 6 drives [threads] auxiliary>
+// (C142)
+// expected-error @+2 {{engine threads must be driven by one role, but math and one drive it}}
+// expected-note @+1 {{write 'auxiliary' at one of them, whose ops name it}}
+#plan = #pipe.role_plan<math warps 0 to 4 drives [threads], one warps 4 to 5 drives [threads]>
 
 // -----
 
@@ -73,7 +89,7 @@ gpu.func @bad(%c0: i32) kernel {
 gpu.module @m {
 gpu.func @twin(%c0: i32, %c1: i32, %c4: i32) kernel {
   %ws = pipe.channel from tma to threads(128) : !ws
-  pipe.role convert warps 4 to 12 drives [convert] in_turn {
+  pipe.role convert warps 4 to 12 drives [threads] in_turn auxiliary {
     scf.for %k = %c0 to %c4 step %c1 : i32 {
       %step = arith.constant 1 : i32
     }
@@ -88,7 +104,7 @@ gpu.func @twin(%c0: i32, %c1: i32, %c4: i32) kernel {
 gpu.func @bad() kernel {
   %ws = pipe.channel from tma to threads(128) : !ws
   // expected-note @+1 {{the role begins here; leave 'in_turn' out where a role takes stages outside of such a loop}}
-  pipe.role convert warps 4 to 12 drives [convert] in_turn {
+  pipe.role convert warps 4 to 12 drives [threads] in_turn auxiliary {
     // (C498)
     // expected-error @+1 {{must be directly in a loop with step 1, because the warpgroups of its role have its stages in turn}}
     %w = pipe.consumer_wait %ws : !ws
@@ -101,15 +117,15 @@ gpu.func @bad() kernel {
 // -----
 
 // (C119)
-// expected-error @+2 {{engine must be tma, tensor, scale_copy, threads, bulk_store, work_queue or convert, but got dma}}
-// expected-note @+1 {{tma loads, tensor and scale_copy multiply, threads compute, bulk_store stores, work_queue asks for tiles, and convert makes operands}}
+// expected-error @+2 {{engine must be tma, tensor, scale_copy, threads, bulk_store or work_queue, but got dma}}
+// expected-note @+1 {{a second role of threads drives [threads] and is auxiliary}}
 #role = #pipe.role<load warps 0 to 1 drives [dma]>
 
 // -----
 
 // (C119)
 // expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
-// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' to another role}}
 #role = #pipe.role<load warps 0 to 2 drives [tma]>
 
 // -----
@@ -117,21 +133,21 @@ gpu.func @bad() kernel {
 #twin = #pipe.role<mma warps 4 to 6 drives [tensor, scale_copy]>
 // (C119)
 // expected-error @+2 {{role mma must have one warp or two, whose elected thread issues for its engines, but got 3}}
-// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' to another role}}
 #role = #pipe.role<mma warps 4 to 7 drives [tensor, scale_copy]>
 
 // -----
 
 // (C119)
 // expected-error @+2 {{role mma must have one warp, whose elected thread issues for its engines, but got 2}}
-// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' to another role}}
 #role = #pipe.role<mma warps 4 to 6 drives [tensor]>
 
 // -----
 
 // (C119)
 // expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
-// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' or 'convert' to another role}}
+// expected-note @+1 {{one thread issues copies and MMAs: leave one warp to them, and give 'threads' to another role}}
 #role = #pipe.role<load warps 0 to 4 drives [tma, threads]>
 
 // -----
@@ -153,7 +169,7 @@ gpu.func @bad() kernel {
 
 // (C142)
 // expected-error @+2 {{engine threads must be driven by one role, but math and epilogue drive it}}
-// expected-note @+1 {{take the engine out of one of them}}
+// expected-note @+1 {{write 'auxiliary' at one of them, whose ops name it}}
 #role = #pipe.role_plan<math warps 0 to 4 drives [threads], epilogue warps 4 to 8 drives [threads]>
 
 // -----

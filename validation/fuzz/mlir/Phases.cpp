@@ -56,8 +56,7 @@ constexpr Place kPlaces[] = {Place::Host, Place::NoRoles,   Place::Planned,
 constexpr const char *kPlan =
     "#pipe.role_plan<epilogue warps 0 to 4 drives [threads], mma warps 4 to 5 drives [tensor, "
     "scale_copy], load warps 5 to 6 drives [tma], store warps 6 to 7 drives [bulk_store], work "
-    "warps "
-    "7 to 8 drives [work_queue], convert warps 8 to 12 drives [convert]>";
+    "warps 7 to 8 drives [work_queue], convert warps 8 to 12 drives [threads] auxiliary>";
 
 /// The values that `op` and what is in it use from outside.
 llvm::SetVector<Value> usedBy(Operation *op) {

@@ -48,11 +48,12 @@ static FailureOr<Engine> parseEngine(AsmParser &parser) {
   if (std::optional<Engine> engine = symbolizeEngine(word))
     return *engine;
   return withNote(parser.emitError(loc)
-                      << "engine must be tma, tensor, scale_copy, threads, bulk_store, "
-                         "work_queue or convert, but got "
+                      << "engine must be tma, tensor, scale_copy, threads, bulk_store or "
+                         "work_queue, but got "
                       << word,
                   "tma loads, tensor and scale_copy multiply, threads compute, bulk_store stores, "
-                  "work_queue asks for tiles, and convert makes operands");
+                  "and work_queue asks for tiles; a second role of threads drives [threads] and is "
+                  "auxiliary");
 }
 
 FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
@@ -74,9 +75,10 @@ FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
   if (succeeded(parser.parseOptionalKeyword("registers")) && parser.parseInteger(registers))
     return failure();
   bool inTurn = succeeded(parser.parseOptionalKeyword("in_turn"));
+  bool auxiliary = succeeded(parser.parseOptionalKeyword("auxiliary"));
   bool whole = succeeded(parser.parseOptionalKeyword("whole"));
   auto role = RoleAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
-                                   first, end, engines, registers, inTurn, whole);
+                                   first, end, engines, registers, inTurn, auxiliary, whole);
   if (!role)
     return failure();
   return role;
@@ -91,6 +93,8 @@ void RoleAttr::printHeader(AsmPrinter &printer) const {
     printer << " registers " << getRegisters();
   if (getInTurn())
     printer << " in_turn";
+  if (getAuxiliary())
+    printer << " auxiliary";
   if (getWhole())
     printer << " whole";
 }
@@ -139,7 +143,7 @@ bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngine
 
 RoleAttr RoleAttr::withWhole(bool whole) const {
   return RoleAttr::get(getContext(), getName(), getFirstWarp(), getEndWarp(), getEngines(),
-                       getRegisters(), getInTurn(), whole);
+                       getRegisters(), getInTurn(), getAuxiliary(), whole);
 }
 
 Engine RoleAttr::getCompletion(Engine engine) const {
@@ -172,10 +176,10 @@ static LogicalResult verifyWarps(EmitError emitError, StringRef name, int32_t fi
 /// (C497) The warpgroups of a role that takes turns.
 static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t first, int32_t end,
                                  ArrayRef<Engine> engines) {
-  if (!llvm::equal(engines, ArrayRef{Engine::Convert})) // (C497)
+  if (!llvm::equal(engines, ArrayRef{Engine::Threads})) // (C497)
     return withNote(emitError() << "role " << name
-                                << " in turn must drive convert and nothing else",
-                    "write 'drives [convert]', or leave 'in_turn' out");
+                                << " in turn must drive threads and nothing else",
+                    "write 'drives [threads]', or leave 'in_turn' out");
   int32_t warps = end - first;
   if (first % kWarpsPerGroup || warps % kWarpsPerGroup || warps == kWarpsPerGroup) // (C497)
     return withNote(emitError() << "role " << name
@@ -190,7 +194,7 @@ static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t fi
 static LogicalResult verifyWhole(EmitError emitError, StringRef name, int32_t warps,
                                  ArrayRef<Engine> engines) {
   auto parts = [](Engine engine) {
-    return engine == Engine::Threads || engine == Engine::Convert || engine == Engine::BulkStore;
+    return engine == Engine::Threads || engine == Engine::BulkStore;
   };
   if (warps == 1 && !engines.empty() && llvm::none_of(engines, parts))
     return success();
@@ -199,9 +203,33 @@ static LogicalResult verifyWhole(EmitError emitError, StringRef name, int32_t wa
                   "leave 'whole' out where threads compute, or where the role stores");
 }
 
+/// (C119) The engines of a role, and its warps, of which one thread issues for most engines.
+static LogicalResult verifyEngines(EmitError emitError, StringRef name, int32_t warps,
+                                   ArrayRef<Engine> engines) {
+  llvm::SmallSet<Engine, 4> seen;
+  for (Engine engine : engines)
+    if (!seen.insert(engine).second)
+      return withNote(emitError() << "role " << name << " must name each engine once, but got "
+                                  << stringifyEngine(engine) << " twice",
+                      "leave the second one out");
+  bool single = !engines.empty() && !seen.contains(Engine::Threads);
+  for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
+    single |= seen.contains(engine);
+  // The second warp copies scales (ScaleWarps.h).
+  bool mayHaveTwo =
+      seen.size() == 2 && seen.contains(Engine::Tensor) && seen.contains(Engine::ScaleCopy);
+  if (!single || warps == 1 || (mayHaveTwo && warps == 2))
+    return success();
+  return withNote(
+      emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
+                  << ", whose elected thread issues for its engines, but got " << warps,
+      "one thread issues copies and MMAs: leave one warp to them, and give 'threads' to another "
+      "role");
+}
+
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
                                ArrayRef<Engine> engines, int32_t registers, bool inTurn,
-                               bool whole) { // (C119)
+                               bool auxiliary, bool whole) { // (C119)
   if (name.empty())
     return withNote(emitError() << "role must have a name", "write a name before 'warps'");
   if (failed(verifyWarps(emitError, name, first, end)))
@@ -211,25 +239,8 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         emitError() << "role " << name << " must drive an engine",
         "name what the operations of the role are issued by, such as 'drives [threads]', or the "
         "registers that the role gives away");
-  llvm::SmallSet<Engine, 4> seen;
-  for (Engine engine : engines)
-    if (!seen.insert(engine).second)
-      return withNote(emitError() << "role " << name << " must name each engine once, but got "
-                                  << stringifyEngine(engine) << " twice",
-                      "leave the second one out");
-  bool single =
-      !engines.empty() && !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
-  for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
-    single |= seen.contains(engine);
-  // The second warp copies scales (ScaleWarps.h).
-  bool mayHaveTwo =
-      seen.size() == 2 && seen.contains(Engine::Tensor) && seen.contains(Engine::ScaleCopy);
-  if (single && end - first != 1 && !(mayHaveTwo && end - first == 2))
-    return withNote(
-        emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
-                    << ", whose elected thread issues for its engines, but got " << end - first,
-        "one thread issues copies and MMAs: leave one warp to them, and give 'threads' or "
-        "'convert' to another role");
+  if (failed(verifyEngines(emitError, name, end - first, engines)))
+    return failure();
   if (registers && (registers % 8 || registers < 24 || registers > 256))
     return withNote(
         emitError() << "registers of role " << name
@@ -237,6 +248,10 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         "setmaxnreg takes no other numbers; without 'registers' a role has those of the launch");
   if (whole && failed(verifyWhole(emitError, name, end - first, engines)))
     return failure();
+  if (auxiliary && !llvm::equal(engines, ArrayRef{Engine::Threads})) // (C631)
+    return withNote(emitError() << "role " << name
+                                << " that is auxiliary must drive threads and nothing else",
+                    "leave 'auxiliary' out: one role drives each of the other engines");
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 
@@ -246,7 +261,21 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
 
 RoleAttr RolePlanAttr::getDriver(Engine engine) const {
   for (RoleAttr role : getRoles())
-    if (role.drives(engine))
+    if (role.drives(engine) && !role.getAuxiliary())
+      return role;
+  return {};
+}
+
+RoleAttr RolePlanAttr::getAuxiliary() const {
+  for (RoleAttr role : getRoles())
+    if (role.getAuxiliary())
+      return role;
+  return {};
+}
+
+RoleAttr RolePlanAttr::getRole(StringRef name) const {
+  for (RoleAttr role : getRoles())
+    if (role.getName() == name)
       return role;
   return {};
 }
@@ -271,11 +300,12 @@ static LogicalResult verifyDisjoint(EmitError emitError, RoleAttr x, RoleAttr y)
                     << std::max(x.getFirstWarp(), y.getFirstWarp()),
         "the second number is the first warp behind a role, where the next one may begin");
   for (Engine engine : x.getEngines())
-    if (y.drives(engine))
-      return withNote(emitError() << "engine " << stringifyEngine(engine)
-                                  << " must be driven by one role, but " << x.getName() << " and "
-                                  << y.getName() << " drive it",
-                      "take the engine out of one of them");
+    if (y.drives(engine) && !x.getAuxiliary() && !y.getAuxiliary())
+      return withNote(
+          emitError() << "engine " << stringifyEngine(engine) << " must be driven by one role, but "
+                      << x.getName() << " and " << y.getName() << " drive it",
+          engine == Engine::Threads ? "write 'auxiliary' at one of them, whose ops name it"
+                                    : "take the engine out of one of them");
   return success();
 }
 

@@ -114,9 +114,8 @@ static bool isTmem(Value value) { return isa<TmemType>(value.getType()); }
 /// (C119) The TMEM lane that a thread reaches follows from its warp.
 static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) {
   RoleAttr role = region.getRole();
-  bool ofThreads = op.getEngine() == Engine::Threads || op.getEngine() == Engine::Convert;
-  bool accesses = ofThreads && (llvm::any_of(op->getOperands(), isTmem) ||
-                                llvm::any_of(op->getResults(), isTmem));
+  bool accesses = op.getEngine() == Engine::Threads && (llvm::any_of(op->getOperands(), isTmem) ||
+                                                        llvm::any_of(op->getResults(), isTmem));
   // Warpgroups have columns of their own.
   int64_t most = isa<ConvertLanesOp, UnpackLanesOp>(op) ? 16 : 8;
   int64_t warps = role.getNumWarps();

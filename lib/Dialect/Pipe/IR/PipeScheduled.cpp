@@ -98,7 +98,7 @@ bool fp4::pipe::usesTensorCore(Operation *op) {
   Engine engine = engineOp.getEngine();
   bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);
   return engine == Engine::Tensor || engine == Engine::ScaleCopy ||
-         ((engine == Engine::Threads || engine == Engine::Convert) && tmem);
+         (engine == Engine::Threads && tmem);
 }
 
 bool fp4::pipe::fencesItsReads(Operation *op) {

@@ -70,11 +70,16 @@ private:
   LogicalResult checkOps();
   void findCrossings();
   void addTile(Value tile, EngineOpInterface producer);
-  /// The role that executes `op`; null for an op without an engine.
+  /// The role that executes `op`: the one that it names, or the driver of its engine. Null for an
+  /// op without an engine.
   RoleAttr roleOf(Operation *op) const {
     auto engineOp = dyn_cast<EngineOpInterface>(op);
-    return engineOp ? plan.getDriver(engineOp.getEngine()) : RoleAttr();
+    if (!engineOp)
+      return {};
+    auto name = op->getAttrOfType<StringAttr>(PipeDialect::kRoleAttr);
+    return name ? plan.getRole(name) : plan.getDriver(engineOp.getEngine());
   }
+  LogicalResult checkRole(EngineOpInterface op);
   void createChannels(OpBuilder &builder);
   void setScopes();
   LogicalResult buildRole(OpBuilder &builder, RoleAttr role);
@@ -97,20 +102,31 @@ static bool isTile(Type type) { return isa<SharedType, TmemType>(type); }
 // Analysis
 //===----------------------------------------------------------------------===//
 
+/// Checks that a role executes `op`, which drives its engine.
+LogicalResult KernelSpecializer::checkRole(EngineOpInterface op) {
+  RoleAttr role = roleOf(op);
+  if (role && role.drives(op.getEngine()))
+    return success();
+  StringRef engine = stringifyEngine(op.getEngine());
+  auto name = op->getAttrOfType<StringAttr>(PipeDialect::kRoleAttr);
+  InFlightDiagnostic diag = op->emitOpError();
+  if (!name)
+    diag << "needs engine " << engine << ", which no role of the plan drives";
+  else if (!role)
+    diag << "must name a role of the plan, but got '" << name.getValue() << "'";
+  else
+    diag << "must name a role that drives " << engine << ", but got '" << name.getValue() << "'";
+  diag.attachNote(kernel.getLoc()) << "the role plan is " << plan;
+  return diag;
+}
+
 LogicalResult KernelSpecializer::checkOps() {
   if (!kernel.getBody().hasOneBlock())
     return fp4::withNote(kernel.emitOpError("expects structured control flow in one block"),
                          "write scf.for and scf.if instead of branches between blocks");
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
-    if (auto engineOp = dyn_cast<EngineOpInterface>(op)) {
-      if (roleOf(op))
-        return WalkResult::advance();
-      InFlightDiagnostic diag = op->emitOpError()
-                                << "needs engine " << stringifyEngine(engineOp.getEngine())
-                                << ", which no role of the plan drives";
-      diag.attachNote(kernel.getLoc()) << "the role plan is " << plan;
-      return WalkResult::interrupt();
-    }
+    if (auto engineOp = dyn_cast<EngineOpInterface>(op))
+      return failed(checkRole(engineOp)) ? WalkResult::interrupt() : WalkResult::advance();
     if (op->getNumRegions() || op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
       return WalkResult::advance();
     op->emitOpError("has side effects but no engine")
@@ -248,6 +264,8 @@ void KernelSpecializer::putProducerEnd(OpBuilder &builder, Crossing &crossing, V
     if (auto filler = dyn_cast<StageFillerOpInterface>(tile.getDefiningOp())) {
       OpBuilder before(filler);
       filler.fillSlot(before, slot, crossing.channel);
+      if (Attribute role = filler->getAttr(PipeDialect::kRoleAttr))
+        filler->getPrevNode()->setAttr(PipeDialect::kRoleAttr, role);
     }
     replaced.push_back(tile.getDefiningOp());
     tile.replaceUsesWithIf(
@@ -361,7 +379,10 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
       if (crossing.usedBy(role))
         putConsumerEnd(builder, crossing, role, tiles);
     }
-  return eraseOtherRoles(region);
+  if (failed(eraseOtherRoles(region)))
+    return failure();
+  region.getBody().walk([](EngineOpInterface op) { op->removeAttr(PipeDialect::kRoleAttr); });
+  return success();
 }
 
 void KernelSpecializer::sinkScalars() {

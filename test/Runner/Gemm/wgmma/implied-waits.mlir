@@ -25,7 +25,7 @@ func.func @linear(%qx: tensor<64x2560xf4E2M1FN>, %sx: tensor<64x160xf8E4M3FN>, %
   %qx_scaled = fp4.scaled %qx, %tx : !lhs
   %qw_scaled = fp4.scaled %qw, %tw : !rhs
   %y = fp4.matmul %qx_scaled, %qw_scaled
-      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [convert] registers 48, math warps 0 to 8 drives [tensor, threads] registers 208>>}
+      {fp4.plan = #fp4.plan<tile_gemm, route = <orientation = swapped>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [threads] registers 48 auxiliary, math warps 0 to 8 drives [tensor, threads] registers 208>>}
       : (!lhs, !rhs) -> tensor<64x256xbf16>
   return %y : tensor<64x256xbf16>
 }

@@ -14,8 +14,9 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
   let summary = "warps that run one instruction stream, and the engines they drive";
   let description = [{
     The warps from `firstWarp` to, not including, `endWarp` of a CTA. A role that drives `threads`
-    or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
-    it issues what the engines execute. One that drives `tensor` and `scale_copy` may have two: the
+    runs on all of its threads; any other role has one warp, and one elected thread of it issues
+    what the engines execute. Any number of roles may drive `threads`: all but one are `auxiliary`,
+    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). A role that drives `tensor` and `scale_copy` may have two warps: the
     first multiplies, and the second copies scales before it. `registers` is the number of registers
     per thread that the role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch
     gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
@@ -25,28 +26,30 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     behind it, so that one of n warpgroups has every n-th stage.
 
     Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
-    `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`,
+    `registers`; one that drives engines without `threads`, and one that drives `tma`,
     `scale_copy` or `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and
     nothing else; `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives
-    `convert` alone and has several warpgroups; (C626) a role that is `whole` has one warp and drives
-    neither `threads`, `convert` nor `bulk_store`.
+    `threads` alone and has several warpgroups; (C626) a role that is `whole` has one warp and drives
+    neither `threads` nor `bulk_store`; (C631) a role that is `auxiliary` drives `threads` alone.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
-    `#pipe.role<convert warps 4 to 20 drives [convert] in_turn>`.
+    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`.
   }];
   let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
                         "int32_t":$firstWarp, "int32_t":$endWarp,
                         ArrayRefParameter<"::fp4::pipe::Engine">:$engines,
                         DefaultValuedParameter<"int32_t", "0">:$registers,
                         DefaultValuedParameter<"bool", "false">:$inTurn,
+                        DefaultValuedParameter<"bool", "false">:$auxiliary,
                         DefaultValuedParameter<"bool", "false">:$whole);
   let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "int32_t":$firstWarp,
                                    "int32_t":$endWarp,
                                    "::llvm::ArrayRef<::fp4::pipe::Engine>":$engines,
-                                   "int32_t":$registers, CArg<"bool", "false">:$inTurn),
+                                   "int32_t":$registers, CArg<"bool", "false">:$inTurn,
+                                   CArg<"bool", "false">:$auxiliary),
                               [{ return $_get($_ctxt, name, firstWarp, endWarp, engines, registers,
-                                              inTurn, /*whole=*/false); }]>];
+                                              inTurn, auxiliary, /*whole=*/false); }]>];
   let extraClassDeclaration = [{
     int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
@@ -54,7 +57,7 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     int32_t getStageThreads() const { return getInTurn() ? 128 : getNumThreads(); }
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
-    bool isElected() const { return !drives(Engine::Threads) && !drives(Engine::Convert); }
+    bool isElected() const { return !drives(Engine::Threads); }
     /// This role with its warp together, or with one thread elected for all of its code.
     RoleAttr withWhole(bool whole) const;
     /// The kind of completion of this role's side of a channel whose tiles `engine` fills or uses:
@@ -72,10 +75,12 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
 def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
   let summary = "the roles of a kernel";
   let description = [{
-    Says which role drives which engine. `pipe-specialize-warps` gives every op to the role that
-    drives its engine; the CTA has as many warps as the roles name.
+    Says which role drives which engine. `pipe-specialize-warps` gives every op to the role that it
+    names, or else to the role that drives its engine and is not `auxiliary`; the CTA has as many
+    warps as the roles name.
 
-    Constraints: (C142) names differ, no two roles share a warp or an engine; (C143) where roles ask
+    Constraints: (C142) names differ, no two roles share a warp, or an engine unless one of them is
+    `auxiliary`; (C143) where roles ask
     for registers, the four warps of a warpgroup exist and ask for the same number, as setmaxnreg
     requires.
 
@@ -88,8 +93,12 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
   }];
   let parameters = (ins ArrayRefParameter<"::fp4::pipe::RoleAttr">:$roles);
   let extraClassDeclaration = [{
-    /// The role that drives `engine`, or null.
+    /// The role that drives `engine` and is not auxiliary, or null.
     RoleAttr getDriver(Engine engine) const;
+    /// The first auxiliary role, or null.
+    RoleAttr getAuxiliary() const;
+    /// The role of this name, or null.
+    RoleAttr getRole(::llvm::StringRef name) const;
     /// Threads of a CTA.
     int32_t getNumThreads() const;
   }];

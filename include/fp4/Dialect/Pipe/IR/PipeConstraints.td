@@ -270,20 +270,22 @@ def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
 
 def : Pipe_Constraints<"Roles and channels", [{
   - (C119) a `#pipe.role` has a name, at least one warp and at least one engine, each engine once.
-    The warps are among 64. A role without `threads` and `convert`, and one that drives `tma`,
+    The warps are among 64. A role without `threads`, and one that drives `tma`,
     `scale_copy` or `work_queue`, has one warp; one that drives `tensor` and `scale_copy` and
     nothing else may have two. The registers are 0 or a multiple of 8 from 24 to 256. A `pipe.role`
     is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
     which the first is a multiple of four, or eight where they all do so by `pipe.promote_lanes`,
     `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.convert_lanes` or
     `pipe.unpack_lanes`.
-  - (C497) a role `in_turn` drives `convert` and nothing else, and has several whole warpgroups.
+  - (C497) a role `in_turn` drives `threads` and nothing else, and has several whole warpgroups.
     A side of a channel has 128 arrivals.
   - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined
     form these carry numbers of stages and nothing else, and the depth of each channel is a multiple
     of the role's warpgroups.
   - (C120) the role around an op drives the engine of the op.
-  - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp or an engine.
+  - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp, or an engine unless
+    one of them is `auxiliary`.
+  - (C631) a role that is `auxiliary` drives `threads` and nothing else.
   - (C143) where a role asks for registers, the four warps of each of its warpgroups exist and ask
     for the same number.
   - (C121) depth, payload and barriers of a channel are given together, with one aligned place per

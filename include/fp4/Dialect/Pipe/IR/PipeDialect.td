@@ -55,6 +55,9 @@ def Pipe_Dialect : Dialect {
     std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
     /// The role plan of a sequential kernel, a RolePlanAttr on the gpu.func.
     static constexpr ::llvm::StringLiteral kRolePlanAttr = "pipe.role_plan";
+    /// The name of the role that executes an op of a sequential kernel, a StringAttr; none for the
+    /// role that drives the op's engine and is not auxiliary.
+    static constexpr ::llvm::StringLiteral kRoleAttr = "pipe.role";
     /// Most stages of the channels of a kernel in shared and in tensor memory, on a gpu.func that
     /// pipe-pipeline has not seen; optional.
     static constexpr ::llvm::StringLiteral kMaxStagesAttr = "pipe.max_stages";
@@ -97,8 +100,7 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
   I32EnumAttrCase<"ScaleCopy", 2, "scale_copy">,
   I32EnumAttrCase<"Threads", 3, "threads">,
   I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
-  I32EnumAttrCase<"WorkQueue", 5, "work_queue">,
-  I32EnumAttrCase<"Convert", 6, "convert">]>;
+  I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 

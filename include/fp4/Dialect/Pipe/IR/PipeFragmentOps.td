@@ -9,7 +9,7 @@ include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 //===----------------------------------------------------------------------===//
 
 def Pipe_ConvertTileOp : Pipe_EngineOp<
-    "convert_tile", "Convert",
+    "convert_tile", "Threads",
     [AttrSizedOperandSegments, Pipe_NamedResults,
      DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "scaled fp4 elements to 16-bit floats in shared memory";
@@ -48,7 +48,7 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
   }];
 }
 
-def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
+def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Threads"> {
   let summary = "zeros in rows of a buffer that no tile writes";
   let description = [{
     `dest[r, c] = 0` for `begin <= r < end` and all columns c. The CTAs of the grid take the rows in
@@ -68,7 +68,7 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
   let hasVerifier = 1;
 }
 
-def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Convert"> {
+def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Threads"> {
   let summary = "reports rows of groups that decrease or are not there";
   let description = [{
     The rows of group g are those from `offsets[g]` to `offsets[g + 1]`, or with two numbers for

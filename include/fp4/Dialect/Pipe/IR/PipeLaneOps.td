@@ -72,7 +72,7 @@ def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
 //===----------------------------------------------------------------------===//
 
 def Pipe_ConvertLanesOp : Pipe_EngineOp<
-    "convert_lanes", "Convert",
+    "convert_lanes", "Threads",
     [AttrSizedOperandSegments, Pipe_NamedResults,
      DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "scaled fp4 elements to 16-bit floats in tensor memory";
@@ -113,7 +113,7 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
 }
 
 def Pipe_UnpackLanesOp : Pipe_EngineOp<
-    "unpack_lanes", "Convert",
+    "unpack_lanes", "Threads",
     [AttrSizedOperandSegments, Pipe_NamedResults,
      DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "prepacked weights to 16-bit floats in tensor memory";

@@ -78,7 +78,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
           pipe.yield %5#0, %5#1 : i32, i32
         }
       }
-      pipe.role spare warps 9 to 12 drives [convert] registers 40 {
+      pipe.role spare warps 9 to 12 drives [threads] registers 40 auxiliary {
       }
       gpu.return
     }
