@@ -195,7 +195,8 @@ static std::optional<std::pair<Counter, ChannelOp>> nextCounter(RoleRegionOp reg
 //===--- The first k tile of an output tile --------------------------------===//
 
 /// The op that acquires the accumulator of the MMAs of `loop`, in front of the loop. Null unless
-/// `loop` has a known number of iterations, more than one, and copies scales.
+/// `loop` has a known number of iterations, more than one, and copies scales, and no other op uses
+/// the accumulator.
 static ProducerAcquireOp acquireBefore(scf::ForOp loop) {
   std::optional<APInt> count = loop.getStaticTripCount();
   if (!count || count->ule(1) ||
@@ -208,7 +209,8 @@ static ProducerAcquireOp acquireBefore(scf::ForOp loop) {
       return {};
     found = acquire;
   }
-  return found;
+  auto isInLoop = [&](Operation *user) { return loop->isProperAncestor(user); };
+  return found && llvm::all_of(found->getUsers(), isInLoop) ? found : ProducerAcquireOp();
 }
 
 /// Puts the first iteration of `loop` in front of it. Returns the first MMA of that iteration.

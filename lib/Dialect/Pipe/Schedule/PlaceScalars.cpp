@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -104,7 +105,13 @@ static void placeScalars(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
 namespace {
 struct PlaceScalars : fp4::pipe::impl::PlaceScalarsBase<PlaceScalars> {
   void runOnOperation() override {
-    if (failed(forEachKernel(getOperation(), placeScalars)))
+    WalkResult found = getOperation()->walk([](ForEachWorkOp loop) {
+      (void)withNote(loop.emitOpError("must be expanded before scalars are placed"),
+                     "run pipe-expand-work before pipe-place-scalars: roles have no copies of what "
+                     "their loop of work computes");
+      return WalkResult::interrupt();
+    });
+    if (found.wasInterrupted() || failed(forEachKernel(getOperation(), placeScalars)))
       signalPassFailure();
   }
 };

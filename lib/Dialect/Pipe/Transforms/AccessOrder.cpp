@@ -92,6 +92,9 @@ bool AccessOrder::access(size_t agent, const RoleStep &step, const TileUse &use,
       }
     if (!checkAll(history.writes, now, /*otherIteration=*/false))
       return false;
+    auto isOfNow = [&](const Access &write) { return write.iteration == now.iteration; };
+    if (!unwritten && llvm::none_of(history.writes, isOfNow))
+      unwritten = now;
     record(history.reads, now);
     return true;
   }
@@ -102,6 +105,17 @@ bool AccessOrder::access(size_t agent, const RoleStep &step, const TileUse &use,
     history = {};
   record(history.writes, now);
   return true;
+}
+
+LogicalResult AccessOrder::checkWritten() const {
+  if (!unwritten)
+    return success();
+  return withNote(
+      unwritten->op->emitOpError() // (C628)
+          << "reads a tile of iteration " << unwritten->iteration
+          << " that no operation has written",
+      "fill the tile in each iteration before its stage is handed over, and copy scales "
+      "to the columns that are read");
 }
 
 /// Returns true when the tensor core goes on behind `op`, until the MMA that follows.

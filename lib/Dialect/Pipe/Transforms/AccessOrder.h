@@ -38,6 +38,8 @@ public:
   Clock arrival(size_t agent, Engine engine, ChannelOp channel);
   /// Merges `clock`, which a wait of `agent` has found.
   void join(size_t agent, const Clock &clock);
+  /// Every read so far was of a tile that had been written in its iteration.
+  llvm::LogicalResult checkWritten() const;
   /// The bulk stores of `agent` out of stages up to the one `delay` before have been read.
   void completeStores(size_t agent, ChannelOp channel, int64_t delay);
 
@@ -56,6 +58,8 @@ private:
   struct History {
     llvm::SmallVector<Access, 2> writes, reads;
   };
+  /// A read in front of which nothing wrote the tile. A write behind it is a race of its own.
+  std::optional<Access> unwritten;
 
   uint32_t component(size_t agent, uint32_t part) const { return agent * parts + part; }
   uint32_t partOf(ChannelOp channel) const;

@@ -91,6 +91,7 @@ private:
   bool acquire(size_t agent, State &state, uint32_t rank);
   bool wait(size_t agent, Operation *op, State &state, uint32_t rank);
   void commit(size_t agent, ProducerCommitOp op, State &state, uint32_t rank);
+  bool checkArrival(ConsumerReleaseOp op, State &state, uint32_t rank);
   void release(size_t agent, ConsumerReleaseOp op, State &state, uint32_t rank);
   bool await(size_t agent, AwaitReleaseOp op, State &state, uint32_t rank);
   void arriveEmpty(size_t agent, Operation *op, State &state, uint32_t rank, int64_t iteration);
@@ -232,6 +233,17 @@ void ChannelRun::arriveEmpty(size_t agent, Operation *op, State &state, uint32_t
       order->arrival(agent, consumerEngine(channel, roleOf(op)), channel));
 }
 
+/// (C621) A stage that is released in part has been arrived for.
+bool ChannelRun::checkArrival(ConsumerReleaseOp op, State &state, uint32_t rank) {
+  if (!order || !state.usedBy(op, rank).partly || op.getBy() == Arrival::Nobody)
+    return true;
+  withNote(
+      op.emitOpError("behind a pipe.partial_release of its stage must be by nobody, but is by ")
+          << stringifyArrival(op.getBy()),
+      "the partial release arrives, and a second arrival would release the next stage too");
+  return false;
+}
+
 void ChannelRun::release(size_t agent, ConsumerReleaseOp op, State &state, uint32_t rank) {
   ChannelOp channel = state.channel;
   Used &used = state.usedBy(op, rank);
@@ -254,14 +266,16 @@ void ChannelRun::release(size_t agent, ConsumerReleaseOp op, State &state, uint3
 
 bool ChannelRun::await(size_t agent, AwaitReleaseOp op, State &state, uint32_t rank) {
   Used &used = state.usedBy(op, rank);
-  if (!order) // pipe-verify-sync of the pipelined form finds out by (C137)
-    return true;
   if (op.getFolded()) {
     Passed &block = state.blocks[rank];
-    block.mmas.arrive(++block.counted, *state.channel.getDepth(),
-                      order->arrival(agent, Engine::Tensor, state.channel));
+    ++block.counted;
+    if (order)
+      block.mmas.arrive(block.counted, *state.channel.getDepth(),
+                        order->arrival(agent, Engine::Tensor, state.channel));
     return true;
   }
+  if (!order) // pipe-verify-sync of the pipelined form finds out by (C137)
+    return true;
   int64_t before = used.taken - 1 - int64_t(op.getDistance());
   if (before < 0)
     return true;
@@ -388,6 +402,8 @@ bool ChannelRun::pass(size_t agent, const RoleStep &step, uint32_t rank) {
     return true;
   }
   case ChannelUse::Release:
+    if (!checkArrival(cast<ConsumerReleaseOp>(step.op), state, rank))
+      return !(hasFailed = true);
     release(agent, cast<ConsumerReleaseOp>(step.op), state, rank);
     return true;
   case ChannelUse::AwaitRelease:
@@ -501,6 +517,8 @@ static LogicalResult runCluster(gpu::GPUFuncOp kernel, hw::ClusterShape cluster)
     return success(); // others wait for what comes behind the last step
   if (llvm::any_of(*traces, [](const RoleTrace &trace) { return !trace.done(); }))
     return reportDeadlock(*traces);
+  if (order && failed(order->checkWritten()))
+    return failure();
   return isScheduled ? channels.checkCounts() : success();
 }
 

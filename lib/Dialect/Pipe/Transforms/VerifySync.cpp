@@ -6,7 +6,8 @@
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
 //    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
-//  - work: all roles take the responses to requests for work (C303);
+//  - work: all roles take the responses to requests for work (C303), or go over the same numbers
+//    (C630);
 //  - sets: a set of tensor memory columns is not filled while an MMA may read it (C137).
 //
 //===----------------------------------------------------------------------===//
@@ -321,6 +322,8 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
       failed(verifyWork(kernel)))
     return failure();
   bool isScheduled = kernel->hasAttr(PipeDialect::kScheduledAttr);
+  if (isScheduled && failed(verifyScheduledWork(kernel)))
+    return failure();
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
     if (!isScheduled && failed(PairChecker().check(&role.getBody().front())))
       return failure();

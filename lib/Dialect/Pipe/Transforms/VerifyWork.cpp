@@ -12,6 +12,8 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -63,5 +65,85 @@ LogicalResult fp4::pipe::verifyWork(gpu::GPUFuncOp kernel) {
     return requests[1].emitOpError("must be the only one of the kernel").attachNote(
                requests[0].getLoc())
            << "the other is here";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The scheduled form (C630)
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Compares numbers by how they are computed. Copies of an op are equal, and pipe.opaque changes
+/// no number.
+class SameNumbers {
+public:
+  bool areSame(Value x, Value y) {
+    x = behindOpaque(x);
+    y = behindOpaque(y);
+    if (x == y || !seen.insert({x, y}).second)
+      return true;
+    auto ofX = dyn_cast<OpResult>(x), ofY = dyn_cast<OpResult>(y);
+    if (!ofX || !ofY || ofX.getResultNumber() != ofY.getResultNumber())
+      return false;
+    Operation *a = ofX.getOwner(), *b = ofY.getOwner();
+    if (a->getName() != b->getName() || a->getNumRegions() ||
+        a->getNumOperands() != b->getNumOperands() || !haveSameAttributes(a, b))
+      return false;
+    return llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()), [&](auto operands) {
+      return areSame(std::get<0>(operands), std::get<1>(operands));
+    });
+  }
+
+private:
+  static Value behindOpaque(Value value) {
+    while (auto opaque = value.getDefiningOp<OpaqueOp>())
+      value = opaque.getValue();
+    return value;
+  }
+  /// Entries of tables are equal whichever threads load them (`of_warp`).
+  static bool haveSameAttributes(Operation *a, Operation *b) {
+    return isa<LoadEntryOp>(a) || a->getAttrDictionary() == b->getAttrDictionary();
+  }
+
+  llvm::DenseSet<std::pair<Value, Value>> seen; ///< equal, or found out elsewhere
+};
+} // namespace
+
+/// Returns the loop over work of `role`: the only one directly in the role whose end is no
+/// constant.
+static scf::ForOp loopOfWork(RoleRegionOp role) {
+  scf::ForOp found;
+  for (auto loop : role.getBody().front().getOps<scf::ForOp>()) {
+    if (matchPattern(loop.getUpperBound(), m_Constant()))
+      continue;
+    if (found)
+      return {};
+    found = loop;
+  }
+  return found;
+}
+
+LogicalResult fp4::pipe::verifyScheduledWork(gpu::GPUFuncOp kernel) {
+  scf::ForOp first;
+  for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>()) {
+    scf::ForOp loop = loopOfWork(role);
+    if (!loop || !first) {
+      first = loop ? loop : first;
+      continue;
+    }
+    std::tuple<StringRef, Value, Value> bounds[] = {
+        {"begin", first.getLowerBound(), loop.getLowerBound()},
+        {"end", first.getUpperBound(), loop.getUpperBound()},
+        {"go on", first.getStep(), loop.getStep()}};
+    for (auto [how, of, value] : bounds)
+      if (!SameNumbers().areSame(of, value)) { // (C630)
+        auto name = cast<RoleRegionOp>(first->getParentOp()).getRole().getName();
+        InFlightDiagnostic diag = loop.emitOpError("over work must ")
+                                  << how << " as that of role " << name << " does";
+        diag.attachNote(first.getLoc())
+            << "role " << name << " goes over work here; compute the numbers of the loops alike";
+        return diag;
+      }
+  }
   return success();
 }

@@ -385,7 +385,8 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
 def : Pipe_Constraints<"Scheduled form", [{
   - (C620) a consumer `scale_copy` is beside a consumer `tensor` of a shared payload that tma
     produces, and the channel has empty barriers.
-  - (C621) a `pipe.consumer_release` by nobody follows a `pipe.partial_release` of its stage.
+  - (C621) a `pipe.consumer_release` is by nobody behind a `pipe.partial_release` of its stage, and
+    nowhere else.
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
   - (C624) `set` is not negative and less than `sets`.
@@ -393,8 +394,10 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C626) a role that is `whole` has one warp and issues for engines alone.
   - (C627) stages, phases and sets are those of their iterations.
   - (C628) an access to a tile that another one overwrites, or that overwrites it, comes behind an
-    arrival of the other, with a fence where threads read what a copy overwrites.
+    arrival of the other, with a fence where threads read what a copy overwrites. A tile that is
+    read has been written in its iteration.
   - (C629) work of tcgen05 does not follow a wait that is `unfenced` before a wait with a fence.
+  - (C630) loops over work begin, end and go on by the same numbers in all roles.
 }]>;
 
 def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{

@@ -175,3 +175,40 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+// The stages are handed over, but nothing fills them.
+!powers = !pipe.shared<4x128xf32>
+!rows = !pipe.global<512x128xf32>
+!channel = !pipe.channel<!powers>
+gpu.module @kernels {
+  gpu.func @powers(%p: !rows) kernel attributes {pipe.scheduled} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant 0 : i32
+    %tiles = pipe.channel from tma to threads(128) depth 2 payload [0] barriers 4096 : !channel
+    pipe.role load warps 4 to 5 drives [tma] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        %t = pipe.producer_acquire %tiles[%it] : !channel
+        pipe.expect_tx %tiles[%it], %zero : !channel
+        pipe.producer_commit %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    pipe.role math warps 0 to 4 drives [threads] {
+      %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
+        %t = pipe.consumer_wait %tiles[%it] : !channel
+        // (C628)
+        // expected-error @+2 {{reads a tile of iteration 0 that no operation has written}}
+        // expected-note @+1 {{fill the tile in each iteration before its stage is handed over}}
+        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        pipe.consumer_release %tiles[%it] : !channel
+        %next = arith.addi %it, %c1 : i32
+        scf.yield %next : i32
+      }
+    }
+    gpu.return
+  }
+}

@@ -1,4 +1,4 @@
-// RUN: fp4-opt %s -verify-diagnostics -fp4-set-target -pipe-place-scalars
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target -pipe-place-scalars
 
 !channel = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 gpu.module @kernels {
@@ -9,6 +9,19 @@ gpu.module @kernels {
     // expected-error @+2 {{must be in the region of a role}}
     // expected-note @+1 {{run pipe-specialize-warps on the sequential form}}
     pipe.producer_commit %tiles[%it] : !channel
+    gpu.return
+  }
+}
+
+// -----
+gpu.module @kernels {
+  gpu.func @work(%m: i32, %n: i32) kernel {
+    pipe.role math warps 0 to 4 drives [threads] registers 232 {
+      // expected-error @+2 {{must be expanded before scalars are placed}}
+      // expected-note @+1 {{run pipe-expand-work before pipe-place-scalars}}
+      pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_m> {
+      }
+    }
     gpu.return
   }
 }

@@ -1,0 +1,505 @@
+#!/usr/bin/env python3
+"""Wrong results of the passes of phase `scheduled`, which pipe-verify-sync must refuse.
+
+Every pass of lib/Dialect/Pipe/Schedule has a list of mistakes: changes of one line, or of two, that
+turn its result into the one of a wrong pass, such as a wait that has lost its fence. Kernels of
+validation/kernel_kinds.py in the scheduled form are changed at each place where a mistake applies,
+and fp4-opt has to find an error before any simulation. Prints for each mistake at how many places
+that was so. A mistake that a pass cannot make in any kernel of the sample is reported too.
+
+Exits with 1 if fewer than eight of ten mistakes of a pass are refused wherever they apply, or if
+fp4-opt ends in another way than with an error.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import kernel_kinds
+import sweep_fp8
+
+#: Kinds whose kernels show what each pass does: overlapped accumulators, pairs, one warp for MMAs
+#: and copies, work taken over, stores by TMA, groups, wgmma with weights and with sums to promote.
+KINDS = [
+    "prepacked mxfp4 weights x bf16, tiles of 128 x 256",
+    "NVFP4 GEMM by wgmma, dual GEMM with a gate, mxfp4 codes, amax, small M",
+    "NVFP4 GEMM, 64 columns", "NVFP4 GEMM, 256 columns (overlapped accumulators)",
+    "NVFP4 GEMM, pair of 256 x 192, two sets of scales", "NVFP4 GEMM, cluster of 2 x 1",
+    "NVFP4 GEMM, one warp multiplies and copies scales", "NVFP4 GEMM, results stored by TMA",
+    "NVFP4 GEMM, groups of the device", "NVFP4 GEMM by wgmma, groups",
+    "FP8 with f32 scales by wgmma, results stored by TMA", "FP8 with f32 scales by wgmma, groups",
+    "prepacked nvfp4 weights x bf16", "prepacked mxfp4 weights x f8E4M3FN",
+    "NVFP4 GEMM, converted", "plain nvfp4 weights x bf16", "FP8 with f32 scales in tiles"]
+
+#: Kernels that no kind has: (name, program, target). One warp with two sets of scales waits by the
+#: stages, and a stage of two k tiles of FP8 has two MMAs that begin together.
+MORE = [
+    ("one warp, two sets of scales",
+     kernel_kinds.gemm(192).replace("tile = [128, 192, 256]", "tile = [128, 192, 256], mma_warps = 1"), "sm_100a"),
+    ("FP8, two k tiles in a stage", kernel_kinds.planned(
+        sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", 130, 64, 1024), "tile = [64, 64, 256], stages = 4"),
+     "sm_90a")]
+
+Mistake = collections.namedtuple("Mistake", "of name change")
+MISTAKES = []
+
+
+def mistake(of, name):
+    """Registers a function that yields the changed texts of a kernel, which has `lines`."""
+    def register(change):
+        MISTAKES.append(Mistake(of, name, change))
+        return change
+    return register
+
+
+def replaced(lines, number, *new):
+    return lines[:number] + list(new) + lines[number + 1:]
+
+
+def each(pattern, new, condition=lambda lines, number: True):
+    """Replaces what `pattern` finds, in one line at a time; None deletes the line."""
+    def change(lines):
+        for number, line in enumerate(lines):
+            found = re.search(pattern, line)
+            if not found or not condition(lines, number):
+                continue
+            text = None if new is None else line[:found.start()] + found.expand(new) + line[found.end():]
+            if text != line:
+                yield replaced(lines, number, *[text] * (text is not None))
+    return change
+
+
+def add(of, name, pattern, new, condition=lambda lines, number: True):
+    MISTAKES.append(Mistake(of, name, each(pattern, new, condition)))
+
+
+def role_of(lines, number):
+    return next((line for line in reversed(lines[:number + 1]) if "pipe.role " in line), "")
+
+
+def in_role(text):
+    return lambda lines, number: text in role_of(lines, number)
+
+
+# --- pipe-expand-work: loops over work, directly in a role --------------------------------------
+WORK = r"^(      {indent}(?:%\S+ = )?scf\.for %\w+ = )(%\w+)( to )(%\w+)( step )(%\w+)"
+LOOP = WORK.format(indent="  ")
+
+
+def dynamic(lines, number):
+    """The loop ends at a number that is no constant, and another role has such a loop."""
+    return not re.search(r" to %c\d+_i32", lines[number])
+
+
+for name, new in [("a role begins at the first tile", r"\1%c0_i32\3\4\5\6"),
+                  ("a role begins with the second turn", r"\1\6\3\4\5\6"),
+                  ("a role has no tile", r"\1\2\3\2\5\6"),
+                  ("a role ends with the first turn", r"\1\2\3\6\5\6"),
+                  ("a role takes every tile", r"\1\2\3\4\5%c1_i32"),
+                  ("a role takes one tile", r"\1\2\3\4\5\4")]:
+    add("expand-work", name, LOOP, new, dynamic)
+
+
+def carried(lines, number):
+    """The iteration arguments of the loop at `number` with their first values, and its yield."""
+    pairs = re.findall(r"(%\w+) = (%[\w#]+)", lines[number].partition("iter_args(")[2])
+    indent = re.match(" *", lines[number])[0]
+    end = next((n for n in range(number, len(lines)) if lines[n] == indent + "}"), None)
+    yields = re.match(r"( *scf\.yield )(.*)( : .*)", lines[end - 1]) if pairs and end else None
+    return pairs, (end - 1, yields[1], yields[2].split(", "), yields[3]) if yields else None
+
+
+def loops(lines, pattern):
+    for number, line in enumerate(lines):
+        if re.match(pattern, line):
+            pairs, last = carried(lines, number)
+            if last:
+                yield number, pairs, last
+
+
+def yielding(lines, last, values):
+    number, head, _, types = last
+    return replaced(lines, number, head + ", ".join(values) + types)
+
+
+@mistake("expand-work", "a counter stays as it is from tile to tile")
+def keep_counter(lines):
+    for _, pairs, last in loops(lines, LOOP):
+        for i, (argument, _) in enumerate(pairs):
+            if is_counter(lines, argument):
+                values = list(last[2])
+                values[i] = argument
+                yield yielding(lines, last, values)
+
+
+def is_counter(lines, argument):
+    """The loop's argument counts stages: a channel, or an inner loop, takes it."""
+    return any(re.search(rf"(\[{argument}\]|= {argument}[,)]|stage_of {argument} )", line) and "%" in line
+               and ("pipe." in line or "iter_args" in line) for line in lines)
+
+
+@mistake("expand-work", "a counter begins with 1")
+def begin_counter(lines):
+    for number, pairs, _ in loops(lines, LOOP):
+        for argument, first in pairs:
+            if first == "%c0_i32" and is_counter(lines, argument):
+                yield replaced(lines, number,
+                               lines[number].replace(f"{argument} = {first}", f"{argument} = %c1_i32"))
+
+
+@mistake("expand-work", "two counters change places")
+def swap_counters(lines):
+    for _, pairs, last in loops(lines, LOOP):
+        for i in range(len(pairs) - 1):
+            if is_counter(lines, pairs[i][0]) and is_counter(lines, pairs[i + 1][0]):
+                values = list(last[2])
+                values[i], values[i + 1] = values[i + 1], values[i]
+                yield yielding(lines, last, values)
+
+
+add("expand-work", "a tile is not handed over", r"^          pipe\.(producer_commit|consumer_release) ", None)
+
+# --- pipe-place-scalars: copies of numbers at the begin of a role -------------------------------
+
+
+def own_copy(lines, number):
+    role = role_of(lines, number)
+    before = lines[lines.index(role):number] if role else ["scf.for"]
+    return not any("scf." in line for line in before) and any("pipe.opaque" in line for line in lines)
+
+
+for name, pattern, new in [
+        ("a copy subtracts what is added", r"^(        %\w+ = arith\.)addi ", r"\1subi "),
+        ("a copy adds what is multiplied", r"^(        %\w+ = arith\.)muli ", r"\1addi "),
+        ("a copy has the rest of a division", r"^(        %\w+ = arith\.)(?:div|ceildiv)ui ", r"\1remui "),
+        ("a copy divides by 1", r"^(        %\w+ = arith\.divui %\w+, )%\w+", r"\1%c1_i32"),
+        ("a copy has the CTA of another dimension", r"^(        %\w+ = gpu\.block_id  )x", r"\1y"),
+        ("a copy has the CTAs of another dimension", r"^(        %\w+ = gpu\.grid_dim  )x", r"\1y"),
+        ("a copy begins with another number", r"^(        %\w+ = arith\.(?:addi|muli) )%\w+(, %\w+)", r"\1%c1_i32\2"),
+        ("a copy ends with another number", r"^(        %\w+ = arith\.(?:addi|muli) %\w+, )%\w+", r"\1%c0_i32"),
+        ("a hidden number is another one", r"^(        %\w+ = pipe\.opaque )%\w+", r"\1%c1_i32"),
+        ("an entry is that of another index", r"^(        %\w+ = pipe\.load_entry %\w+\[)%\w+", r"\1%c1_i32")]:
+    add("place-scalars", name, pattern, new, own_copy)
+
+# --- pipe-split-warps ---------------------------------------------------------------------------
+SCALES = in_role("[scale_copy]")
+add("split-warps", "MMAs name other columns", r"(pipe\.copied_scales .* at )(\d+)", r"\g<1>4")
+add("split-warps", "copies fill other columns", r"(pipe\.copy_scales .* at )(\d+)", r"\g<1>4", SCALES)
+add("split-warps", "MMAs name one set of two", r"(pipe\.copied_scales .* sets )2(?: set \d)?", r"\g<1>1")
+add("split-warps", "copies fill one set of two", r"(pipe\.copy_scales .* sets )2(?: set \d)?", r"\g<1>1", SCALES)
+add("split-warps", "the channel does not know of the copies", r"\[tensor, scale_copy\]( depth)", r"tensor\1")
+add("split-warps", "a copy is lost", r"pipe\.copy_scales ", None, SCALES)
+add("split-warps", "a copy does not wait for its set", r"pipe\.await_release ", None, SCALES)
+add("split-warps", "the copies release nothing", r"pipe\.consumer_release ", None, SCALES)
+add("split-warps", "the MMAs release nothing", r"pipe\.consumer_release ", None, in_role("drives [tensor]"))
+
+# --- pipe-elect-threads -------------------------------------------------------------------------
+add("elect-threads", "warps that compute are one that issues", r"(drives \[threads\])(?! whole)", r"\1 whole")
+add("elect-threads", "warps with sums are one that issues", r"(drives \[tensor, threads\])(?! whole)", r"\1 whole")
+add("elect-threads", "warps that store are one that issues", r"(drives \[bulk_store\])(?! whole)", r"\1 whole")
+add("elect-threads", "two warps issue for one engine", r"(warps \d+ to )(\d+)( drives \[\w+\] whole)", r"\g<1>16\3")
+add("elect-threads", "warps of two engines are whole",
+    r"(drives \[tma\])( whole)?", r"drives [tma, threads] whole")
+add("elect-threads", "an auxiliary role issues", r"(drives \[threads\](?: registers \d+)? auxiliary)(?! whole)", r"\1 whole")
+
+# --- pipe-unroll --------------------------------------------------------------------------------
+add("unroll", "the first tile takes the second set", r"(sets 2 set )0", r"\g<1>1")
+add("unroll", "the second tile takes the first set", r"(sets 2 set )1", r"\g<1>0")
+K_LOOP = WORK.format(indent="    ")
+
+
+def unrolled(lines, number):
+    """The loop at `number` hands over two stages of one channel in an iteration."""
+    indent = re.match(" *", lines[number])[0]
+    end = next(n for n in range(number, len(lines)) if lines[n] == indent + "}")
+    waits = [line for line in lines[number:end] if "pipe.consumer_wait " in line]
+    return len(waits) >= 2 and waits[0].split("consumer_wait ")[1][:8] == waits[-1].split("consumer_wait ")[1][:8]
+
+
+add("unroll", "an iteration goes on by one tile", K_LOOP, r"\1\2\3\4\5%c1_i32", unrolled)
+add("unroll", "the loop begins at another tile", K_LOOP, r"\1\6\3\4\5\6", unrolled)
+add("unroll", "the loop ends too early", K_LOOP, r"\1\2\3\6\5\6", unrolled)
+SECOND = r"^(            (?:%[^=]*= )?pipe\.(?:{op}) %\w+\[)(%\w+)"
+
+
+def second_of(op):
+    """Gives the second op of an iteration the counter of the first one."""
+    def change(lines):
+        for number, pairs, last in loops(lines, K_LOOP):
+            if not unrolled(lines, number):
+                continue
+            found = [n for n in range(number, last[0]) if re.match(SECOND.format(op=op), lines[n])]
+            for first, second in zip(found, found[1:]):
+                a, b = (re.match(SECOND.format(op=op), lines[n])[2] for n in (first, second))
+                same = lines[first].split("[")[0].split("pipe.")[1] == lines[second].split("[")[0].split("pipe.")[1]
+                if a != b and same:
+                    yield replaced(lines, second, lines[second].replace(f"[{b}]", f"[{a}]"))
+    return change
+
+
+MISTAKES.append(Mistake("unroll", "the second wait is for the first stage", second_of("consumer_wait")))
+MISTAKES.append(Mistake("unroll", "the first stage is released twice", second_of("consumer_release")))
+
+
+@mistake("unroll", "a counter goes on by one stage of two")
+def count_one(lines):
+    for number, pairs, last in loops(lines, K_LOOP):
+        if not unrolled(lines, number):
+            continue
+        for i, (argument, _) in enumerate(pairs):
+            one = next((line for line in lines[number:last[0]] if f"arith.addi {argument}, " in line), None)
+            if one and is_counter(lines, argument) and one.split()[0] != last[2][i]:
+                values = list(last[2])
+                values[i] = one.split()[0]
+                yield yielding(lines, last, values)
+
+
+def inside(indent, pattern, new):
+    def change(lines):
+        for number, _, last in loops(lines, K_LOOP):
+            if unrolled(lines, number):
+                for n in range(number, last[0]):
+                    if re.match(f"^ {{{indent}}}.*{pattern}", lines[n]):
+                        yield replaced(lines, n, *new)
+    return change
+
+
+MISTAKES.append(Mistake("unroll", "an iteration releases one stage of two", inside(12, r"pipe\.consumer_release ", [])))
+
+
+@mistake("unroll", "the second tile is multiplied twice")
+def tile_twice(lines):
+    for number, _, last in loops(lines, K_LOOP):
+        waits = [n for n in range(number, last[0]) if "pipe.consumer_wait " in lines[n]]
+        mmas = [n for n in range(number, last[0]) if re.search(r"pipe\.mma\w* ", lines[n])]
+        if len(waits) == 2 and len(mmas) >= 2 and unrolled(lines, number):
+            tiles = [re.findall(r"%[\w#]+", lines[n].split("=")[0]) for n in waits]
+            text = lines[mmas[0]]
+            for a, b in zip(*tiles):
+                text = re.sub(rf"{a}\b", b, text)
+            if text != lines[mmas[0]] and mmas[0] > waits[1]:
+                yield replaced(lines, mmas[0], text)
+
+
+# --- pipe-fold-awaits ---------------------------------------------------------------------------
+FOLDED = r"pipe\.await_release (.*) folded"
+add("fold-awaits", "the wait for a set is lost", FOLDED, None)
+add("fold-awaits", "a wait for another distance is folded", r"(pipe\.await_release .* distance )2( folded)", r"\g<1>1\2")
+add("fold-awaits", "there is one set", r"(pipe\.copy_scales .* sets )2(?: set \d)?", r"\g<1>1",
+    lambda lines, number: any(" folded" in line for line in lines))
+add("fold-awaits", "a wait of a warp that copies alone is folded", r"(pipe\.await_release .* distance 2)( :)", r"\1 folded\2", SCALES)
+add("fold-awaits", "MMAs arrive twice", FOLDED, None)
+MISTAKES[-1] = Mistake("fold-awaits", "MMAs arrive twice", lambda lines: (
+    lines[:n] + [line] + lines[n:] for n, line in enumerate(lines) if re.search(FOLDED, line)))
+
+
+def moved(pattern, over):
+    """Moves a line behind the next one that `over` finds."""
+    def change(lines):
+        for n, line in enumerate(lines):
+            if not re.search(pattern, line):
+                continue
+            to = next((m for m in range(n + 1, len(lines)) if re.search(over, lines[m])), None)
+            if to and re.match(" *", lines[to])[0] == re.match(" *", line)[0]:
+                yield lines[:n] + lines[n + 1:to + 1] + [line] + lines[to + 1:]
+    return change
+
+
+MISTAKES.append(Mistake("split-warps", "a copy waits behind itself",
+                        moved(r"pipe\.await_release (?!.*folded)", r"pipe\.copy_scales ")))
+MISTAKES.append(Mistake("fold-awaits", "MMAs arrive behind the copy", moved(FOLDED, r"pipe\.copy_scales ")))
+MISTAKES.append(Mistake("fold-awaits", "MMAs arrive behind the release", moved(FOLDED, r"pipe\.consumer_release ")))
+add("fold-awaits", "a wait is folded and waits, too", r"^( *)(pipe\.await_release .*) folded( : .*)$", r"\1\2 folded\3\n\1\2 folded\3")
+add("fold-awaits", "the stage is released before its copy", r"pipe\.consumer_release ", None,
+    lambda lines, number: any(" folded" in line for line in lines) and in_role("tensor, scale_copy")(lines, number))
+add("fold-awaits", "a set of the next stage is filled", r"(pipe\.copy_scales .* sets 2 set )(\d)", r"\g<1>1",
+    lambda lines, number: any(" folded" in line for line in lines))
+
+# --- pipe-carry-stages --------------------------------------------------------------------------
+STAGE = r"(pipe\.stage_of %\w+(?: ahead \d+)? at )(%[\w#]+), (%[\w#]+)( of )(\d+)"
+add("carry-stages", "the ring is longer", STAGE, r"\1\2, \3\g<4>7")
+add("carry-stages", "stage and phase change places", STAGE, r"\1\3, \2\4\5")
+add("carry-stages", "the phase is that of a consumer", r"(pipe\.stage_of .*) opposite", r"\1")
+add("carry-stages", "the phase is that of a producer", r"(pipe\.stage_of .* of \d+)$", r"\1 opposite")
+add("carry-stages", "a wait is for the stage itself", r"(pipe\.stage_of %\w+) ahead \d+", r"\1")
+# A stage goes on by `s + 1 == depth ? 0 : s + 1`, and its phase changes then.
+add("carry-stages", "the ring begins anew with its second stage", r"^( *%\w+ = arith\.select %\w+, )%\w+(, %\w+)",
+    r"\1%c1_i32\2", lambda lines, number: "arith.extui" in lines[number + 1])
+add("carry-stages", "the ring never begins anew", r"^( *%\w+ = arith\.cmpi )eq(, %\w+, %\w+ : i32)$", r"\1slt\2",
+    lambda lines, number: any("arith.select" in line for line in lines[number:number + 3]))
+add("carry-stages", "the phase never changes", r"^( *%\w+ = arith\.)extui (%\w+) : i1 to i32", r"\1constant 0 : i32")
+
+
+def begins_stage(lines, number):
+    """The three lines from `number` on are the stage and the phase of an iteration."""
+    return ["remui" in lines[number], "divui" in lines[number + 1], "andi" in lines[number + 2]] == [True] * 3
+
+
+add("carry-stages", "the first stage is the second", r"(arith\.)remui (%\w+), %\w+", r"\1addi \2, %c1_i32", begins_stage)
+add("carry-stages", "the first phase is the other one", r"(arith\.andi )%\w+, (%\w+)", r"\1\2, \2",
+    lambda lines, number: begins_stage(lines, number - 2))
+
+# --- pipe-defer-releases ------------------------------------------------------------------------
+LOOPED = lambda lines, number: any(" looped" in line for line in lines)
+MATH = lambda lines, number: LOOPED(lines, number) and in_role("tensor, threads")(lines, number)
+add("defer-releases", "the last stage is not released", r"^ {8,10}pipe\.consumer_release ", None, MATH)
+add("defer-releases", "no stage is released in the loop", r"^ {12,}pipe\.consumer_release ", None, MATH)
+add("defer-releases", "MMAs go on that are awaited", r"(pipe\.mma_(?:prepacked|converted) (?:(?! looped).)*?)( :)", r"\1 looped\2",
+    lambda lines, number: " looped" not in lines[number])
+
+
+@mistake("defer-releases", "the stage of the running MMAs is released")
+def release_running(lines):
+    for number, line in enumerate(lines):
+        found = re.search(r"pipe\.consumer_release (%\w+)\[(%\w+)\]", line)
+        if not found or not MATH(lines, number):
+            continue
+        wait = next((old for old in reversed(lines[:number])
+                     if f"pipe.consumer_wait {found[1]}[" in old), None)
+        at = wait and re.search(r"consumer_wait %\w+\[(%\w+)\]", wait)[1]
+        if at and at != found[2]:
+            yield replaced(lines, number, line.replace(f"[{found[2]}]", f"[{at}]"))
+
+
+MISTAKES.append(Mistake("defer-releases", "a stage is released before its MMAs", lambda lines: (
+    new for n, line in enumerate(lines) if "pipe.consumer_release " in line and MATH(lines, n)
+    for new in [move_up(lines, n, r"pipe\.mma_")] if new)))
+
+
+def move_up(lines, number, over):
+    to = next((m for m in range(number - 1, 0, -1) if re.search(over, lines[m])), None)
+    if not to or re.match(" *", lines[to])[0] != re.match(" *", lines[number])[0]:
+        return None
+    return lines[:to] + [lines[number]] + lines[to:number] + lines[number + 1:]
+
+
+MISTAKES.append(Mistake("defer-releases", "a stage is released twice", lambda lines: (
+    lines[:n] + [line] + lines[n:] for n, line in enumerate(lines)
+    if "pipe.consumer_release " in line and MATH(lines, n))))
+
+# --- pipe-elide-sync ----------------------------------------------------------------------------
+add("elide-sync", "no stage is released", r"(pipe\.channel .* barriers \d+)(?! without)", r"\1 without_empty")
+for op in ["producer_acquire", "consumer_wait", "await_release", "consumer_release", "producer_commit"]:
+    add("elide-sync", f"{op} has no fence", rf"(pipe\.{op} %\w+\[%\w+\](?: distance \d+)?)(?! unfenced)(.*? : )", r"\1 unfenced\2")
+add("elide-sync", "nobody arrives for a release", r"(pipe\.consumer_release %\w+\[%\w+\](?: unfenced)?)(?: by \w+)?( :)", r"\1 by nobody\2")
+add("elide-sync", "a stage is released twice", r"(pipe\.consumer_release .*) by nobody", r"\1")
+add("elide-sync", "an MMA has lost its fence", r"(pipe\.mma_fragment .*) fencing", r"\1")
+add("elide-sync", "a release is left out", r"pipe\.consumer_release ", None)
+
+# --- pipe-chain-mmas ----------------------------------------------------------------------------
+add("chain-mmas", "an MMA goes on, and nothing follows it", r"(pipe\.mma_(?:prepacked|converted) (?:(?! continued| looped).)*?)( :)", r"\1 continued\2",
+    lambda lines, number: "continued" not in lines[number])
+add("chain-mmas", "the next MMA does not begin", r"(pipe\.mma_fragment .*) begun", r"\1")
+add("chain-mmas", "an MMA begins too early", r"(pipe\.mma_fragment .*) next", r"\1")
+add("chain-mmas", "an MMA begins with itself", r"(pipe\.mma_fragment (?:(?! next| begun).)*)( :)", r"\1 begun\2",
+    lambda lines, number: "begun" not in lines[number])
+add("chain-mmas", "an MMA waits for one that is not there", r"(pipe\.mma_fragment (?:(?! replacing).)*?)( :)", r"\1 next\2",
+    lambda lines, number: " next" not in lines[number] and "replacing" not in lines[number])
+
+
+# --- the run ------------------------------------------------------------------------------------
+
+
+def kernels(build):
+    """The scheduled form of the kernels of the sample as lists of lines, by name."""
+    programs = [(kind.name, kind.text, kind.target, kind.options)
+                for kind in kernel_kinds.kinds() if kind.name in KINDS]
+    for name, program, target, options in [*programs, *((*one, ["--sms=2"]) for one in MORE)]:
+        command = [build / "bin" / "fp4-runner", "-", f"--target={target}", "--emit=mlir",
+                   "--compile-to=scheduled", *options]
+        run = subprocess.run(command, input=program, capture_output=True, text=True)
+        if run.returncode:
+            sys.exit(f"error: {name} is not compiled: {run.stderr}")
+        yield name, run.stdout.splitlines()
+
+
+def lowered(build, text):
+    """The kernel as NVVM IR."""
+    command = [build / "bin" / "fp4-opt", "-", "--pass-pipeline=builtin.module(gpu.module("
+               "convert-pipe-to-nvvm,canonicalize,cse))"]
+    return subprocess.run(command, input=text, capture_output=True, text=True).stdout
+
+
+#: Errors of a change that is no program.
+UNPARSED = re.compile(r"undeclared SSA|does not dominate|different type|redefinition|expected ")
+
+
+def verdict(build, lines, original=None):
+    """'refused', 'accepted', 'unparsed', 'without effect' where the kernel is that of the
+    `original` lines, or the exit code of a crash."""
+    command = [build / "bin" / "fp4-opt", "-", "-pipe-verify-sync", "-o", os.devnull]
+    text = "\n".join(lines)
+    result = subprocess.run(command, input=text, capture_output=True, text=True)
+    if result.returncode == 0:
+        same = original and lowered(build, text) == lowered(build, "\n".join(original))
+        return "without effect" if same else "accepted"
+    if result.returncode != 1 or "error:" not in result.stderr:
+        return f"exit code {result.returncode}"
+    return "unparsed" if UNPARSED.search(result.stderr) else "refused"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default="build", help="build directory")
+    parser.add_argument("--pass", dest="of", help="mistakes of one pass, such as fold-awaits")
+    parser.add_argument("--places", type=int, default=4, help="places of a mistake in each kernel")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--verbose", action="store_true", help="print each place that is accepted")
+    return parser.parse_args()
+
+
+def report(of, results, options):
+    """Prints the mistakes of a pass; returns true when enough are refused."""
+    good = tried = 0
+    for name, places in results.items():
+        places = [place for place in places if place[1] not in ("without effect", "unparsed")]
+        count = collections.Counter(place[1] for place in places)
+        refused, all_of = count["refused"], len(places)
+        tried += 1
+        good += refused == all_of > 0
+        note = "" if refused == all_of > 0 else " not applicable" if not places else " ".join(
+            f" {number} {how}" for how, number in count.items() if how != "refused")
+        print(f"  {name}: refused at {refused} of {all_of} places{note}")
+        if options.verbose:
+            for kernel, how, line in places:
+                if how != "refused":
+                    print(f"      {how} in {kernel}: {line}")
+    print(f"{of}: {good} of {tried} mistakes refused")
+    return good >= 0.8 * tried
+
+
+def first_change(old, new):
+    return next((b.strip()[:160] for a, b in zip(old, new) if a != b), "")
+
+
+def main():
+    options = parse_arguments()
+    cases = []
+    for kernel, lines in kernels(options.build):
+        if verdict(options.build, lines) != "accepted":
+            print(f"error: {kernel} does not verify before it is changed")
+            return 1
+        for one in MISTAKES:
+            if options.of in (None, one.of):
+                for place, changed in zip(range(options.places), one.change(lines)):
+                    cases.append((one, kernel, changed, lines))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda case: verdict(options.build, case[2], case[3]), cases))
+    results = collections.defaultdict(dict)
+    for one in MISTAKES:
+        if options.of in (None, one.of):
+            results[one.of][one.name] = []
+    for (one, kernel, changed, lines), how in zip(cases, verdicts):
+        results[one.of][one.name].append((kernel, how, first_change(lines, changed)))
+    enough = [report(of, found, options) for of, found in results.items()]
+    crashed = sum("exit code" in how for how in verdicts)
+    print(f"{len(cases)} places, {verdicts.count('refused')} refused, {crashed} crashes")
+    return 0 if all(enough) and not crashed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
