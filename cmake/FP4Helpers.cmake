@@ -101,7 +101,7 @@ endfunction()
 function(fp4_add_unittest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_compile_options(${name} PRIVATE ${FP4_CXX_FLAGS})
+  target_compile_options(${name} PRIVATE ${FP4_CXX_FLAGS} $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FP4_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # GoogleTest's headers are half of the time of a test's source.
