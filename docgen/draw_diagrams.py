@@ -171,7 +171,7 @@ class Compiler:
 
 # The operations that make the tile of A, its scales, and the result, by their beginnings.
 TILES = ["operand A", "its scale factors", "the result"]
-PIPE_OPS = [("load",), ("load_scales", "copy_scales"), ("accumulator", "mma", "read", "store")]
+PIPE_OPS = [("load",), ("copy_scales",), ("accumulator", "mma", "read", "store")]
 NVVM_OPS = [("cp.async.bulk.tensor",), ("cp.async.bulk.shared", "tcgen05.cp"),
             ("tcgen05.mma", "tcgen05.ld", "llvm.store")]
 PTX_OPS = [("cp.async.bulk.tensor",), ("cp.async.bulk.shared", "tcgen05.cp."),

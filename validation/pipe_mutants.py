@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 CHANNEL_OP = re.compile(
-    r"pipe\.(producer_acquire|producer_commit|consumer_wait|consumer_release|expect_tx|load |load_scales)")
+    r"pipe\.(producer_acquire|producer_commit|consumer_wait|consumer_release|expect_tx|load )")
 
 
 AWAIT = re.compile(r"(pipe\.await_release .* distance )(\d+)")

@@ -32,6 +32,8 @@ constexpr Renamed kRenamed[] = {
     {"pipe.join_lanes", "pipe.reduce_tmem"},
     {"pipe.hold_weights", "pipe.load_resident"},
     {"pipe.mma_held", "pipe.mma_resident"},
+    {"pipe.load_scales", "pipe.load"},
+    {"pipe.load_rows", "pipe.load"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

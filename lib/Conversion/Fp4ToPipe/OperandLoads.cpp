@@ -49,9 +49,7 @@ KTile OperandLoads::kTileOf(Value k) {
 Value OperandLoads::load(SharedType type, Value map, Value row, Value column, int64_t parts,
                          Direction direction) {
   auto multicast = parts > 1 ? DirectionAttr::get(b.getContext(), direction) : DirectionAttr();
-  return LoadOp::create(b, type, map, row, column, Value(), Value(), Value(), multicast,
-                        existingRows(map, row))
-      .getResult();
+  return LoadOp::create(b, type, map, row, column, existingRows(map, row), multicast).getResult();
 }
 
 Value OperandLoads::loadBox(Value map, Value row, Value column) {
@@ -72,7 +70,7 @@ Value OperandLoads::loadTile(Value map, Value row, const KTile &k, int64_t parts
 Value OperandLoads::loadRows(Value from, Value index, int64_t count, Value existing) {
   auto source = cast<GlobalType>(from.getType());
   auto type = SharedType::get({count, source.getShape()[1]}, source.getElementType());
-  return LoadRowsOp::create(b, type, from, index, existing, Value(), Value(), Value()).getResult();
+  return LoadOp::create(b, type, from, index, /*column=*/Value(), existing).getResult();
 }
 
 Value OperandLoads::firstPacked(Value row) {
@@ -92,9 +90,7 @@ Value OperandLoads::loadScales(Value from, Value rowBlock, const KTile &k, int64
   auto type = SharedType::get(
       {int64_t(llvm::alignTo(rows, kScaleBlockRows)), gemm.tiling.tileK / gemm.problem.block},
       gemm.problem.scaleType, Layout::Tiled128x4);
-  return LoadScalesOp::create(b, type, from, rowBlock, k.block, k.blocks, Value(), Value(), Value(),
-                              /*in_bounds=*/false)
-      .getResult();
+  return LoadOp::create(b, type, from, rowBlock, k.block, k.blocks).getResult();
 }
 
 Value OperandLoads::loadLaneScales(bool ofA, Value from, const Tile &tile, const KTile &k) {
@@ -111,7 +107,7 @@ Value OperandLoads::loadLaneScales(bool ofA, Value from, const Tile &tile, const
   if (isHalved || gemm.tiling.inCluster())
     return load(type, from, row, b.mul(block, kScaleBlockColumns), parts,
                 ofA ? Direction::N : Direction::M);
-  return LoadScalesOp::create(b, type, from, rowBlock, block, k.blocks, Value(), Value(), Value(),
-                              !ofA && gemm.fillsScaleBlocksB())
+  bool isInBounds = !ofA && gemm.fillsScaleBlocksB();
+  return LoadOp::create(b, type, from, rowBlock, block, k.blocks, DirectionAttr(), isInBounds)
       .getResult();
 }

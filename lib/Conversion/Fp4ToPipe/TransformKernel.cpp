@@ -111,8 +111,7 @@ void TransformBuilder::buildStrip(Value tileK, Value strip) {
 void TransformBuilder::buildTile(Value row, Value column) {
   auto tileType =
       SharedType::get({transform.tileM, transform.tileK}, b.getBF16Type(), Layout::Swizzle128B);
-  Value tile =
-      LoadOp::create(b, tileType, args.x, row, column, Value(), Value(), Value()).getResult();
+  Value tile = LoadOp::create(b, tileType, args.x, row, column, /*existing=*/Value()).getResult();
   auto accType = TmemType::get({kMmaM, transform.tileM}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, accType);
   MmaBlockwiseOp::create(b, acc, tile, hadamard);

@@ -90,7 +90,7 @@ private:
 
 /// Returns true when weights are at least a third of a stage. GEMMs of 128 rows, whose activations
 /// are more, gain nothing.
-static bool areManyOf(pipe::LoadRowsOp load) {
+static bool areManyOf(pipe::LoadOp load) {
   pipe::ChannelType channel = load.getChannel().getType();
   int64_t weights = 0;
   for (Type type : channel.getPayload())
@@ -100,21 +100,22 @@ static bool areManyOf(pipe::LoadRowsOp load) {
 }
 
 /// The loads of weights that fill stages of `region`.
-static SmallVector<pipe::LoadRowsOp> loadsOfWeights(pipe::RoleRegionOp region) {
-  SmallVector<pipe::LoadRowsOp> loads;
-  region.walk([&](pipe::LoadRowsOp load) {
+static SmallVector<pipe::LoadOp> loadsOfWeights(pipe::RoleRegionOp region) {
+  SmallVector<pipe::LoadOp> loads;
+  region.walk([&](pipe::LoadOp load) {
     bool isStage = load.getChannel() && load.getChannel().getDefiningOp<pipe::ChannelOp>();
-    if (isStage && load.getSource().getType().getElementType().isInteger(8) && areManyOf(load))
+    if (isStage && load.loadsRows() && load.getBufferType().getElementType().isInteger(8) &&
+        areManyOf(load))
       loads.push_back(load);
   });
   return loads;
 }
 
 /// Prefetches the rows of the first stages, at most those that the buffer has.
-static void prefetchRows(OpBuilder &b, pipe::LoadRowsOp load, Value first) {
+static void prefetchRows(OpBuilder &b, pipe::LoadOp load, Value first) {
   Location loc = load.getLoc();
   auto channel = load.getChannel().getDefiningOp<pipe::ChannelOp>();
-  pipe::GlobalType source = load.getSource().getType();
+  pipe::GlobalType source = load.getBufferType();
   int64_t stages = std::min(kStages, int64_t(*channel.getDepth()));
   int64_t rows = load.getTileType().getShape()[0] * stages;
   Value left = arith::SubIOp::create(b, loc, constantI32(b, loc, source.getShape()[0]), first);
@@ -130,9 +131,9 @@ static void prefetchRows(OpBuilder &b, pipe::LoadRowsOp load, Value first) {
 
 void fp4::prefetchFirstRows(OpBuilder &b, gpu::GPUFuncOp kernel, const KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
-    SmallVector<std::pair<pipe::LoadRowsOp, Value>> found;
+    SmallVector<std::pair<pipe::LoadOp, Value>> found;
     FirstValues values(b);
-    for (pipe::LoadRowsOp load : loadsOfWeights(region))
+    for (pipe::LoadOp load : loadsOfWeights(region))
       if (Value first = values.of(load.getRow()))
         found.push_back({load, first});
     if (found.empty())

@@ -52,11 +52,14 @@ void emitBulkCopy(OpBuilder &b, Location loc, Value shared, Value source, Value 
                                                    /*l2CacheHint=*/Value());
 }
 
-struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
+/// Loads a box of a map.
+struct LowerLoadOfBox : fp4::PipePattern<fp4::pipe::LoadOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.getMapType())
+      return failure();
     FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
@@ -181,7 +184,7 @@ private:
                ArrayRef<Copy> copies) const {
     Location loc = op.getLoc();
     bool toCta = !box.mask && !box.group;
-    Value map = fp4::mapOfLoad(b, op, adaptor.getMap(), adaptor.getRows());
+    Value map = fp4::mapOfLoad(b, op, adaptor.getSource(), adaptor.getExisting());
     SmallVector<Value> targets;
     for (const Copy &copy : copies)
       targets.push_back(toCta ? copy.target : inCluster(b, loc, copy.target, *state.target));
@@ -222,11 +225,14 @@ private:
   }
 };
 
-struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
+/// Loads scale tiles of a buffer of scales.
+struct LowerLoadOfScales : fp4::PipePattern<fp4::pipe::LoadOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::LoadScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getMapType() || op.loadsRows())
+      return failure();
     FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
@@ -235,8 +241,8 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
     int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     Value block = fp4::constantI32(rewriter, loc, fp4::pipe::kScaleBlockBytes);
-    Value count =
-        adaptor.getBlocks() ? adaptor.getBlocks() : fp4::constantI32(rewriter, loc, columnBlocks);
+    Value count = adaptor.getExisting() ? adaptor.getExisting()
+                                        : fp4::constantI32(rewriter, loc, columnBlocks);
     Value bytes = arith::MulIOp::create(rewriter, loc, count, block);
     for (int64_t i = 0; i < rowBlocks; ++i) {
       Value source = sourceBlock(rewriter, op, adaptor, i);
@@ -250,9 +256,9 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
   }
 
 private:
-  static Value lastRowBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op) {
+  static Value lastRowBlock(OpBuilder &b, fp4::pipe::LoadOp op) {
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType source = op.getSource().getType();
+    fp4::pipe::GlobalType source = op.getBufferType();
     if (!ShapedType::isDynamic(source.getShape()[0]))
       return fp4::constantI32(b, loc, source.getScaleBlockRows() - 1);
     Value last = arith::SubIOp::create(b, loc, fp4::rowsOfBuffer(b, loc, op.getSource()),
@@ -263,17 +269,17 @@ private:
 
   /// First scale tile of the `i`-th row of scale tiles; the buffer's last row stands in for those
   /// behind it.
-  static Value sourceBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op, OpAdaptor adaptor, int64_t i) {
+  static Value sourceBlock(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, int64_t i) {
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType source = op.getSource().getType();
-    Value row = adaptor.getRowBlock();
+    fp4::pipe::GlobalType source = op.getBufferType();
+    Value row = adaptor.getRow();
     if (i > 0) {
       row = arith::AddIOp::create(b, loc, row, fp4::constantI32(b, loc, i));
       if (!op.getInBounds())
         row = arith::MinSIOp::create(b, loc, row, lastRowBlock(b, op));
     }
     ImplicitLocOpBuilder builder(loc, b);
-    fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumnBlock());
+    fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumn());
     if (source.hasDynamicColumns()) {
       // Rows of scale tiles are dense, and 32 bits hold the number of a tile: ptxas multiplies 64
       // bits in several instructions, which it puts in front of the first load.
@@ -287,22 +293,25 @@ private:
   }
 };
 
-struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
+/// Loads rows of a linear buffer.
+struct LowerLoadOfRows : fp4::PipePattern<fp4::pipe::LoadOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::LoadRowsOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.loadsRows())
+      return failure();
     FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getTileType();
     Value bytes = fp4::constantI32(rewriter, loc, tile.getBytes());
-    if (adaptor.getCount())
-      bytes = arith::MulIOp::create(rewriter, loc, adaptor.getCount(),
+    if (adaptor.getExisting())
+      bytes = arith::MulIOp::create(rewriter, loc, adaptor.getExisting(),
                                     fp4::constantI32(rewriter, loc, tile.getInnerBytes()));
     Value source = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), adaptor.getRow(),
-                                       op.getSource().getType().getRowPitch());
+                                       op.getBufferType().getRowPitch());
     fp4::emitOnce(rewriter, loc, state, op,
                   [&] { emitBulkCopy(rewriter, loc, adaptor.getDest(), source, *barrier, bytes); });
     rewriter.eraseOp(op);
@@ -314,5 +323,6 @@ struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
 
 void fp4::populateLoadPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                const KernelState &state) {
-  patterns.add<LowerLoad, LowerLoadScales, LowerLoadRows>(converter, patterns.getContext(), state);
+  patterns.add<LowerLoadOfBox, LowerLoadOfScales, LowerLoadOfRows>(converter, patterns.getContext(),
+                                                                   state);
 }

@@ -147,9 +147,9 @@ static Value rowsOf(OpBuilder &b, pipe::ExistingRowsOp existing) {
 static SmallVector<ResidueTiles> findWithResidue(OpBuilder &b, pipe::RoleRegionOp region) {
   SmallVector<ResidueTiles> found;
   region.walk([&](pipe::LoadOp load) {
-    if (!load.getRows())
+    if (!load.getMapType() || !load.getExisting())
       return;
-    auto existing = load.getRows().getDefiningOp<pipe::ExistingRowsOp>();
+    auto existing = load.getExisting().getDefiningOp<pipe::ExistingRowsOp>();
     auto *tailed = llvm::find_if(found, [&](const ResidueTiles &other) {
       return other.box == int64_t(existing.getBox()) &&
              isEqualConstantIntOrValue(other.rows, existing.getRows());
@@ -178,7 +178,7 @@ Value fp4::mapOfLoad(OpBuilder &b, pipe::LoadOp load, Value map, Value rows) {
     return map;
   Location loc = load.getLoc();
   Value isPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, rows,
-                                       constantI32(b, loc, load.getMap().getType().getRows()));
+                                       constantI32(b, loc, load.getMapType().getRows()));
   Value residue = offsetPointer(b, loc, map, int64_t(hw::TensorMap::encodedBytes));
   return arith::SelectOp::create(b, loc, isPart, residue, map);
 }

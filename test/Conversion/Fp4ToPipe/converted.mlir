@@ -14,7 +14,7 @@
 // CHECK: pipe.for_each_work
 // CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   scf.for
-// CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
+// CHECK-COUNT-2: pipe.load {{.*}}] : !pipe.global
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
 // CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     pipe.mma_converted %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
@@ -74,12 +74,12 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:   %[[ACC1:.*]] = pipe.fragment
 // CHECK:   scf.for
 // CHECK:     %[[A0:.*]] = pipe.load %
-// CHECK:     %[[S0:.*]] = pipe.load_scales
+// CHECK:     %[[S0:.*]] = pipe.load
 // CHECK:     %[[A1:.*]] = pipe.load %
 // CHECK:     %[[LAST:.*]] = arith.subi %[[MARG]], %c1_i32
 // CHECK:     %[[LASTBLOCK:.*]] = arith.divui %[[LAST]], %c128_i32
 // CHECK:     %[[BLOCK:.*]] = arith.minui %{{.*}}, %[[LASTBLOCK]]
-// CHECK:     %[[S1:.*]] = pipe.load_scales %{{.*}}[%[[BLOCK]], %
+// CHECK:     %[[S1:.*]] = pipe.load %{{.*}}[%[[BLOCK]], %
 // CHECK:     %[[B:.*]] = pipe.convert_tile
 // CHECK:     pipe.mma_converted %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
 // CHECK:     pipe.mma_converted %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]

@@ -13,11 +13,11 @@
 // CHECK:   scf.for
 // CHECK:     %[[A:.*]] = pipe.load %
 // CHECK-COUNT-2: pipe.load %
-// CHECK:     pipe.load_scales
+// CHECK:     pipe.load
 // CHECK-NEXT: pipe.copy_scales
-// CHECK:     pipe.load_scales
+// CHECK:     pipe.load
 // CHECK-NEXT: pipe.copy_scales
-// CHECK:     pipe.load_scales
+// CHECK:     pipe.load
 // CHECK-NEXT: pipe.copy_scales
 // CHECK:     pipe.mma %[[UP]], %[[A]] scaled %[[SA:.*]], %
 // CHECK:     pipe.mma %[[GATE]], %[[A]] scaled %[[SA]], %

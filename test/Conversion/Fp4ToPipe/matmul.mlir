@@ -26,9 +26,9 @@
 // CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load %
-// CHECK:     pipe.load_scales {{.*}}] : !pipe.global
+// CHECK:     pipe.load {{.*}}] : !pipe.global
 // CHECK-NEXT: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
-// CHECK:     pipe.load_scales {{.*}}] : !pipe.global
+// CHECK:     pipe.load {{.*}}] : !pipe.global
 // CHECK-NEXT: pipe.copy_scales %{{[^ ]*}} : !pipe.shared
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
 // CHECK:     pipe.mma %[[ACC]], {{.*}} accumulate %[[MORE]] : !pipe.tmem
@@ -70,8 +70,8 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK:     %[[KB:.*]] = arith.muli %[[K]], %c4_i32
 // CHECK:     %[[LEFT:.*]] = arith.subi %c5_i32, %[[KB]]
 // CHECK:     %[[BLOCKS:.*]] = arith.minsi %[[LEFT]], %c4_i32
-// CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<1x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN
-// CHECK:     pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<200x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN
+// CHECK:     pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<1x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN
+// CHECK:     pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<200x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN
 // CHECK:     pipe.mma {{.*}} from %[[ROW]] accumulate %{{.*}} steps %{{.*}} :
 // CHECK:   %[[REST:.*]] = arith.subi %c200_i32, %[[N0]]
 // CHECK:   %[[COLUMNS:.*]] = arith.minsi %[[REST]], %c192_i32
@@ -105,7 +105,7 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 // CHECK:   %[[KS:.*]] = arith.muli %{{.*}}, %c4_i32
 // CHECK:   %[[STEPSLEFT:.*]] = arith.subi %c6_i32, %[[KS]]
 // CHECK:   %[[STEPS:.*]] = arith.minsi %[[STEPSLEFT]], %c4_i32
-// CHECK:   pipe.load_scales %{{.*}} blocks %[[BLOCKS]] : !pipe.global<300x11xf8E8M0FNU, tiled_128x4> -> !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+// CHECK:   pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<300x11xf8E8M0FNU, tiled_128x4> -> !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
 // CHECK:   pipe.mma {{.*}} steps %[[STEPS]] : !pipe.tmem<128x64xf32>
 // CHECK:   arith.truncf %{{.*}} : vector<32xf32> to vector<32xf16>
 // CHECK: gpu.module @mx_matmul_1

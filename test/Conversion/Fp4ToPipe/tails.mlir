@@ -18,10 +18,10 @@
 // CHECK:   %[[ROW:.*]] = arith.muli %[[TILE]]
 // CHECK:   %[[EXIST:.*]] = pipe.existing_rows %[[M]] from %[[ROW]] of 128
 // CHECK-NOT: pipe.existing_rows
-// CHECK:   pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x4xf32, residue>
+// CHECK:   pipe.load %{{.*}}[%[[ROW]], %{{.*}}] existing %[[EXIST]] : !pipe.tensor_map<128x4xf32, residue>
 // CHECK:   pipe.load %{{.*}} : !pipe.tensor_map<1x4xf32>
 // CHECK:   scf.for
-// CHECK:     pipe.load %{{.*}}[%[[ROW]], %{{.*}}] rows %[[EXIST]] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>
+// CHECK:     pipe.load %{{.*}}[%[[ROW]], %{{.*}}] existing %[[EXIST]] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK-NOT: pipe.existing_rows
 func.func @dynamic(%a: tensor<?x512xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<?x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs

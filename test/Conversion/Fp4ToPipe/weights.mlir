@@ -11,7 +11,7 @@
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: scf.for
 // CHECK:   %[[COUNT:.*]] = arith.minsi
-// CHECK:   %[[W:.*]] = pipe.load_rows %{{.*}} count %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
+// CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xbf16, swizzle_128B>
 // CHECK:   pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %{{.*}} tiles %[[COUNT]]
 // CHECK: %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
@@ -189,8 +189,8 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // CHECK-DAG: %[[UPPER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
 // CHECK-DAG: %[[LOWER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
 // CHECK: scf.for
-// CHECK:   %[[W0:.*]] = pipe.load_rows %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
-// CHECK:   %[[W1:.*]] = pipe.load_rows %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
+// CHECK:   %[[W0:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
+// CHECK:   %[[W1:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK:   pipe.mma_prepacked %[[A0:.*]], %[[W0]], %[[X]] accumulate
 // CHECK:   pipe.mma_prepacked %[[A1:.*]], %[[W1]], %[[X]] accumulate
@@ -211,7 +211,7 @@ func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_lay
 // Plain weights are decoded as the operand A of any converted GEMM.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
-// CHECK: %[[S:.*]] = pipe.load_scales
+// CHECK: %[[S:.*]] = pipe.load
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<8x128xf16, swizzle_128B>
 // CHECK: pipe.mma_converted %{{.*}}, %[[W]] scaled %[[S]], %[[X]]
 func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
@@ -229,7 +229,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
 // CHECK: %[[MORE:.*]] = arith.constant true
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
-// CHECK: %[[W:.*]] = pipe.load_rows %{{.*}} count %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
+// CHECK: %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xf8E4M3FN, swizzle_128B>
 // CHECK: pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] tiles %[[COUNT]]
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
@@ -272,7 +272,7 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK-SAME: {fp4.pdl}
 // CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
 // CHECK-SAME: {fp4.pdl}
-// CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
+// CHECK: %[[P:.*]] = pipe.load %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
 // CHECK: %[[W:.*]] = pipe.load %arg1{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X0:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
@@ -313,12 +313,12 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 // Register-resident weights are loaded a k tile before the rows that they multiply; behind the last comes the last again.
 // CHECK-LABEL: func.func @held
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-// CHECK: %[[FIRST:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
+// CHECK: %[[FIRST:.*]] = pipe.load %{{.*}} -> !pipe.shared<1x8704xi8>
 // CHECK: %[[HELD:.*]] = pipe.load_resident %[[FIRST]]
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %{{.*}} : i32
 // CHECK: arith.minsi %[[NEXT]], %{{.*}} : i32
-// CHECK: %[[W:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
+// CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<1x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
 // CHECK: pipe.mma_resident %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
 func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
@@ -335,7 +335,7 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK-LABEL: func.func @six
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf6E3M2FN, swizzle_128B>
-// CHECK: %[[S:.*]] = pipe.load_scales %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+// CHECK: %[[S:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<16x128xbf16, swizzle_128B>
 // CHECK: pipe.mma_converted %[[ACC]], %[[W]] scaled %[[S]], %[[X]] accumulate %{{.*}} in_order
 // CHECK: pipe.read_fragment %[[ACC]]

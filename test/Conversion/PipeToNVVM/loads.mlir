@@ -38,7 +38,7 @@ gpu.func @load(%b: !map, %sf: !sf, %row: i32, %col: i32, %blocks: i32, %it: i32)
     // CHECK: llvm.intr.smin(%{{.*}}, %[[LAST]])
     // CHECK: %[[DST1:.*]] = llvm.getelementptr inbounds %[[STILE]][1024]
     // CHECK: nvvm.cp.async.bulk.shared.cluster.global %[[DST1]], %{{.*}}, %{{.*}}, %[[SIZE]]
-    pipe.load_scales %sf[%row, %col] blocks %blocks into %sc signals %ab[%it] : !sf, !scales, !ch
+    pipe.load %sf[%row, %col] existing %blocks into %sc signals %ab[%it] : !sf, !scales, !ch
   }
   gpu.return
 }
@@ -50,7 +50,7 @@ gpu.func @whole_tiles(%b: !map, %sf: !pipe.global<512x9xf8E8M0FNU, tiled_128x4>,
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 49152] barriers 53248 : !ch
   pipe.role load warps 0 to 1 drives [tma] {
     %s, %sc = pipe.producer_acquire %ab[%it] : !ch
-    pipe.load_scales %sf[%row, %col] blocks %blocks into %sc signals %ab[%it] {in_bounds} : !pipe.global<512x9xf8E8M0FNU, tiled_128x4>, !scales, !ch
+    pipe.load %sf[%row, %col] existing %blocks into %sc signals %ab[%it] {in_bounds} : !pipe.global<512x9xf8E8M0FNU, tiled_128x4>, !scales, !ch
   }
   gpu.return
 }

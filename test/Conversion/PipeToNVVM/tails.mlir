@@ -73,7 +73,7 @@ gpu.func @one(%x: !map, %rows: i32, %row: i32, %k: i32, %it: i32) kernel {
     %c256 = arith.constant 256 : i32
     %bytes = arith.muli %exist, %c256 : i32
     pipe.expect_tx %ab[%it], %bytes : !ch
-    pipe.load %x[%row, %k] rows %exist into %s signals %ab[%it] : !map, !tile, !ch
+    pipe.load %x[%row, %k] existing %exist into %s signals %ab[%it] : !map, !tile, !ch
     pipe.producer_commit %ab[%it] : !ch
   }
   gpu.return
@@ -102,8 +102,8 @@ gpu.func @two(%x: !map, %row: i32, %k: i32, %it: i32) kernel {
     %first = pipe.existing_rows %c100 from %row of 64
     %second = pipe.existing_rows %c100 from %next of 64
     %s, %t = pipe.producer_acquire %ab[%it] : !pipe.channel<!tile, !tile>
-    pipe.load %x[%row, %k] rows %first into %s signals %ab[%it] : !map, !tile, !pipe.channel<!tile, !tile>
-    pipe.load %x[%next, %k] rows %second into %t signals %ab[%it] : !map, !tile, !pipe.channel<!tile, !tile>
+    pipe.load %x[%row, %k] existing %first into %s signals %ab[%it] : !map, !tile, !pipe.channel<!tile, !tile>
+    pipe.load %x[%next, %k] existing %second into %t signals %ab[%it] : !map, !tile, !pipe.channel<!tile, !tile>
     pipe.producer_commit %ab[%it] : !pipe.channel<!tile, !tile>
   }
   pipe.role multiply warps 1 to 5 drives [threads, tensor] {

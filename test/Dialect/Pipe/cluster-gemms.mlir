@@ -185,8 +185,8 @@ gpu.func @shared_2x2(%a: !half_map, %b: !half_map, %sfa: !sfa, %sfb: !sfb, %alph
       %kb = arith.muli %k, %c4 : i32
       %as = pipe.load %a[%m0, %kcol] multicast n : !half_map -> !data
       %bs = pipe.load %b[%n0, %kcol] multicast m : !half_map -> !data
-      %sas = pipe.load_scales %sfa[%bm, %kb] : !sfa -> !scales
-      %sbs = pipe.load_scales %sfb[%bn, %kb] : !sfb -> !scales
+      %sas = pipe.load %sfa[%bm, %kb] : !sfa -> !scales
+      %sbs = pipe.load %sfb[%bn, %kb] : !sfb -> !scales
       %sat = pipe.copy_scales %sas : !scales -> !tscales
       %sbt = pipe.copy_scales %sbs : !scales -> !tscales
       %more = arith.cmpi sgt, %k, %c0 : i32

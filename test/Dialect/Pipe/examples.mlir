@@ -69,10 +69,10 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
   pipe.load %a[%row, %k] into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
-  pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
+  pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
-  %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
+  %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -159,7 +159,7 @@ func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32
 
 func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
                    %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
-  %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return

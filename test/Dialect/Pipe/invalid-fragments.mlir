@@ -372,14 +372,14 @@ func.func @bad(%v: vector<16xf32>, %d: !pipe.global<64x512xf32>, %m: i32) {
 // -----
 
 func.func @twin(%p: !pipe.global<64x4608xi8>, %i: i32) {
-  %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  %w = pipe.load %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   return
 }
 func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
   // (C190)
   // expected-error @+2 {{source and tile must be linear, with equal rows of elements of whole bytes, but got}}
-  // expected-note @+1 {{pass tiles of rows that are as wide as the buffer's, or use pipe.load with a tensor map}}
-  %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x2304xi8>
+  // expected-note @+1 {{pass tiles of rows that are as wide as the buffer's, or use a tensor map}}
+  %w = pipe.load %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x2304xi8>
   return
 }
 

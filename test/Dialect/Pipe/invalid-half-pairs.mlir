@@ -58,11 +58,11 @@ gpu.func @loads(%map: !map, %row: i32) kernel attributes {known_cluster_size = a
 
 !sf = !pipe.global<128x16xf8E4M3FN, tiled_128x4>
 func.func @bulk(%sf: !sf, %row: i32) {
-  %twin = pipe.load_scales %sf[%row, %row] : !sf -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %twin = pipe.load %sf[%row, %row] : !sf -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   // (C111)
   // expected-error @+2 {{tile must have a multiple of 128 rows, but got 64}}
   // expected-note @+1 {{round the tile up to whole scale tiles of 128 rows}}
-  %t = pipe.load_scales %sf[%row, %row] : !sf -> !pipe.shared<64x16xf8E4M3FN, tiled_128x4>
+  %t = pipe.load %sf[%row, %row] : !sf -> !pipe.shared<64x16xf8E4M3FN, tiled_128x4>
   return
 }
 

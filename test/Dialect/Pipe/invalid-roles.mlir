@@ -404,10 +404,10 @@ func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
   // expected-note @+1 {{the channel has depth 2}}
   %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 4096 : !tiles
   %s = pipe.producer_acquire %tiles[%it] : !tiles
-  pipe.load_scales %sf[%it, %it] into %s signals %tiles[%it] : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
+  pipe.load %sf[%it, %it] into %s signals %tiles[%it] : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
   // (C123)
   // expected-error @+1 {{must give the iteration of a channel with a depth}}
-  pipe.load_scales %sf[%it, %it] into %s signals %tiles : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
+  pipe.load %sf[%it, %it] into %s signals %tiles : !pipe.global<128x16xf8E4M3FN, tiled_128x4>, !scales, !tiles
   return
 }
 

@@ -37,10 +37,10 @@ func.func @rows(%rows: i32, %row: i32) {
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @none(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  %twin = pipe.load %map[%i, %i] existing %exist : !map -> !tile
   // (C473)
   // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got none}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
+  // expected-note @+1 {{write 'existing %n' of this map's pipe.existing_rows, or leave 'residue' out}}
   %bad = pipe.load %map[%i, %i] : !map -> !tile
   return
 }
@@ -51,11 +51,11 @@ func.func @none(%map: !map, %rows: i32, %i: i32) {
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @others(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  %twin = pipe.load %map[%i, %i] existing %exist : !map -> !tile
   // (C473)
   // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got others}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
-  %bad = pipe.load %map[%i, %i] rows %rows : !map -> !tile
+  // expected-note @+1 {{write 'existing %n' of this map's pipe.existing_rows, or leave 'residue' out}}
+  %bad = pipe.load %map[%i, %i] existing %rows : !map -> !tile
   return
 }
 
@@ -65,12 +65,12 @@ func.func @others(%map: !map, %rows: i32, %i: i32) {
 !tile = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @box(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  %twin = pipe.load %map[%i, %i] existing %exist : !map -> !tile
   %wrong = pipe.existing_rows %rows from %i of 128
   // (C473)
   // expected-error @+2 {{map with a residue must come with rows from pipe.existing_rows of 64, but got those of 128}}
-  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'residue' out}}
-  %bad = pipe.load %map[%i, %i] rows %wrong : !map -> !tile
+  // expected-note @+1 {{write 'existing %n' of this map's pipe.existing_rows, or leave 'residue' out}}
+  %bad = pipe.load %map[%i, %i] existing %wrong : !map -> !tile
   return
 }
 
@@ -80,11 +80,11 @@ func.func @box(%map: !map, %rows: i32, %i: i32) {
 func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>,
                  %plain: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, residue> -> !tile
+  %twin = pipe.load %map[%i, %i] existing %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, residue> -> !tile
   // (C473)
-  // expected-error @+2 {{rows must be for a map with a residue, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
-  // expected-note @+1 {{leave the rows out, or write 'residue' in the type of the map}}
-  %bad = pipe.load %plain[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !tile
+  // expected-error @+2 {{existing rows must be for a map with a residue, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{leave 'existing' out, or write 'residue' in the type of the map}}
+  %bad = pipe.load %plain[%i, %i] existing %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !tile
   return
 }
 
@@ -94,11 +94,11 @@ func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, residue>,
 gpu.module @m {
 gpu.func @together(%map: !map, %rows: i32, %i: i32) kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %exist = pipe.existing_rows %rows from %i of 64
-  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
+  %twin = pipe.load %map[%i, %i] existing %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
   // (C473)
   // expected-error @+2 {{map with a residue must have tiles that one CTA loads, but got multicast}}
   // expected-note @+1 {{leave 'multicast' out, or 'residue' in the type of the map}}
-  %bad = pipe.load %map[%i, %i] rows %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
+  %bad = pipe.load %map[%i, %i] existing %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
   gpu.return
 }
 }

@@ -160,12 +160,56 @@ func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32)
 
 // -----
 
+func.func @column(%p: !pipe.global<64x4608xi8>, %i: i32) {
+  %twin = pipe.load %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  // (C651)
+  // expected-error @+2 {{source '!pipe.global<64x4608xi8>' must have no column, but got one}}
+  // expected-note @+1 {{write '[%row]' for the rows of a linear buffer, and '[%row, %column]' for maps and buffers of scales}}
+  %bad = pipe.load %p[%i, %i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
+  return
+}
+
+// -----
+
+func.func @column(%s: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %i: i32) {
+  %twin = pipe.load %s[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  // (C651)
+  // expected-error @+2 {{source '!pipe.global<384x16xf8E4M3FN, tiled_128x4>' must have a column, but got none}}
+  // expected-note @+1 {{write '[%row]' for the rows of a linear buffer, and '[%row, %column]' for maps and buffers of scales}}
+  %bad = pipe.load %s[%i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @multicast(%s: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %i: i32) {
+  %twin = pipe.load %s[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  // (C651)
+  // expected-error @+2 {{multicast must be of a tensor map, but got '!pipe.global<384x16xf8E4M3FN, tiled_128x4>'}}
+  // expected-note @+1 {{leave 'multicast' out, or load the tile through a map}}
+  %bad = pipe.load %s[%i, %i] multicast n : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @in_bounds(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32) {
+  %twin = pipe.load %map[%i, %i] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+  // (C651)
+  // expected-error @+2 {{'in_bounds' must be of a buffer of scales, but got '!pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>'}}
+  // expected-note @+1 {{leave 'in_bounds' out: maps fill with zeros, and rows are counted}}
+  %bad = pipe.load %map[%i, %i] {in_bounds} : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+  return
+}
+
+// -----
+
 func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: !pipe.global<?x16xf8E4M3FN, tiled_128x4>, %i: i32) {
-  %twin = pipe.load_scales %fixed[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  %twin = pipe.load %fixed[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   // (C111)
   // expected-error @+2 {{source must have known rows for a tile of 256 rows, but got '!pipe.global<?x16xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{take a source with static rows, or pipe.matrix with 'rows'}}
-  %bad = pipe.load_scales %dynamic[%i, %i] : !pipe.global<?x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  %bad = pipe.load %dynamic[%i, %i] : !pipe.global<?x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   return
 }
 
@@ -173,23 +217,23 @@ func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: 
 
 func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %t: !pipe.global<128x13xf8E4M3FN, tiled_128x4>, %i: i32) {
   // The last of 4 blocks exists, and is padded with zeros, when one of its columns does.
-  %padded = pipe.load_scales %t[%i, %i] : !pipe.global<128x13xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-  %twin = pipe.load_scales %s[%i, %i] blocks %i : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %padded = pipe.load %t[%i, %i] : !pipe.global<128x13xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %twin = pipe.load %s[%i, %i] existing %i : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   // (C112)
   // expected-error @+2 {{source's scale tiles of a row must be a multiple of the tile's 4, but got 5}}
-  // expected-note @+1 {{give the number of existing scale tiles with 'blocks %n'}}
-  %bad = pipe.load_scales %s[%i, %i] : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  // expected-note @+1 {{give the number of existing scale tiles with 'existing %n'}}
+  %bad = pipe.load %s[%i, %i] : !pipe.global<128x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
 }
 
 // -----
 
 func.func @in_bounds(%s: !pipe.global<512x16xf8E4M3FN, tiled_128x4>, %t: !pipe.global<600x16xf8E4M3FN, tiled_128x4>, %i: i32) {
-  %twin = pipe.load_scales %s[%i, %i] {in_bounds} : !pipe.global<512x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  %twin = pipe.load %s[%i, %i] {in_bounds} : !pipe.global<512x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   // (C129)
   // expected-error @+2 {{'in_bounds' expects static rows of whole tiles of 256 rows, but got '!pipe.global<600x16xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{leave 'in_bounds' out: the last scale tiles then stand in for others}}
-  %bad = pipe.load_scales %t[%i, %i] {in_bounds} : !pipe.global<600x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  %bad = pipe.load %t[%i, %i] {in_bounds} : !pipe.global<600x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   return
 }
 

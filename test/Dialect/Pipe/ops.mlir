@@ -59,9 +59,9 @@ gpu.func @sequential(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar
       // CHECK: pipe.load %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
       %as = pipe.load %a[%m0, %kcol] : !map -> !data
       %bs = pipe.load %b[%n0, %kcol] : !map -> !data
-      // CHECK: pipe.load_scales %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.global<?x64xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-      %sas = pipe.load_scales %sfa[%tm, %kb] : !sfa -> !scales
-      %sbs = pipe.load_scales %sfb[%tn, %kb] : !sfb -> !scales
+      // CHECK: pipe.load %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.global<?x64xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      %sas = pipe.load %sfa[%tm, %kb] : !sfa -> !scales
+      %sbs = pipe.load %sfb[%tn, %kb] : !sfb -> !scales
       // CHECK: pipe.copy_scales %{{.*}} : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
       %sat = pipe.copy_scales %sas : !scales -> !tscales
       %sbt = pipe.copy_scales %sbs : !scales -> !tscales
@@ -114,8 +114,8 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
         // CHECK: pipe.load %{{.*}} into %{{.*}} signals %{{[a-z0-9_]+}} :
         pipe.load %a[%m0, %kcol] into %as signals %ab : !map, !data, !ab
         pipe.load %b[%n0, %kcol] into %bs signals %ab : !map, !data, !ab
-        pipe.load_scales %sfa[%tm, %kb] into %sas signals %ab : !sfa, !scales, !ab
-        pipe.load_scales %sfb[%tn, %kb] into %sbs signals %ab : !sfb, !scales, !ab
+        pipe.load %sfa[%tm, %kb] into %sas signals %ab : !sfa, !scales, !ab
+        pipe.load %sfb[%tn, %kb] into %sbs signals %ab : !sfb, !scales, !ab
         // CHECK: pipe.producer_commit
         pipe.producer_commit %ab : !ab
       }
@@ -192,9 +192,9 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
         // CHECK: pipe.load %{{.*}} into %{{.*}} signals %{{.*}}[%[[IT]]] :
         pipe.load %a[%m0, %kcol] into %as signals %ab[%it] : !map, !data, !ab
         pipe.load %b[%n0, %kcol] into %bs signals %ab[%it] : !map, !data, !ab
-        // CHECK: pipe.load_scales %{{.*}} into %{{.*}} signals %{{.*}}[%[[IT]]] :
-        pipe.load_scales %sfa[%tm, %kb] into %sas signals %ab[%it] : !sfa, !scales, !ab
-        pipe.load_scales %sfb[%tn, %kb] into %sbs signals %ab[%it] : !sfb, !scales, !ab
+        // CHECK: pipe.load %{{.*}} into %{{.*}} signals %{{.*}}[%[[IT]]] :
+        pipe.load %sfa[%tm, %kb] into %sas signals %ab[%it] : !sfa, !scales, !ab
+        pipe.load %sfb[%tn, %kb] into %sbs signals %ab[%it] : !sfb, !scales, !ab
         pipe.producer_commit %ab[%it] : !ab
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -262,8 +262,8 @@ gpu.func @ragged(%b: !mxmap, %sfb: !pipe.global<384x9xf8E8M0FNU, tiled_128x4>, %
   %c0 = arith.constant 0 : i32
   %acc = pipe.accumulator : !pipe.tmem<128x192xf32>
   %bs = pipe.load %b[%c0, %c0] : !mxmap -> !mxdata
-  // CHECK: pipe.load_scales %{{.*}}[%{{.*}}, %{{.*}}] blocks %{{.*}} : !pipe.global<384x9xf8E8M0FNU, tiled_128x4> -> !pipe.shared<256x8xf8E8M0FNU, tiled_128x4>
-  %sbs = pipe.load_scales %sfb[%c0, %c0] blocks %blocks
+  // CHECK: pipe.load %{{.*}}[%{{.*}}, %{{.*}}] existing %{{.*}} : !pipe.global<384x9xf8E8M0FNU, tiled_128x4> -> !pipe.shared<256x8xf8E8M0FNU, tiled_128x4>
+  %sbs = pipe.load %sfb[%c0, %c0] existing %blocks
       : !pipe.global<384x9xf8E8M0FNU, tiled_128x4> -> !pipe.shared<256x8xf8E8M0FNU, tiled_128x4>
   // CHECK: pipe.copy_scales %{{.*}} blocks %{{.*}} :
   %sbt = pipe.copy_scales %sbs blocks %blocks

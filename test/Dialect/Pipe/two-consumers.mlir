@@ -52,8 +52,8 @@ gpu.func @two_consumers(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !sca
         pipe.expect_tx %ab[%it], %bytes : !ab
         pipe.load %a[%m0, %kcol] into %as signals %ab[%it] : !map, !data, !ab
         pipe.load %b[%n0, %kcol] into %bs signals %ab[%it] : !map, !data, !ab
-        pipe.load_scales %sfa[%tm, %kb] into %sas signals %ab[%it] : !sfa, !scales, !ab
-        pipe.load_scales %sfb[%tn, %kb] into %sbs signals %ab[%it] : !sfb, !scales, !ab
+        pipe.load %sfa[%tm, %kb] into %sas signals %ab[%it] : !sfa, !scales, !ab
+        pipe.load %sfb[%tn, %kb] into %sbs signals %ab[%it] : !sfb, !scales, !ab
         pipe.producer_commit %ab[%it] : !ab
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32

@@ -263,42 +263,6 @@ LogicalResult MmaResidentOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Bulk copies of rows
-//===----------------------------------------------------------------------===//
-
-void LoadRowsOp::getAsmResultNames(OpAsmSetValueNameFn name) {
-  if (getResult())
-    name(getResult(), "rows");
-}
-Value LoadRowsOp::getFilledTile() { return getResult(); }
-Value LoadRowsOp::getSlot() { return getDest(); }
-Value LoadRowsOp::getUnits() { return getCount(); }
-int64_t LoadRowsOp::getUnitBytes() {
-  return getCount() ? getTileType().getInnerBytes() : getTileType().getBytes();
-}
-void LoadRowsOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
-  create(builder, getLoc(), Type(), getSource(), getRow(), getCount(), slot, channel, Value());
-}
-
-LogicalResult LoadRowsOp::verify() {
-  if (failed(verifyDestination(*this, getResult(), getDest(), getChannel(), getIteration())))
-    return failure();
-  GlobalType source = getSource().getType();
-  SharedType tile = getTileType();
-  bool isLinear = source.getRank() == 2 && source.getLayout() == Layout::Linear &&
-                  tile.getLayout() == Layout::Linear && !source.hasDynamicColumns();
-  if (isLinear && source.getElementType() == tile.getElementType() &&
-      tile.getElementType().getIntOrFloatBitWidth() % 8 == 0 &&
-      source.getRowPitch() == tile.getInnerBytes())
-    return success();
-  return withNote(emitOpError() << "source and tile must be linear, with equal rows of elements of "
-                                   "whole bytes, "
-                                << "but got " << source << " and " << tile,
-                  "pass tiles of rows that are as wide as the buffer's, or use pipe.load with a "
-                  "tensor map"); // (C190)
-}
-
-//===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
 

@@ -9,10 +9,6 @@ namespace fp4::pipe {
 mlir::LogicalResult verifyIteration(mlir::Operation *op, mlir::Value channel,
                                     mlir::Value iteration);
 
-/// (C110) A load returns its tile, or fills a stage of a channel; null is what it has not.
-mlir::LogicalResult verifyDestination(mlir::Operation *op, mlir::Value result, mlir::Value dest,
-                                      mlir::Value channel, mlir::Value iteration);
-
 /// (C126, C160, C325) The tile that threads fill: the op returns it, or has it as its destination.
 mlir::FailureOr<SharedType> verifyFilled(mlir::Operation *op, mlir::Value result, mlir::Value dest);
 

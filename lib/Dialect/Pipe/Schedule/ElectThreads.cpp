@@ -31,9 +31,9 @@ using namespace fp4::pipe;
 /// that stores are counted by the thread.
 static bool canBeWhole(RoleRegionOp region) {
   auto isHarmless = [](Operation *op) {
-    if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, LoadScalesOp,
-            LoadRowsOp, CopyScalesOp, MmaOp, MmaBlockwiseOp, MmaDenseOp, MmaLanesOp,
-            ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
+    if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, CopyScalesOp,
+            MmaOp, MmaBlockwiseOp, MmaDenseOp, MmaLanesOp, ProducerCommitOp, ConsumerReleaseOp,
+            RoleRegionOp>(op))
       return true;
     if (isa<PipeDialect>(op->getDialect()))
       return isa<CopiedScalesOp, LoadEntryOp, OpaqueOp>(op);

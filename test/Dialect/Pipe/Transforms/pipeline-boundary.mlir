@@ -18,7 +18,7 @@ gpu.func @wide(%sf: !sf, %blocks: i32) kernel {
   // CHECK: pipe.expect_tx %{{.*}}, %[[SUM]]
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%c0, %c0] blocks %blocks into %s signals %ab : !sf, !wide, !tiles
+    pipe.load %sf[%c0, %c0] existing %blocks into %s signals %ab : !sf, !wide, !tiles
     pipe.producer_commit %ab : !tiles
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

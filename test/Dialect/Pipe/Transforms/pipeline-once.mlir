@@ -46,8 +46,8 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y) kernel attributes {known_block_size =
     %sas, %as, %bs, %sbs = pipe.producer_acquire %ab : !ab
     pipe.load %a[%c0, %c0] into %as signals %ab : !map, !data, !ab
     pipe.load %a[%c0, %c0] into %bs signals %ab : !map, !data, !ab
-    pipe.load_scales %sf[%c0, %c0] blocks %c4 into %sas signals %ab : !sf, !scales, !ab
-    pipe.load_scales %sf[%c0, %c0] blocks %c4 into %sbs signals %ab : !sf, !scales, !ab
+    pipe.load %sf[%c0, %c0] existing %c4 into %sas signals %ab : !sf, !scales, !ab
+    pipe.load %sf[%c0, %c0] existing %c4 into %sbs signals %ab : !sf, !scales, !ab
     pipe.producer_commit %ab : !ab
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

@@ -86,7 +86,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
   // CHECK:     %[[SUM:.*]] = arith.addi %[[SCALES]], %[[FIXED]]
   // CHECK:     pipe.expect_tx %[[TILES]][%[[IT]]], %[[SUM]]
   // CHECK:     pipe.load {{.*}} signals %[[TILES]][%[[IT]]]
-  // CHECK:     pipe.load_scales {{.*}} blocks %[[BLOCKS]] {{.*}} signals %[[TILES]][%[[IT]]]
+  // CHECK:     pipe.load {{.*}} existing %[[BLOCKS]] {{.*}} signals %[[TILES]][%[[IT]]]
   // CHECK:     pipe.producer_commit %[[TILES]][%[[IT]]]
   // CHECK:     %[[NEXT:.*]] = arith.addi %[[IT]], %{{.*}} : i32
   // CHECK:     scf.yield %[[NEXT]]
@@ -101,8 +101,8 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
         %sas, %as, %bs, %sbs = pipe.producer_acquire %ab : !ab
         pipe.load %a[%c0, %column] into %as signals %ab : !map, !data, !ab
         pipe.load %a[%c0, %column] into %bs signals %ab : !map, !data, !ab
-        pipe.load_scales %sf[%c0, %kb] blocks %blocks into %sas signals %ab : !sf, !scales, !ab
-        pipe.load_scales %sf[%c0, %kb] blocks %blocks into %sbs signals %ab : !sf, !scales, !ab
+        pipe.load %sf[%c0, %kb] existing %blocks into %sas signals %ab : !sf, !scales, !ab
+        pipe.load %sf[%c0, %kb] existing %blocks into %sbs signals %ab : !sf, !scales, !ab
         pipe.producer_commit %ab : !ab
       }
     }

@@ -40,8 +40,8 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
       %kb = arith.muli %k, %c2 : i32
       %as = pipe.load %a[%row, %column] : !map -> !data
       %bs = pipe.load %b[%c0, %column] : !map -> !data
-      %sa = pipe.load_scales %sfa[%tile, %kb] : !sf -> !scales
-      %sb = pipe.load_scales %sfb[%c0, %kb] : !sf -> !scales
+      %sa = pipe.load %sfa[%tile, %kb] : !sf -> !scales
+      %sb = pipe.load %sfb[%c0, %kb] : !sf -> !scales
       %ta = pipe.copy_scales %sa : !scales -> !tscales
       %tb = pipe.copy_scales %sb : !scales -> !tscales
       %more = arith.cmpi sgt, %k, %c0 : i32
@@ -67,8 +67,8 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK-NEXT:       %[[A:.*]], %[[B:.*]], %[[SA:.*]], %[[SB:.*]] = pipe.producer_acquire %tiles :
 // CHECK-NEXT:       pipe.load %{{.*}}[%[[ROW]], %{{.*}}] into %[[A]] signals %tiles :
 // CHECK-NEXT:       pipe.load %{{.*}} into %[[B]] signals %tiles :
-// CHECK-NEXT:       pipe.load_scales %{{.*}} into %[[SA]] signals %tiles :
-// CHECK-NEXT:       pipe.load_scales %{{.*}} into %[[SB]] signals %tiles :
+// CHECK-NEXT:       pipe.load %{{.*}} into %[[SA]] signals %tiles :
+// CHECK-NEXT:       pipe.load %{{.*}} into %[[SB]] signals %tiles :
 // CHECK-NEXT:       pipe.producer_commit %tiles :
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
@@ -132,7 +132,7 @@ gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<1
   %f = vector.broadcast %scalar : f32 to vector<128xf32>
   %acc = pipe.accumulator : !acc
   %t = pipe.load %a[%c0, %c0] : !map -> !data
-  %sc = pipe.load_scales %sf[%c0, %c0] : !sf -> !scales
+  %sc = pipe.load %sf[%c0, %c0] : !sf -> !scales
   %ts = pipe.copy_scales %sc : !scales -> !tscales
   pipe.mma %acc, %t scaled %ts, %t scaled %ts accumulate %false : !acc, !data, !tscales, !data, !tscales
   %v = pipe.read %acc[%c0] : !acc -> vector<128xf32>
@@ -221,7 +221,7 @@ gpu.func @two_blocks(%a: !map, %b: !map, %sf: !sf, %y: !y) kernel attributes {pi
   %acc = pipe.accumulator : !acc
   scf.for %k = %c0 to %c4 step %c1 : i32 {
     %as = pipe.load %a[%c0, %k] : !map -> !data
-    %sa = pipe.load_scales %sf[%c0, %k] : !sf -> !scales
+    %sa = pipe.load %sf[%c0, %k] : !sf -> !scales
     %ta = pipe.copy_scales %sa : !scales -> !tscales
     %more = arith.cmpi sgt, %k, %c0 : i32
     pipe.mma %acc, %as scaled %ta, %bs scaled %ta accumulate %more : !acc, !data, !tscales, !data, !tscales

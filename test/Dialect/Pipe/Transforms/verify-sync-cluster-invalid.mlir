@@ -222,7 +222,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
       pipe.load %sfa[%m0, %k] into %sas signals %ab : !scale_map, !scales, !ab
       // expected-error @+2 {{must signal the leader of the pair that uses the stage, but a bulk copy signals its own CTA}}
       // expected-note @+1 {{load the scales with pipe.load through a tensor map}}
-      pipe.load_scales %sfb[%y, %k] into %sbs signals %ab : !sf, !scales, !ab
+      pipe.load %sfb[%y, %k] into %sbs signals %ab : !sf, !scales, !ab
       pipe.producer_commit %ab : !ab
     }
   }
@@ -384,7 +384,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel attributes {known_cluster_size = arra
   %ab = pipe.channel from tma to tensor scope cluster : !tiles
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%n, %n] into %s signals %ab : !sf, !scales, !tiles
+    pipe.load %sf[%n, %n] into %s signals %ab : !sf, !scales, !tiles
     pipe.producer_commit %ab : !tiles
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

@@ -15,7 +15,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -53,7 +53,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -86,7 +86,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
   pipe.role load warps 5 to 6 drives [tma] {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -124,7 +124,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       // expected-note @+1 {{the stage is filled here}}
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -159,13 +159,13 @@ gpu.func @kernel(%sf: !sf) kernel {
   // expected-note @+1 {{the first is here; give each its own channel}}
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.load %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
     pipe.producer_commit %ab : !tiles
   }
   pipe.role other warps 6 to 7 drives [tma] {
     // expected-error @+1 {{channel has a second role at this end, other}}
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.load %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
     pipe.producer_commit %ab : !tiles
   }
   pipe.role watch warps 0 to 4 drives [threads] {

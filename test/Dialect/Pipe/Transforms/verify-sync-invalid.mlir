@@ -17,7 +17,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -49,7 +49,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -82,7 +82,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -119,7 +119,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -153,7 +153,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -189,7 +189,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{taken here; hand it over with pipe.producer_commit first}}
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       // expected-error @+1 {{takes a stage while one of the channel is held}}
       %again = pipe.producer_acquire %ab : !tiles
       pipe.producer_commit %ab : !tiles
@@ -224,7 +224,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %kb = arith.muli %k, %c4 : i32
       // expected-error @+2 {{must fill a tile of a stage that is held}}
       // expected-note @+1 {{acquire the stage before, and use its tile as destination}}
-      %s = pipe.load_scales %sf[%c0, %kb] : !sf -> !scales
+      %s = pipe.load %sf[%c0, %kb] : !sf -> !scales
     }
   }
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
@@ -256,7 +256,7 @@ gpu.func @kernel(%outside: !scales, %sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -291,7 +291,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -321,7 +321,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
     scf.for %k = %c0 to %n step %c1 : i32 {
       %kb = arith.muli %k, %c4 : i32
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -411,7 +411,7 @@ gpu.func @kernel(%sf: !sf) kernel {
   %ab = pipe.channel from tma to tensor : !tiles
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.load %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
     pipe.producer_commit %ab : !tiles
   }
   // expected-note @+1 {{the first is here; give each its own channel}}
@@ -445,7 +445,7 @@ gpu.func @kernel(%sf: !sf) kernel {
   %ab = pipe.channel from tma to tensor : !tiles
   pipe.role all warps 5 to 6 drives [tma, tensor, scale_copy] {
     %s = pipe.producer_acquire %ab : !tiles
-    pipe.load_scales %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
+    pipe.load %sf[%c0, %c0] into %s signals %ab : !sf, !scales, !tiles
     pipe.producer_commit %ab : !tiles
     %r = pipe.consumer_wait %ab : !tiles
     %t = pipe.copy_scales %r : !scales -> !tscales

@@ -18,7 +18,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -52,7 +52,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -86,7 +86,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %kb = arith.muli %k, %c4 : i32
       // expected-note @+1 {{the stage is filled here}}
       %s = pipe.producer_acquire %ab : !tiles
-      pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
       pipe.producer_commit %ab : !tiles
     }
   }
@@ -120,7 +120,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %p: i1, %q: i1) kernel {
       %kb = arith.muli %k, %c4 : i32
       scf.if %p {
         %s = pipe.producer_acquire %ab : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
         pipe.producer_commit %ab : !tiles
       }
     }
@@ -157,7 +157,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %p: i1, %q: i1) kernel {
       scf.if %p {
         // expected-note @+1 {{the stage is filled here}}
         %s = pipe.producer_acquire %ab : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab : !sf, !scales, !tiles
         pipe.producer_commit %ab : !tiles
       }
     }

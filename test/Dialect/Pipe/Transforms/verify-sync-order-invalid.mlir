@@ -18,7 +18,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
     %ra = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %a[%it] : !tiles
       pipe.expect_tx %a[%it], %bytes : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
       pipe.producer_commit %a[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -26,7 +26,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
     %rb = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %b[%it] : !tiles
       pipe.expect_tx %b[%it], %bytes : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %b[%it] : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %b[%it] : !sf, !scales, !tiles
       pipe.producer_commit %b[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -71,7 +71,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
       // expected-error @+1 {{role load waits forever for an empty stage}}
       %s = pipe.producer_acquire %a[%it] : !tiles
       pipe.expect_tx %a[%it], %bytes : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
       pipe.producer_commit %a[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -79,7 +79,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
     %rb = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %b[%it] : !tiles
       pipe.expect_tx %b[%it], %bytes : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %b[%it] : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %b[%it] : !sf, !scales, !tiles
       pipe.producer_commit %b[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32

@@ -20,7 +20,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -64,7 +64,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -110,7 +110,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -156,7 +156,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -202,7 +202,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -250,7 +250,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c4 : i32
         scf.yield %next : i32
@@ -296,7 +296,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         // expected-error @+2 {{must announce the 2048 bytes that the loads of the stage complete, but got 4096}}
         // expected-note @+1 {{the consumer would wait forever}}
         pipe.expect_tx %ab[%it], %bytes : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -341,7 +341,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         // expected-error @+2 {{bytes of the stage must be announced}}
         // expected-note @+1 {{add pipe.expect_tx of 2048 bytes}}
         %s = pipe.producer_acquire %ab[%it] : !tiles
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -386,7 +386,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
         %s = pipe.producer_acquire %ab[%it] : !tiles
         // expected-error @+2 {{must come after the pipe.expect_tx of its stage}}
         // expected-note @+1 {{move the load behind it, so that the barrier counts its bytes}}
-        pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
+        pipe.load %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
         pipe.producer_commit %ab[%it] : !tiles
         %next = arith.addi %it, %c1 : i32

@@ -16,7 +16,7 @@ gpu.func @kernel(%sf: !sf, %n: i32) kernel {
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %s = pipe.producer_acquire %a[%it] : !tiles
       pipe.expect_tx %a[%it], %bytes : !tiles
-      pipe.load_scales %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
+      pipe.load %sf[%c0, %k] into %s signals %a[%it] : !sf, !scales, !tiles
       pipe.producer_commit %a[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -65,7 +65,7 @@ gpu.func @kernel(%sf: !sf, %map: !map) kernel {
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %a[%c0] : !tiles
     pipe.expect_tx %a[%c0], %bytes : !tiles
-    pipe.load_scales %sf[%c0, %c0] into %s signals %a[%c0] : !sf, !scales, !tiles
+    pipe.load %sf[%c0, %c0] into %s signals %a[%c0] : !sf, !scales, !tiles
     pipe.producer_commit %a[%c0] : !tiles
     %t = pipe.producer_acquire %x[%c0] : !operands
     pipe.expect_tx %x[%c0], %all : !operands

@@ -15,8 +15,8 @@
 // The kernel loads no scales of A.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=tiles | FileCheck %s --check-prefix=TILES
 // TILES-LABEL: gpu.module @rows_matmul_0
-// TILES-COUNT-1: pipe.load_scales
-// TILES-NOT: pipe.load_scales
+// TILES-COUNT-1: pipe.load {{.*}} : !pipe.global
+// TILES-NOT: pipe.load {{.*}} : !pipe.global
 // TILES: pipe.mma_sync %{{[^,]*}}, %{{[^ ,]*}}, %{{[^ ,]*}} scaled
 
 // A k tile of two warps with 16 x 32 each: four instructions for each of four steps, with unit scales in a register.

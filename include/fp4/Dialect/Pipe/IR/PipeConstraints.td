@@ -60,7 +60,7 @@ def : Pipe_Constraints<"Operations of any role", [{
     of the result; `columns` is present when the columns of the result are dynamic, and `rows`
     only when its rows are.
   - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`,
-    `pipe.fragment_factors`, `pipe.store`, `pipe.store_fragment`, `pipe.load_scales`,
+    `pipe.fragment_factors`, `pipe.store`, `pipe.store_fragment`, `pipe.load`,
     `pipe.store_few_scales`, `pipe.block_scales` or `pipe.lane_scale` accesses, it is a result of
     `pipe.matrix`.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
@@ -87,18 +87,21 @@ def : Pipe_Constraints<"Tile operations", [{
     the map's box. With `multicast`, this holds for the part that one CTA loads.
   - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a constant,
     and the box has at least one row.
-  - (C473) `pipe.load`: a map with a residue, and only that, comes with rows. The rows are those of a
-    `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
+  - (C651) `pipe.load`: a column comes with every source but a linear buffer, `multicast` is for maps,
+    and `in_bounds` for buffers of scales.
+  - (C473) `pipe.load`: a map with a residue, and only that, comes with existing rows. The rows are
+    those of a `pipe.existing_rows` of as many rows as the box has. One CTA loads the tile.
   - (C424) `pipe.load` of a tile of layout halves_128x4: the map has boxes of one block of scales,
     128x4, and at most two CTAs load the tile, a half each.
-  - (C110) `pipe.load`, `pipe.load_scales`: the op returns a tile, or fills one of a channel that
-    it signals.
-  - (C111) `pipe.load_scales`: source and tile have one element type, and the tile has whole row
-    blocks. A tile of several row blocks needs a source with static rows.
-  - (C112) `pipe.load_scales`: `blocks` is given where the source's static blocks of columns are
-    not a multiple of the tile's.
-  - (C129) `pipe.load_scales` with `in_bounds`: the source's rows are static, and its row blocks a
-    multiple of the tile's.
+  - (C110) `pipe.load`: the op returns a tile, or fills one of a channel that it signals.
+  - (C111) `pipe.load` of scale tiles: source and tile have one element type, and the tile has whole
+    row blocks. A tile of several row blocks needs a source with static rows.
+  - (C112) `pipe.load` of scale tiles: `existing` is given where the source's static blocks of
+    columns are not a multiple of the tile's.
+  - (C129) `pipe.load` with `in_bounds`: the source's rows are static, and its row blocks a multiple
+    of the tile's.
+  - (C190) `pipe.load` of rows: source and tile are linear, of one element type of whole bytes, with
+    rows of equal size.
   - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
     and comes with a first column.
   - (C114) `pipe.mma`: A has 128 rows, B as many as the accumulator has columns. In a pair, each
@@ -168,8 +171,6 @@ def : Pipe_Constraints<"Products in registers", [{
     which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
   - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it. The
     vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
-  - (C190) `pipe.load_rows`: source and tile are linear, of one element type of whole bytes, with
-    rows of equal size.
   - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
     role has two warpgroups. Weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704
     (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. B

@@ -5,7 +5,7 @@
 include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 
 //===----------------------------------------------------------------------===//
-// Engine convert
+// Conversions and rows of zeros
 //===----------------------------------------------------------------------===//
 
 def Pipe_ConvertTileOp : Pipe_EngineOp<
@@ -220,36 +220,6 @@ def Pipe_MmaResidentOp : Pipe_EngineOp<"mma_resident", "Tensor"> {
   let assemblyFormat = [{
     $accumulator `,` $resident `,` $b `next` $next attr-dict `:` qualified(type($accumulator)) `,`
     qualified(type($resident)) `,` qualified(type($b)) `,` qualified(type($next))
-  }];
-  let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
-// Engine tma
-//===----------------------------------------------------------------------===//
-
-def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
-  let summary = "bulk copy of consecutive rows into shared memory";
-  let description = [{
-    Copies `count` rows (default: all of the tile) from row `row` of a buffer on, which lie
-    together. PTX: cp.async.bulk.shared::cta.global, `count` times the bytes of a row.
-
-    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of
-    whole bytes, with rows of equal size, a multiple of 16 bytes.
-
-    Example:
-    ```mlir
-    %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$source, I32:$row, Optional<I32>:$count,
-                       Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
-                       Optional<I32>:$iteration);
-  let results = (outs Optional<Pipe_SharedType>:$result);
-  let assemblyFormat = [{
-    $source `[` $row `]` (`count` $count^)? (`into` $dest^ `signals` $channel)?
-    (`[` $iteration^ `]`)? attr-dict `:` qualified(type($source))
-    (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
 }

@@ -68,7 +68,7 @@ def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Engine convert
+// Conversions and rows of zeros
 //===----------------------------------------------------------------------===//
 
 def Pipe_ConvertLanesOp : Pipe_EngineOp<

@@ -115,32 +115,34 @@ def Pipe_ExistingRowsOp : Pipe_Op<"existing_rows", [Pure]> {
 // Engine tma
 //===----------------------------------------------------------------------===//
 
-/// A load returns a tile or fills a stage, whose barrier it signals with its bytes.
-class Pipe_LoadOpBase<string mnemonic>
-    : Pipe_EngineOp<mnemonic, "Tma",
+def Pipe_LoadOp
+    : Pipe_EngineOp<"load", "Tma",
                     [AttrSizedOperandSegments, Pipe_NamedResults, Pipe_ChannelOpInterface,
                      DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
-  code loadDecl = engineDecl # Pipe_ChannelUse<"Fill">.useDecl # [{
-    /// Type of the tile that is filled, result or destination.
-    ::fp4::pipe::SharedType getTileType() {
-      return ::llvm::cast<::fp4::pipe::SharedType>(
-          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
-    }
-  }];
-  let extraClassDeclaration = loadDecl;
-}
-
-def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
-  let summary = "TMA load of one box into shared memory";
+  let summary = "copy of a tile from global into shared memory";
   let description = [{
-    Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
-    matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several
-    panels is as many boxes side by side. A tile of 64 rows of scales begins at a multiple of 64
-    rows, each with a scale tile. A tile of `halves_128x4` is a box of one scale tile for each half
-    of its rows and each 4 columns. The sequential form returns the tile; the other forms fill a
-    stage of a channel acquired by this role, and signal its full barrier with the bytes of the
-    tile. PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once
-    per box.
+    The type of the source says how the tile is loaded. The sequential form returns the tile. The
+    other forms fill a stage of a channel acquired by this role, and signal its full barrier with
+    the bytes of the tile.
+
+    A tensor map loads the box whose first element is (row, column) of the mapped matrix; elements
+    outside of the matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile
+    of several panels is as many boxes side by side. A tile of 64 rows of scales begins at a
+    multiple of 64 rows, each with a scale tile. A tile of `halves_128x4` is a box of one scale tile
+    for each half of its rows and each 4 columns. A map with a residue (the type says `residue`)
+    loads and counts only the `existing` rows of the box. Other rows of the tile keep zeros, or rows
+    of a tile before. PTX:
+    cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
+
+    A buffer of `tiled_128x4` scales gives its 512-byte scale tiles from (row, column) on, which
+    count 128 rows and 4 scale columns. Each row of scale tiles is one copy of `existing` contiguous
+    scale tiles (default: all of the tile, whose columns then exist); a row of scale tiles beyond
+    the buffer's last is replaced by the last. With `in_bounds` no tile reaches beyond it: `row` is
+    a multiple of the tile's rows of scale tiles. PTX: cp.async.bulk.shared::cta.global, once per
+    row of tiles, `existing * 512` bytes.
+
+    A linear buffer gives `existing` rows (default: all of the tile) from `row` on, which lie
+    together. PTX: cp.async.bulk.shared::cta.global.
 
     With `multicast`, the CTAs of the cluster along a direction need the same tile and load it
     together. Each loads a part, and sends it to all: parts have equally many rows, or of scales
@@ -150,85 +152,74 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     of B. PTX: .multicast::cluster. If the pair's tensor core uses the stage, the loads of both CTAs
     signal the barrier of the leader. PTX: .cta_group::2.
 
-    With `rows`, the map has a residue (the type says `residue`). Only the existing rows of the box are
-    loaded and counted. Other rows of the tile keep zeros, or rows of a tile before.
+    Constraints: (C110) either the op returns a tile, or it has a destination and a channel; (C651)
+    a source has a column exactly if it is no linear buffer, `multicast` only if it is a map, and
+    `in_bounds` only if it is a buffer of scales.
 
-    Constraints: (C473) a map with a residue comes with `rows` from `pipe.existing_rows` of as many
+    Maps: (C473) a map with a residue comes with `existing` from `pipe.existing_rows` of as many
     rows as its box has, and one CTA loads the tile; (C109) the tile has the shape, element type and
     layout of the map, or its panels have, or with `multicast` each CTA's part; (C424) the map of a
     halves_128x4 tile has boxes of one scale tile, 128x4, and its halves are the parts of a pair;
-    (C110) either the op returns a tile, or it has a destination and a channel; (C151) several CTAs
-    of the cluster lie in the direction of `multicast`, and the parts of the tile are aligned as
-    tiles are.
+    (C151) several CTAs of the cluster lie in the direction of `multicast`, and the parts of the
+    tile are aligned as tiles are.
+
+    Buffers: (C111) source and tile of scales have the same element type, and the source's rows are
+    static when the tile has more than one row of scale tiles, and the tile has whole scale tiles;
+    (C112) `existing` is present when the source's static scale tiles of a row are not a multiple of
+    the tile's; (C129) with `in_bounds` the source's static rows of scale tiles are a multiple of
+    the tile's; (C190) a linear source and its tile have one element type of whole bytes and rows of
+    equal size, a multiple of 16 bytes.
 
     Example:
     ```mlir
     %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
         -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-    pipe.load %a[%row, %k] into %slot signals %ab[%it]
-        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
-          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
-    pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
+    pipe.load %x[%row, %k] existing %n into %slot signals %ab[%it]
         : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
+    %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
+        -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+    %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
     ```
   }];
-  let arguments = (ins Pipe_TensorMapType:$map, I32:$row, I32:$column,
-                       Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
-                       Optional<I32>:$iteration, OptionalAttr<Pipe_DirectionAttr>:$multicast,
-                       Optional<I32>:$rows);
+  let arguments = (ins AnyTypeOf<[Pipe_TensorMapType, Pipe_GlobalType]>:$source, I32:$row,
+      Optional<I32>:$column, Optional<I32>:$existing, Optional<Pipe_SharedType>:$dest,
+      Optional<Pipe_ChannelType>:$channel, Optional<I32>:$iteration,
+      OptionalAttr<Pipe_DirectionAttr>:$multicast, UnitAttr:$in_bounds);
   let results = (outs Optional<Pipe_SharedType>:$result);
-  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$map, "::mlir::Value":$row,
-                                 "::mlir::Value":$column, "::mlir::Value":$dest,
-                                 "::mlir::Value":$channel, "::mlir::Value":$iteration), [{
-    build($_builder, $_state, result, map, row, column, dest, channel, iteration, DirectionAttr(),
-          ::mlir::Value());
+  let builders = [OpBuilder<
+      (ins "::fp4::pipe::SharedType":$result, "::mlir::Value":$source, "::mlir::Value":$row,
+          "::mlir::Value":$column, "::mlir::Value":$existing,
+          CArg<"::fp4::pipe::DirectionAttr", "{}">:$multicast, CArg<"bool", "false">:$in_bounds),
+      [{
+    build($_builder, $_state, result, source, row, column, existing, /*dest=*/::mlir::Value(),
+          /*channel=*/::mlir::Value(), /*iteration=*/::mlir::Value(), multicast, in_bounds);
   }]>];
-  let extraClassDeclaration = loadDecl # [{
+  let extraClassDeclaration = engineDecl#Pipe_ChannelUse<"Fill">.useDecl#[{
+    /// Type of the tile that is filled, result or destination.
+    ::fp4::pipe::SharedType getTileType() {
+      return ::llvm::cast<::fp4::pipe::SharedType>(
+          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
+    }
+    /// Type of the map; null where the source is a buffer.
+    ::fp4::pipe::TensorMapType getMapType() {
+      return ::llvm::dyn_cast<::fp4::pipe::TensorMapType>(getSource().getType());
+    }
+    /// Type of the buffer; null where the source is a map.
+    ::fp4::pipe::GlobalType getBufferType() {
+      return ::llvm::dyn_cast<::fp4::pipe::GlobalType>(getSource().getType());
+    }
+    /// Returns true when the source is a linear buffer.
+    bool loadsRows() { return getBufferType() && !getBufferType().isScales(); }
     ::std::optional<::fp4::pipe::Direction> getMulticastDirection() { return getMulticast(); }
-    bool canSignalLeader() { return true; }
+    bool canSignalLeader() { return bool(getMapType()); }
     /// Parts of the tile that different CTAs load: 1 without multicast.
     int64_t getParts();
     /// Parts along the rows: all, or for scales at most as many as rows of scale tiles.
     int64_t getRowParts(int64_t parts);
   }];
   let assemblyFormat = [{
-    $map `[` $row `,` $column `]` (`rows` $rows^)? (`multicast` `` $multicast^)? (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
-    attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))?
-    (`->` qualified(type($result))^)?
-  }];
-  let hasVerifier = 1;
-}
-
-def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
-  let summary = "bulk copy of a tile's scale factors into shared memory";
-  let description = [{
-    Copies the 512-byte scale tiles whose first is (row_block, column_block) of a `tiled_128x4`
-    buffer, in units of 128 rows and of 4 scale columns. Per row of scale tiles of the tile it is
-    one copy of `blocks` contiguous 512-byte scale tiles (default: all of the tile, whose columns
-    then exist); a row of scale tiles beyond the buffer's last is replaced by the last. With
-    `in_bounds` no tile reaches beyond it: `row_block` is a multiple of the tile's rows of scale
-    tiles. PTX: cp.async.bulk.shared::cta.global, once per row of tiles, `blocks * 512` bytes.
-
-    Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
-    the source's rows are static when the tile has more than one row of scale tiles, and the tile
-    has whole scale tiles; (C112) `blocks` is present when the source's static scale tiles of a row
-    are not a multiple of the tile's; (C129) with `in_bounds` the source's static rows of scale
-    tiles are a multiple of the tile's.
-
-    Example:
-    ```mlir
-    %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
-        -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$source, I32:$row_block, I32:$column_block,
-                       Optional<I32>:$blocks, Optional<Pipe_SharedType>:$dest,
-                       Optional<Pipe_ChannelType>:$channel, Optional<I32>:$iteration,
-                       UnitAttr:$in_bounds);
-  let results = (outs Optional<Pipe_SharedType>:$result);
-  let assemblyFormat = [{
-    $source `[` $row_block `,` $column_block `]` (`blocks` $blocks^)?
+    $source `[` $row (`,` $column^)? `]` (`existing` $existing^)? (`multicast` `` $multicast^)?
     (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
     attr-dict `:` qualified(type($source))
     (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?

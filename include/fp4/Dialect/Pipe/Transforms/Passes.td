@@ -198,7 +198,7 @@ def VerifySync : Pass<"pipe-verify-sync", "::mlir::ModuleOp"> {
         %tiles = pipe.channel from tma to tensor : !channel
         pipe.role load warps 5 to 6 drives [tma] {
           %s = pipe.producer_acquire %tiles : !channel
-          pipe.load_scales %sf[%c0, %c0] into %s signals %tiles : !sf, !scales, !channel
+          pipe.load %sf[%c0, %c0] into %s signals %tiles : !sf, !scales, !channel
           pipe.producer_commit %tiles : !channel
         }
         pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

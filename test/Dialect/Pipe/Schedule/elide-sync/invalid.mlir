@@ -15,7 +15,7 @@ gpu.module @kernels {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.producer_acquire %tiles[%it] : !channel
         pipe.expect_tx %tiles[%it], %bytes : !channel
-        pipe.load_rows %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
+        pipe.load %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -53,7 +53,7 @@ gpu.module @kernels {
         // (C628)
         // expected-error @+2 {{accesses a tile in iteration 2 while an earlier access may not be over}}
         // expected-note @+1 {{of role load accesses it here, in iteration 0; wait for its arrival in between}}
-        pipe.load_rows %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
+        pipe.load %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -90,7 +90,7 @@ gpu.module @kernels {
         pipe.expect_tx %tiles[%it], %bytes : !channel
         // (C628)
         // expected-error @+1 {{accesses a tile in iteration 2 while an earlier access may not be over}}
-        pipe.load_rows %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
+        pipe.load %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -125,7 +125,7 @@ gpu.module @kernels {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.producer_acquire %tiles[%it] : !channel
         pipe.expect_tx %tiles[%it], %bytes : !channel
-        pipe.load_rows %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
+        pipe.load %p[%c0] into %t signals %tiles[%it] : !rows, !powers, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -161,7 +161,7 @@ gpu.module @kernels {
     pipe.role load warps 6 to 7 drives [tma] {
       %s = pipe.producer_acquire %tiles[%c0] : !channel
       pipe.expect_tx %tiles[%c0], %bytes : !channel
-      pipe.load_scales %sf[%c0, %c0] into %s signals %tiles[%c0] : !sf, !scales, !channel
+      pipe.load %sf[%c0, %c0] into %s signals %tiles[%c0] : !sf, !scales, !channel
       pipe.producer_commit %tiles[%c0] : !channel
     }
     pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

@@ -15,7 +15,7 @@ gpu.module @kernels {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %s = pipe.producer_acquire %tiles[%it] : !channel
         pipe.expect_tx %tiles[%it], %bytes : !channel
-        pipe.load_scales %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
+        pipe.load %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -54,7 +54,7 @@ gpu.module @kernels {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %s = pipe.producer_acquire %tiles[%it] : !channel
         pipe.expect_tx %tiles[%it], %bytes : !channel
-        pipe.load_scales %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
+        pipe.load %sf[%c0, %c0] into %s signals %tiles[%it] : !map, !scales, !channel
         pipe.producer_commit %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32

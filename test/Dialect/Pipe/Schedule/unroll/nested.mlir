@@ -27,7 +27,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
             %8 = arith.muli %4, %c16_i32 : i32
             %9 = arith.addi %8, %c16_i32 : i32
             pipe.expect_tx %tiles[%arg9], %9 : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
-            pipe.load %arg2[%3, %arg8] rows %4 into %tile signals %tiles[%arg9] : !pipe.tensor_map<128x4xf32, residue>, !pipe.shared<128x4xf32>, !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
+            pipe.load %arg2[%3, %arg8] existing %4 into %tile signals %tiles[%arg9] : !pipe.tensor_map<128x4xf32, residue>, !pipe.shared<128x4xf32>, !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             pipe.load %arg3[%7, %arg8] into %tile_1 signals %tiles[%arg9] : !pipe.tensor_map<1x4xf32>, !pipe.shared<1x4xf32>, !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             pipe.producer_commit %tiles[%arg9] : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             %10 = arith.addi %arg9, %c1_i32 : i32
@@ -39,7 +39,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
               %14 = arith.muli %4, %c128_i32 : i32
               %15 = arith.addi %14, %c2048_i32 : i32
               pipe.expect_tx %tiles_0[%arg12], %15 : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
-              pipe.load %arg0[%3, %13] rows %4 into %tile_2 signals %tiles_0[%arg12] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
+              pipe.load %arg0[%3, %13] existing %4 into %tile_2 signals %tiles_0[%arg12] : !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               pipe.load %arg1[%5, %13] into %tile_3 signals %tiles_0[%arg12] : !pipe.tensor_map<16x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>, !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               pipe.producer_commit %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               %16 = arith.addi %arg12, %c1_i32 : i32
