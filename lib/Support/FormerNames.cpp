@@ -30,8 +30,12 @@ constexpr Renamed kRenamed[] = {
     {"pipe.join", "pipe.count_partial"},
     {"pipe.join_fragment", "pipe.reduce_fragment"},
     {"pipe.join_lanes", "pipe.reduce_tmem"},
-    {"pipe.hold_weights", "pipe.load_resident"},
+    {"pipe.hold_weights", "pipe.dequantize"},
     {"pipe.mma_held", "pipe.mma_resident"},
+    {"pipe.convert_tile", "pipe.dequantize"},
+    {"pipe.convert_lanes", "pipe.dequantize"},
+    {"pipe.unpack_lanes", "pipe.dequantize"},
+    {"pipe.load_resident", "pipe.dequantize"},
     {"pipe.load_scales", "pipe.load"},
     {"pipe.load_rows", "pipe.load"},
     // Flags of tools.

@@ -3,6 +3,7 @@
 #include "Accumulator.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
@@ -66,9 +67,9 @@ Value Accumulator::converted(const OperandTile &operand) {
   Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto type = SharedType::get(cast<SharedType>(operand.data.getType()).getShape(), half,
                               Layout::Swizzle128B);
-  auto conversion =
-      ConvertTileOp::create(b, type, operand.data, operand.scales, operand.count, Value());
-  return gemm.byAuxiliary(conversion).getResult();
+  auto floats = gemm.byAuxiliary(
+      DequantizeTileOp::create(b, type, operand.data, operand.scales, operand.count));
+  return floats.getResult();
 }
 
 /// Adds the products of a k tile of A and one of B.

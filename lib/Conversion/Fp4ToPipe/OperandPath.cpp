@@ -2,7 +2,7 @@
 
 #include "OperandPath.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;
@@ -242,7 +242,8 @@ void PrepackedPath::begin(Tile &tile) {
   auto type = FragmentType::get(b.getContext(), {Gemm::kWarpgroupRows, hw::byteTileColumns},
                                 b.getType<Float8E4M3FNType>(), FragmentKind::Wgmma);
   Value first = loads.loadPacked(side.sources.front().data, tile.rowB, tile.k.begin).rows;
-  resident = LoadResidentOp::create(b, type, first);
+  resident = DequantizeTileOp::create(b, type, first, /*scales=*/Value(), /*existing=*/Value())
+                 .getResult();
   last = b.sub(tile.k.end, b.constant(1));
 }
 
@@ -269,13 +270,13 @@ OperandTiles TmemPath::load(const Tile &tile, const KTile &k) {
   for (const Side::Source &from : side.sources)
     if (gemm.prepackedA()) {
       auto [rows, count] = loads.loadPacked(from.data, tile.rowA, k.number);
-      auto floats = gemm.byAuxiliary(UnpackLanesOp::create(b, type, rows, count, Value()));
+      auto floats =
+          gemm.byAuxiliary(DequantizeTileOp::create(b, type, rows, /*scales=*/Value(), count));
       tiles.push_back({.data = floats.getResult(), .count = count});
     } else {
       Value codes = loads.loadTile(from.data, tile.rowA, k, gemm.tiling.partsA());
       Value scales = loads.loadLaneScales(/*ofA=*/true, from.scales, tile, k);
-      auto floats =
-          gemm.byAuxiliary(ConvertLanesOp::create(b, type, codes, scales, k.blocks, Value()));
+      auto floats = gemm.byAuxiliary(DequantizeTileOp::create(b, type, codes, scales, k.blocks));
       tiles.push_back({.data = floats.getResult()});
     }
   return tiles;

@@ -4,7 +4,7 @@
 // would convert each element as often. The kernel here converts each element once, at the speed of
 // a copy: the GEMM then loads elements that it can multiply.
 //
-// The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
+// The elements of a k tile have the order of pipe.dequantize (FragmentLayout.h), and are the same
 // numbers, so that a GEMM has the same bits with and without this kernel. The four threads of a k
 // tile load a quarter of it each, and exchange words. Then each has eight elements of every
 // quarter, which become 64 bytes side by side. The threads exchange these bytes in pieces of 16

@@ -63,7 +63,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
           llvm::TypeSwitch<Operation *, bool>(op)
               .Case([](fp4::pipe::AccumulatorOp) { return false; })
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
-              .Case([](fp4::pipe::StageFillerOpInterface op) { return bool(op.getSlot()); })
+              .Case([](fp4::pipe::StageFillerOpInterface op) {
+                return op.getSlot() || !op.getFilledTile();
+              })
               .Case([](fp4::pipe::TmemTileOpInterface op) { return bool(op.getFirstColumn()); })
               .Case([&](fp4::pipe::NextWorkOp) {
                 return kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);

@@ -11,9 +11,10 @@
 //   row        r          r + 8      r          r + 8      r = 16 w + l / 4
 //   k          2 c, + 1   2 c, + 1   2 c + 8, + 1          c = l % 4
 //
-// convert_tile: a thread takes half of a row, half of each quarter, and writes the line of 128
-// bytes that they become. Neighbouring threads have neighbouring rows, and every other eight of
-// them the other half: with the swizzles of both tiles, they touch all banks equally often.
+// dequantize into shared memory: a thread takes half of a row, half of each quarter, and writes the
+// line of 128 bytes that they become. Neighbouring threads have neighbouring rows, and every other
+// eight of them the other half: with the swizzles of both tiles, they touch all banks equally
+// often.
 //
 // Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A
 // the four pairs of two instructions in their place: the four threads of a row read the same 16
@@ -29,6 +30,7 @@
 #include "SmallBuilders.h"
 #include "WarpColumns.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -83,11 +85,13 @@ Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) 
 //===----------------------------------------------------------------------===//
 
 /// Converts a tile. Items are halves of rows: first one half of every row, and then the other.
-struct LowerConvertTile : PipePattern<pipe::ConvertTileOp> {
+struct LowerDequantizeShared : PipePattern<pipe::DequantizeTileOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::ConvertTileOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::DequantizeTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!isa<pipe::SharedType>(op.getFilledType()))
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t threads = state.roles.at(op).getNumThreads();
     int64_t items = op.getSource().getType().getRows() * 2, whole = items / threads * threads;
@@ -119,10 +123,10 @@ private:
     body(loop.getInductionVar());
   }
 
-  void convertItem(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
+  void convertItem(ImplicitLocOpBuilder &b, pipe::DequantizeTileOp op, OpAdaptor adaptor,
                    Int32 index) const {
     CodeTile tile(op.getSource().getType());
-    HalfOperands halves(b, *state.target, op.getScales().getType().getElementType(), {},
+    HalfOperands halves(b, *state.target, op.getScalesType().getElementType(), {},
                         op.getSource().getType().getElementType());
     keepTables(b, halves, op, state);
     int64_t rows = op.getSource().getType().getRows();
@@ -155,14 +159,14 @@ private:
   }
 
   /// A word with the scales of the four quarters of a half of `row`.
-  static Value scalesOfQuarters(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
-                                Int32 row, Int32 half) {
-    pipe::SharedType type = op.getScales().getType();
+  static Value scalesOfQuarters(ImplicitLocOpBuilder &b, pipe::DequantizeTileOp op,
+                                OpAdaptor adaptor, Int32 row, Int32 half) {
+    pipe::SharedType type = op.getScalesType();
     Value low = loadScaleWord(b, adaptor.getScales(), type, row, Int32(b, 0));
     if (type.getColumns() == kQuarters)
       return low;
     Value high = loadScaleWord(b, adaptor.getScales(), type, row,
-                               existingBlock(adaptor.getBlocks(), Int32(b, 1)));
+                               existingBlock(adaptor.getExisting(), Int32(b, 1)));
     return pickBytes(b, low, high, half * 0x1111 + 0x6420);
   }
 
@@ -494,6 +498,6 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerConvertTile, LowerFragment, LowerMmaConverted>(converter, patterns.getContext(),
-                                                                   state);
+  patterns.add<LowerDequantizeShared, LowerFragment, LowerMmaConverted>(
+      converter, patterns.getContext(), state);
 }

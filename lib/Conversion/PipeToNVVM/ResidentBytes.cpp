@@ -16,6 +16,8 @@
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
+
 using namespace mlir;
 using namespace fp4;
 
@@ -44,14 +46,16 @@ void storeConverted(ImplicitLocOpBuilder &b, Value held, const ByteWords &tile) 
   storeElements(b, held, elements);
 }
 
-struct LowerLoadResident : PipePattern<pipe::LoadResidentOp> {
+struct LowerDequantizeResident : PipePattern<pipe::DequantizeTileOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LoadResidentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::DequantizeTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.fillsRegisters())
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value held = frameArray(b, state, kResidentWords);
-    ByteWords words = loadByteTile(b, adaptor.getWeights(), threadOfRole(b, op, state), 0);
+    ByteWords words = loadByteTile(b, adaptor.getSource(), threadOfRole(b, op, state), 0);
     emitProxyFence(b, op.getLoc());
     storeConverted(b, held, words);
     rewriter.replaceOp(op, held);
@@ -127,5 +131,5 @@ void LowerMmaResident::Product::promote(ValueRange sums, int64_t part) {
 
 void fp4::populateResidentBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                        const KernelState &state) {
-  patterns.add<LowerLoadResident, LowerMmaResident>(converter, patterns.getContext(), state);
+  patterns.add<LowerDequantizeResident, LowerMmaResident>(converter, patterns.getContext(), state);
 }

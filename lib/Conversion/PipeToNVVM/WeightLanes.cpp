@@ -1,15 +1,15 @@
 //===- WeightLanes.cpp - Weights that become 16-bit floats in tensor memory ===//
 //
-// convert_lanes: thread r of a warpgroup has TMEM lane r, so it converts row r of the tile. The
-// thread loads 16 bytes of codes at a time, 32 elements, which are 16 columns of its TMEM lane. In
-// the layout of the codes neighbouring rows have neighbouring pieces in other banks, so that eight
-// threads load 128 bytes of all banks. Two or four warpgroups have a part of the row each, unless
-// they are in turn.
+// dequantize of elements and scales: thread r of a warpgroup has TMEM lane r, so it converts row r
+// of the tile. The thread loads 16 bytes of codes at a time, 32 elements, which are 16 columns of
+// its TMEM lane. In the layout of the codes neighbouring rows have neighbouring pieces in other
+// banks, so that eight threads load 128 bytes of all banks. Two or four warpgroups have a part of
+// the row each, unless they are in turn.
 //
-// unpack_lanes: a fragment of wgmma, 16 rows of 64 columns, is one of tcgen05.st.16x128b.x8, with
-// the same place for each thread and register. Warp w of the warpgroup reaches 32 of the 128 rows
-// of a tile, which are two fragments; the fragments of a tile lie one behind the other
-// (WeightLayout.h).
+// dequantize of prepacked weights: a fragment of wgmma, 16 rows of 64 columns, is one of
+// tcgen05.st.16x128b.x8, with the same place for each thread and register. Warp w of the warpgroup
+// reaches 32 of the 128 rows of a tile, which are two fragments; the fragments of a tile lie one
+// behind the other (WeightLayout.h).
 //
 // PTX ISA, "Tensorcore 5th generation: tcgen05.st".
 //
@@ -22,7 +22,7 @@
 #include "SmallBuilders.h"
 #include "TileLines.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/FragmentLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -53,15 +53,17 @@ void storeWords(ImplicitLocOpBuilder &b, NVVM::Tcgen05LdStShape shape, ArrayRef<
   NVVM::Tcgen05StOp::create(b, /*unpack=*/false, shape, place, all, /*offset=*/Value());
 }
 
-struct LowerConvertLanes : PipePattern<pipe::ConvertLanesOp> {
+struct LowerDequantizeTmem : PipePattern<pipe::DequantizeTileOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::ConvertLanesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::DequantizeTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.fillsTmem() || op.isPrepacked())
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::SharedType source = op.getSource().getType();
-    HalfOperands halves(b, *state.target, op.getScales().getType().getElementType(),
-                        op.getTileType().getElementType());
+    HalfOperands halves(b, *state.target, op.getScalesType().getElementType(),
+                        cast<pipe::TmemType>(op.getFilledType()).getElementType());
     int64_t groups = state.roles.at(op).getStageThreads() / int64_t(pipe::kMmaM);
     int64_t elements = source.getColumns() / groups;
     Int32 lane(b, accumulatorLane(b, b.getLoc(), state)), group = groupOfThread(b, op, state);
@@ -96,16 +98,15 @@ private:
 
   /// The factors of the scale blocks of a part. Warpgroups that share a word of scales have a part
   /// of it each.
-  static SmallVector<Value> factorsOf(ImplicitLocOpBuilder &b, pipe::ConvertLanesOp op,
+  static SmallVector<Value> factorsOf(ImplicitLocOpBuilder &b, pipe::DequantizeTileOp op,
                                       OpAdaptor adaptor, HalfOperands &halves, const Part &part) {
     constexpr int64_t ofWord = pipe::kScaleBlockColumns;
     int64_t blocks = part.elements / halves.blockSize();
     SmallVector<Value> factors;
     for (int64_t first = 0; first < blocks; first += ofWord) {
       Int32 place = part.group * blocks + first;
-      Int32 column = existingBlock(adaptor.getBlocks(), place / ofWord);
-      Value word =
-          loadScaleWord(b, adaptor.getScales(), op.getScales().getType(), part.row, column);
+      Int32 column = existingBlock(adaptor.getExisting(), place / ofWord);
+      Value word = loadScaleWord(b, adaptor.getScales(), op.getScalesType(), part.row, column);
       if (blocks < ofWord)
         word = arith::ShRUIOp::create(b, word, place % ofWord * 8);
       llvm::append_range(factors, halves.factors(word, std::min(blocks, ofWord)));
@@ -124,15 +125,18 @@ private:
 /// TMEM lanes of a fragment of wgmma, and columns of tensor memory that one has of a tile.
 constexpr int64_t kFragmentLanes = 16, kFragmentColumns = hw::weightTileColumns / 2;
 
-struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
+struct LowerUnpackTmem : PipePattern<pipe::DequantizeTileOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::UnpackLanesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::DequantizeTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.fillsTmem() || !op.isPrepacked())
+      return failure();
     constexpr int64_t warp = 32, fragments = warp / kFragmentLanes;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::SharedType source = op.getSource().getType();
-    PackedHalves halves = halvesOf(b, source, op.getTileType().getElementType(), state);
+    PackedHalves halves =
+        halvesOf(b, source, cast<pipe::TmemType>(op.getFilledType()).getElementType(), state);
     Int32 thread = Int32(b, accumulatorLane(b, b.getLoc(), state));
     // Threads of wgmma that have the fragments of this warp.
     Int32 first = thread / warp * (fragments * warp) + thread % warp;
@@ -154,9 +158,9 @@ struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
 private:
   /// Tile `number`, or the first one if that tile does not exist: its columns then have no meaning,
   /// and a branch around them would cost registers.
-  static Value tileOrFirst(ImplicitLocOpBuilder &b, pipe::UnpackLanesOp op, OpAdaptor adaptor,
+  static Value tileOrFirst(ImplicitLocOpBuilder &b, pipe::DequantizeTileOp op, OpAdaptor adaptor,
                            int64_t number) {
-    Value first = adaptor.getSource(), tiles = adaptor.getTiles();
+    Value first = adaptor.getSource(), tiles = adaptor.getExisting();
     Value tile =
         offsetPointer(b, b.getLoc(), first, number * op.getSource().getType().getInnerBytes());
     if (!tiles || number == 0)
@@ -170,5 +174,5 @@ private:
 
 void fp4::populateWeightLanePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                      const KernelState &state) {
-  patterns.add<LowerConvertLanes, LowerUnpackLanes>(converter, patterns.getContext(), state);
+  patterns.add<LowerDequantizeTmem, LowerUnpackTmem>(converter, patterns.getContext(), state);
 }

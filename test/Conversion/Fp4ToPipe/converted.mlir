@@ -16,7 +16,7 @@
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load {{.*}}] : !pipe.global
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
-// CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
+// CHECK:     %[[B:.*]] = pipe.dequantize {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     pipe.mma_converted %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
 // CHECK:   }
 // CHECK:   %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
@@ -47,7 +47,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK-LABEL: func.func @narrow
 // CHECK: gpu.func @kernel
 // CHECK: %[[POWER:.*]] = arith.constant dense<2.560000e+02> : vector<16xf32>
-// CHECK: pipe.convert_tile {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
+// CHECK: pipe.dequantize {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK: pipe.mma_converted {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
 // CHECK: %[[R:.*]] = pipe.read_fragment
 // CHECK: %[[RESTORED:.*]] = arith.mulf %[[R]], %[[POWER]]
@@ -80,7 +80,7 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:     %[[LASTBLOCK:.*]] = arith.divui %[[LAST]], %c128_i32
 // CHECK:     %[[BLOCK:.*]] = arith.minui %{{.*}}, %[[LASTBLOCK]]
 // CHECK:     %[[S1:.*]] = pipe.load %{{.*}}[%[[BLOCK]], %
-// CHECK:     %[[B:.*]] = pipe.convert_tile
+// CHECK:     %[[B:.*]] = pipe.dequantize
 // CHECK:     pipe.mma_converted %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
 // CHECK:     pipe.mma_converted %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]
 // CHECK:   pipe.read_fragment %[[ACC0]][0]

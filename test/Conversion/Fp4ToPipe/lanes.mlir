@@ -79,7 +79,7 @@ func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK: scf.for %{{.*}} to %c2
 // CHECK:   %[[TILES:.*]] = arith.minsi
 // CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[TILES]] : !pipe.global<6x4352xi8> -> !pipe.shared<2x4352xi8>
-// CHECK:   %[[A:.*]] = pipe.unpack_lanes %[[W]] tiles %[[TILES]] {pipe.role = "convert"} : !pipe.shared<2x4352xi8> -> !pipe.tmem<128x128xbf16>
+// CHECK:   %[[A:.*]] = pipe.dequantize %[[W]] existing %[[TILES]] {pipe.role = "convert"} : !pipe.shared<2x4352xi8> -> !pipe.tmem<128x128xbf16>
 // CHECK:   pipe.mma_lanes %{{.*}}, %[[A]], %{{.*}} accumulate %{{.*}} tiles %[[TILES]]
 func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p
@@ -92,7 +92,7 @@ func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weigh
 // Whole k tiles say nothing.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.load {{.*}}] : !pipe.global<8x4352xi8>
-// CHECK: pipe.unpack_lanes %{{[0-9a-z_]+}} {pipe.role = "convert"} :
+// CHECK: pipe.dequantize %{{[0-9a-z_]+}} {pipe.role = "convert"} :
 // CHECK: pipe.mma_lanes {{.*}} accumulate %{{[0-9a-z_]+}} :
 func.func @whole(%x: tensor<20x256xbf16>, %p: tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p

@@ -314,7 +314,7 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 // CHECK-LABEL: func.func @held
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[FIRST:.*]] = pipe.load %{{.*}} -> !pipe.shared<1x8704xi8>
-// CHECK: %[[HELD:.*]] = pipe.load_resident %[[FIRST]]
+// CHECK: %[[HELD:.*]] = pipe.dequantize %[[FIRST]]
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step
 // CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %{{.*}} : i32
 // CHECK: arith.minsi %[[NEXT]], %{{.*}} : i32

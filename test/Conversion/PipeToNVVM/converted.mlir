@@ -32,7 +32,7 @@ gpu.func @once() kernel attributes {pipe.shared_bytes = 100096 : i64, pipe.tmem_
     scf.for %i = %c0 to %c4 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %in[%i] : !in
       %h = pipe.producer_acquire %out[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %out[%i] : !out
       %next = arith.addi %i, %c1 : i32
       pipe.consumer_release %in[%i] : !in
@@ -65,10 +65,10 @@ gpu.func @again() kernel attributes {pipe.shared_bytes = 132960 : i64, pipe.tmem
     scf.for %i = %c0 to %c4 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %in[%i] : !in
       %h = pipe.producer_acquire %out[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %out[%i] : !out
       %g = pipe.producer_acquire %more[%i] : !out
-      pipe.convert_tile %q scaled %s into %g : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %g : !codes, !scales, !halves
       pipe.consumer_release %in[%i] : !in
       pipe.producer_commit %more[%i] : !out
     }

@@ -44,7 +44,7 @@ gpu.func @implied() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -95,7 +95,7 @@ gpu.func @deeper() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -148,7 +148,7 @@ gpu.func @shallow() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -201,7 +201,7 @@ gpu.func @early() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -252,7 +252,7 @@ gpu.func @one_stage_more() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -307,7 +307,7 @@ gpu.func @codes_first() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.producer_commit %tiles[%i] : !out
       pipe.consumer_release %codes[%i] : !in
     }
@@ -360,7 +360,7 @@ gpu.func @unfenced() kernel {
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %q, %s = pipe.consumer_wait %codes[%i] : !in
       %h = pipe.producer_acquire %tiles[%i] : !out
-      pipe.convert_tile %q scaled %s into %h : !codes, !scales, !halves
+      pipe.dequantize %q scaled %s into %h : !codes, !scales, !halves
       pipe.consumer_release %codes[%i] : !in
       pipe.producer_commit %tiles[%i] : !out
     }

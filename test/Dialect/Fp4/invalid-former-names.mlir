@@ -45,7 +45,7 @@
 
 func.func @operation() {
   // expected-error @+2 {{custom op 'pipe.hold_weights' is unknown}}
-  // expected-note @+1 {{'pipe.hold_weights' is called 'pipe.load_resident' now}}
+  // expected-note @+1 {{'pipe.hold_weights' is called 'pipe.dequantize' now}}
   pipe.hold_weights
   return
 }

@@ -108,7 +108,7 @@ func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe
 func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                      %v: vector<16xbf16>, %d: !pipe.global<512x512xbf16>, %p: !pipe.global<1x512xf32>,
                      %m0: i32, %n0: i32) {
-  %w = pipe.convert_tile %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+  %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
   %f = pipe.fragment_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> vector<16xf32>
   pipe.store_fragment %v, %d[%m0, %n0] : vector<16xbf16>, !pipe.global<512x512xbf16>
@@ -134,7 +134,7 @@ func.func @checked(%o: !pipe.global<5x2xi32>, %ranges: !pipe.global<1x4xi32>, %r
 
 func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
       !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
       !pipe.shared<1x8704xi8>
@@ -222,17 +222,17 @@ func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN
 func.func @weight_lanes(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
                         %sw: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %slot: !pipe.tmem<128x128xbf16>,
                         %blocks: i32) {
-  %a = pipe.convert_lanes %w scaled %sw : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+  %a = pipe.dequantize %w scaled %sw : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x128xbf16>
-  pipe.convert_lanes %w scaled %sw blocks %blocks into %slot : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+  pipe.dequantize %w scaled %sw existing %blocks into %slot : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.tmem<128x128xbf16>
   return
 }
 
 func.func @unpacked_lanes(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>, %tiles: i32) {
-  %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
-  pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
-  pipe.unpack_lanes %w tiles %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  %a = pipe.dequantize %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
+  pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  pipe.dequantize %w existing %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   return
 }
 

@@ -4,7 +4,7 @@
 // differs in one place and verifies.
 
 func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -12,7 +12,7 @@ func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.share
   // (C180)
   // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x256xf16, swizzle_128B>
   return
 }
@@ -20,7 +20,7 @@ func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.share
 // -----
 
 func.func @twin(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
@@ -28,7 +28,7 @@ func.func @bad(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<
   // (C180)
   // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU}}
   // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -36,7 +36,7 @@ func.func @bad(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<
 // -----
 
 func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
@@ -44,7 +44,7 @@ func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared
   // (C180)
   // expected-error @+2 {{scales of source must have layout tiled_128x4, a column for each block of 128 elements, and at least 128 rows}}
   // expected-note @+1 {{copy scale tiles of 128 rows beside the tile}}
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
@@ -52,7 +52,7 @@ func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared
 // -----
 
 func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -60,7 +60,7 @@ func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared
   // (C180)
   // expected-error @+2 {{tile must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
   // expected-note @+1 {{write the shape of the source, f16 for scales of f8E4M3FN, and bf16 for others}}
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
@@ -68,14 +68,14 @@ func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared
 // -----
 
 func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %to: !pipe.shared<128x128xf16, swizzle_128B>) {
-  pipe.convert_tile %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  pipe.dequantize %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
 func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %to: !pipe.shared<128x128xf16, swizzle_128B>) {
-  // (C180)
+  // (C652)
   // expected-error @+2 {{must return a tile or fill a destination}}
   // expected-note @+1 {{write a result, or 'into %slot', and not both}}
-  %w = pipe.convert_tile %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B> -> !pipe.shared<128x128xf16, swizzle_128B>
+  %w = pipe.dequantize %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B> -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
 
@@ -153,7 +153,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<64x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
   // expected-error @+2 {{b must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
-  // expected-note @+1 {{convert b with pipe.convert_tile, or load a tile of this type}}
+  // expected-note @+1 {{convert b with pipe.dequantize, or load a tile of this type}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<64x128xf16, swizzle_128B>
   return
@@ -198,14 +198,14 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
 
 !powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @twin(%b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %s: !powers) {
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
 func.func @bad(%b: !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, %s: !powers) {
   // (C180)
   // expected-error @+2 {{source must have elements of 4 or 8 bits, but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
   // expected-note @+1 {{elements of 6 bits are converted in registers, by pipe.mma_converted with 'in_order'}}
-  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
 
@@ -479,13 +479,13 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
   // expected-note @+1 {{write an accumulator of 256 columns; pipe.mma_prepacked takes others}}
@@ -497,13 +497,13 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
   // expected-note @+1 {{load 256 rows of one tile's depth of activations}}
@@ -515,13 +515,13 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %v: !pipe.shared<2x8704xi8>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
   // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
@@ -533,15 +533,15 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C318)
-  // expected-error @+2 {{weights must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
+  // expected-error @+2 {{source must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
   // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
-  %held = pipe.load_resident %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }
 
@@ -549,15 +549,15 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>) {
   // (C318)
   // expected-error @+2 {{register-resident weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
-  // expected-note @+1 {{take the result of pipe.load_resident}}
-  %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
+  // expected-note @+1 {{take the result of pipe.dequantize}}
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
   return
 }
 
@@ -627,7 +627,7 @@ func.func @twin() {
 func.func @bad() {
   // (C313)
   // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
-  // expected-note @+1 {{e4m3 fragments hold weights, which pipe.load_resident makes}}
+  // expected-note @+1 {{e4m3 fragments hold weights, which pipe.dequantize makes}}
   %acc = pipe.fragment : !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }

@@ -450,18 +450,88 @@ func.func private @bad(!pipe.tmem<128x128xbf16, pair>)
 
 // -----
 
+func.func @twin(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  %a = pipe.dequantize %w scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  // (C652)
+  // expected-error @+2 {{source '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>' must have scales beside it, but got none}}
+  // expected-note @+1 {{prepacked weights have their scales; write 'scaled %s' for other elements}}
+  %a = pipe.dequantize %w : !pipe.shared<128x128xf4E2M1FN, swizzle_64B> -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  %a = pipe.dequantize %p : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+func.func @bad(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  // (C652)
+  // expected-error @+2 {{source '!pipe.shared<1x8704xi8>' must have no scales beside it, but got some}}
+  // expected-note @+1 {{prepacked weights have their scales; write 'scaled %s' for other elements}}
+  %a = pipe.dequantize %p scaled %s : !pipe.shared<1x8704xi8>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  %a = pipe.dequantize %p : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+func.func @bad(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  // (C652)
+  // expected-error @+2 {{tile must be in tensor memory or registers for source '!pipe.shared<1x8704xi8>', but got '!pipe.shared<128x64xf16, swizzle_128B>'}}
+  // expected-note @+1 {{registers hold prepacked weights for e4m3, and nothing else}}
+  %a = pipe.dequantize %p : !pipe.shared<1x8704xi8> -> !pipe.shared<128x64xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  %a = pipe.dequantize %w scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  // (C652)
+  // expected-error @+2 {{tile must be in shared or tensor memory for source '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>', but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
+  // expected-note @+1 {{registers hold prepacked weights for e4m3, and nothing else}}
+  %a = pipe.dequantize %w scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  %a = pipe.dequantize %p : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+func.func @bad(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %p: !pipe.shared<1x8704xi8>, %n: i32) {
+  // (C652)
+  // expected-error @+2 {{'existing' must be left out for registers, but is there}}
+  // expected-note @+1 {{registers hold one tile of weights, which exists}}
+  %a = pipe.dequantize %p existing %n : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+
+// -----
+
 !codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
 func.func @twin(%w: !codes, %s: !scales) {
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
-  %b = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
+  %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  %b = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
   return
 }
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
   // expected-error @+2 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x128xf32>'}}
   // expected-note @+1 {{write the shape of the source and bf16 or f16}}
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf32>
+  %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf32>
   return
 }
 
@@ -470,14 +540,14 @@ func.func @bad(%w: !codes, %s: !scales) {
 !codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @twin(%w: !codes, %s: !scales) {
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
   return
 }
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
   // expected-error @+2 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x64xf16>'}}
   // expected-note @+1 {{write the shape of the source and bf16 or f16}}
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x64xf16>
+  %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x64xf16>
   return
 }
 
@@ -489,7 +559,7 @@ func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
   // expected-error @+2 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
   // expected-note @+1 {{a row of an operand in tensor memory is a TMEM lane, of which there are 128}}
-  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
   return
 }
 
@@ -498,25 +568,25 @@ func.func @bad(%w: !codes, %s: !scales) {
 !codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @bad(%w: !codes, %s: !scales) {
-  // (C467)
+  // (C652)
   // expected-error @+2 {{must return a tile or fill a destination}}
   // expected-note @+1 {{write a result, or 'into %slot', and not both}}
-  pipe.convert_lanes %w scaled %s : !codes, !scales
+  pipe.dequantize %w scaled %s : !codes, !scales
   return
 }
 
 // -----
 
 func.func @twin(%w: !pipe.shared<2x4608xi8>, %m: !pipe.shared<1x4352xi8>) {
-  %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xf16>
-  %b = pipe.unpack_lanes %m : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xbf16>
+  %a = pipe.dequantize %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xf16>
+  %b = pipe.dequantize %m : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xbf16>
   return
 }
 func.func @bad(%w: !pipe.shared<2x8704xi8>) {
   // (C499)
   // expected-error @+2 {{source must be i8 in linear rows of 4608 or 4352 bytes, but got '!pipe.shared<2x8704xi8>'}}
   // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
-  %a = pipe.unpack_lanes %w : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xbf16>
+  %a = pipe.dequantize %w : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xbf16>
   return
 }
 
@@ -526,7 +596,7 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
   // (C499)
   // expected-error @+2 {{tile must be 128x128 of bf16 or f16, but got '!pipe.tmem<128x64xbf16>'}}
   // expected-note @+1 {{a row of the source becomes 64 columns of 128 TMEM lanes}}
-  %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x64xbf16>
+  %a = pipe.dequantize %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x64xbf16>
   return
 }
 
@@ -536,17 +606,17 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C499)
   // expected-error @+2 {{tile must be 128x64 of bf16 or f16, but got '!pipe.tmem<128x128xf16>'}}
   // expected-note @+1 {{a row of the source becomes 64 columns of 128 TMEM lanes}}
-  %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x128xf16>
+  %a = pipe.dequantize %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x128xf16>
   return
 }
 
 // -----
 
 func.func @bad(%w: !pipe.shared<2x4608xi8>) {
-  // (C499)
+  // (C652)
   // expected-error @+2 {{must return a tile or fill a destination}}
   // expected-note @+1 {{write a result, or 'into %slot', and not both}}
-  pipe.unpack_lanes %w : !pipe.shared<2x4608xi8>
+  pipe.dequantize %w : !pipe.shared<2x4608xi8>
   return
 }
 
@@ -555,10 +625,10 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
 gpu.module @m {
 gpu.func @twin(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
   pipe.role convert warps 4 to 8 drives [threads] auxiliary {
-    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+    pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   pipe.role more warps 8 to 16 drives [threads] in_turn auxiliary {
-    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+    pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return
 }
@@ -567,7 +637,7 @@ gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kern
     // (C499)
     // expected-error @+2 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [threads] auxiliary>}}
     // expected-note @+1 {{write 4 warps from a multiple of 4 on, or 'in_turn' for more}}
-    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+    pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return
 }
@@ -605,7 +675,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
   // (C468)
   // expected-error @+2 {{a must be an operand of 16-bit floats, but got '!pipe.tmem<128x128xf32>'}}
-  // expected-note @+1 {{pipe.convert_lanes and pipe.unpack_lanes make such operands; pipe.mma_dense reads tiles in shared memory}}
+  // expected-note @+1 {{pipe.dequantize makes such operands; pipe.mma_dense reads tiles in shared memory}}
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return
 }

@@ -4,7 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -117,7 +117,7 @@ static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) 
   bool accesses = op.getEngine() == Engine::Threads && (llvm::any_of(op->getOperands(), isTmem) ||
                                                         llvm::any_of(op->getResults(), isTmem));
   // Warpgroups have columns of their own.
-  int64_t most = isa<ConvertLanesOp, UnpackLanesOp>(op) ? 16 : 8;
+  int64_t most = isa<DequantizeTileOp>(op) ? 16 : 8;
   int64_t warps = role.getNumWarps();
   bool hasAll = llvm::isPowerOf2_64(warps) && warps >= 4 && warps <= most;
   if (!accesses || (hasAll && role.getFirstWarp() % 4 == 0))

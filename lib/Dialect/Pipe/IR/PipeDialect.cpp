@@ -2,6 +2,7 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Support/FormerNames.h"
 
@@ -54,6 +55,10 @@ void PipeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeMmaOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

@@ -1,7 +1,7 @@
 //===- PipeFragments.cpp - MMAs with accumulators in registers ------------===//
 //
-// Verifiers of the ops that convert operands and that make, read and store fragments. Labels such
-// as (C180) refer to PipeConstraints.td.
+// Verifiers of the ops that make, read and store fragments. Labels such as (C182) refer to
+// PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,71 +23,8 @@ using namespace fp4::pipe;
 static constexpr int64_t kFragmentColumns = 8, kElementsOfPart = 4;
 
 //===----------------------------------------------------------------------===//
-// Conversion
+// Rows of zeros
 //===----------------------------------------------------------------------===//
-
-/// The element that a scaled fp4 element becomes.
-static Type convertedType(Type scale) {
-  if (isa<Float8E4M3FNType>(scale))
-    return Float16Type::get(scale.getContext());
-  return BFloat16Type::get(scale.getContext());
-}
-
-static int64_t blockOf(Type scale) { return isa<Float8E4M3FNType>(scale) ? 16 : 32; }
-
-LogicalResult fp4::pipe::verifyConvertible(Operation *op, StringRef name, SharedType data,
-                                           SharedType scales) { // (C180)
-  bool isPacked = isa<Float4E2M1FNType>(data.getElementType());
-  bool isWide =
-      isByteElementType(data.getElementType()) && isa<Float8E8M0FNUType>(scales.getElementType());
-  if ((!isPacked && !isWide) || data.getPanels() != 1 ||
-      data.getLayout() != (isPacked ? Layout::Swizzle64B : Layout::Swizzle128B))
-    return withNote(op->emitOpError()
-                        << name << " must be f4E2M1FN with rows of 64 bytes and layout "
-                        << "swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits "
-                        << "with rows of 128 bytes and layout swizzle_128B, but got " << data,
-                    "only one panel is converted at a time: load 128 elements of k");
-  int64_t columns = scales.isScales() ? data.getColumns() / blockOf(scales.getElementType()) : 0;
-  if (!scales.isScales() || scales.getColumns() != columns || scales.getRows() < data.getRows())
-    return withNote(op->emitOpError()
-                        << "scales of " << name << " must have layout tiled_128x4, a column "
-                        << "for each block of " << data.getColumns() << " elements, and at least "
-                        << data.getRows() << " rows, but got " << scales,
-                    "copy scale tiles of 128 rows beside the tile");
-  return success();
-}
-
-void ConvertTileOp::getAsmResultNames(OpAsmSetValueNameFn name) {
-  if (getResult())
-    name(getResult(), "converted");
-}
-Value ConvertTileOp::getFilledTile() { return getResult(); }
-Value ConvertTileOp::getSlot() { return getDest(); }
-int64_t ConvertTileOp::getUnitBytes() { return 0; }
-Value ConvertTileOp::getUnits() { return {}; }
-void ConvertTileOp::fillSlot(OpBuilder &builder, Value slot, Value) {
-  create(builder, getLoc(), Type(), getSource(), getScales(), getBlocks(), slot);
-}
-
-LogicalResult ConvertTileOp::verify() {
-  SharedType source = getSource().getType(), scales = getScales().getType();
-  if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
-    return failure();
-  if (isSixBitElementType(source.getElementType()))
-    return withNote(emitOpError() << "source must have elements of 4 or 8 bits, but got " << source,
-                    "elements of 6 bits are converted in registers, by pipe.mma_converted with "
-                    "'in_order'"); // (C180)
-  if (bool(getResult()) == bool(getDest()))
-    return withNote(emitOpError() << "must return a tile or fill a destination",
-                    "write a result, or 'into %slot', and not both"); // (C180)
-  auto expected = SharedType::get(source.getShape(), convertedType(scales.getElementType()),
-                                  Layout::Swizzle128B);
-  if (getTileType() != expected)
-    return withNote(
-        emitOpError() << "tile must be " << expected << ", but got " << getTileType(),
-        "write the shape of the source, f16 for scales of f8E4M3FN, and bf16 for others"); // (C180)
-  return success();
-}
 
 LogicalResult ClearRowsOp::verify() {
   GlobalType dest = getDest().getType();
@@ -127,21 +64,7 @@ LogicalResult FragmentOp::verify() {
   if (getType().getElementType().isF32())
     return success();
   return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
-                  "e4m3 fragments hold weights, which pipe.load_resident makes"); // (C313)
-}
-
-/// A warpgroup of the role around `op` for every 64 rows; true before there are roles.
-static bool hasWarpgroups(Operation *op, int64_t rows) {
-  auto region = op->getParentOfType<RoleRegionOp>();
-  return !region || region.getRole().getNumThreads() == rows / kFragmentRows * 128;
-}
-
-/// Checks for two warpgroups, each of which has half of the rows of a tile of weights.
-static LogicalResult verifyTwoWarpgroups(Operation *op) {
-  if (hasWarpgroups(op, hw::weightTileRows))
-    return success();
-  return withNote(op->emitOpError() << "must be in a role of two warpgroups",
-                  "a tile has 128 rows, 64 for each warpgroup: write 'warps 0 to 8'");
+                  "e4m3 fragments hold weights, which pipe.dequantize makes"); // (C313)
 }
 
 LogicalResult MmaConvertedOp::verify() {
@@ -172,7 +95,7 @@ LogicalResult MmaConvertedOp::verify() {
       SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
   if (b != expected)
     return withNote(emitOpError() << "b must be " << expected << ", but got " << b,
-                    "convert b with pipe.convert_tile, or load a tile of this type"); // (C181)
+                    "convert b with pipe.dequantize, or load a tile of this type"); // (C181)
   return success();
 }
 
@@ -218,31 +141,6 @@ LogicalResult MmaPrepackedOp::verify() {
 
 /// Columns of an accumulator that register-resident weights are multiplied with.
 static constexpr int64_t kResidentColumns = 256;
-
-/// Weights that a warpgroup holds, and the tile in shared memory that they are of.
-static LogicalResult verifyResident(Operation *op, FragmentType held, StringRef name,
-                                    SharedType tile) {
-  MLIRContext *context = op->getContext();
-  auto ofWeights = FragmentType::get(context, {kFragmentRows, hw::byteTileColumns},
-                                     Float8E4M3FNType::get(context), FragmentKind::Wgmma);
-  if (held != ofWeights)
-    return withNote(op->emitOpError() << "register-resident weights must be " << ofWeights
-                                      << ", but got " << held,
-                    "take the result of pipe.load_resident"); // (C318)
-  auto ofTile =
-      SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
-  if (tile != ofTile)
-    return withNote(op->emitOpError()
-                        << name << " must be the tile " << ofTile << ", but got " << tile,
-                    "load one tile of weights at a time, as fp4.prepack makes them"); // (C318)
-  if (failed(verifyTwoWarpgroups(op)))                                                // (C318)
-    return failure();
-  return success();
-}
-
-LogicalResult LoadResidentOp::verify() {
-  return verifyResident(*this, getResult().getType(), "weights", getWeights().getType());
-}
 
 LogicalResult MmaResidentOp::verify() {
   FragmentType acc = getAccumulator().getType();

@@ -9,8 +9,6 @@
 
 #include "VerifyFragment.h"
 
-#include "fp4/ISA/WeightLayout.h"
-
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -53,88 +51,13 @@ LogicalResult MmaDenseOp::verify() {
   return success();
 }
 
-void ConvertLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
-  if (getResult())
-    name(getResult(), "converted");
-}
-Value ConvertLanesOp::getFilledTile() { return getResult(); }
-Value ConvertLanesOp::getSlot() { return getDest(); }
-int64_t ConvertLanesOp::getUnitBytes() { return 0; }
-Value ConvertLanesOp::getUnits() { return {}; }
-void ConvertLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
-  create(builder, getLoc(), Type(), getSource(), getScales(), getBlocks(), slot);
-}
-
-LogicalResult ConvertLanesOp::verify() {
-  SharedType source = getSource().getType(), scales = getScales().getType();
-  if (!isa<Float4E2M1FNType>(source.getElementType()) || source.getRows() != kMmaM)
-    return withNote(
-        emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got " << source,
-        "a row of an operand in tensor memory is a TMEM lane, of which there are 128"); // (C467)
-  if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
-    return failure();
-  if (bool(getResult()) == bool(getDest()))
-    return withNote(emitOpError() << "must return a tile or fill a destination",
-                    "write a result, or 'into %slot', and not both"); // (C467)
-  TmemType tile = getTileType();
-  bool fits = tile.getElementType().isBF16() || tile.getElementType().isF16();
-  if (tile.isOperand() && fits && tile.getShape() == source.getShape())
-    return success();
-  return withNote(
-      emitOpError() << "tile must have the shape of the source and elements of bf16 or f16, "
-                       "but got "
-                    << tile,
-      "write the shape of the source and bf16 or f16"); // (C467)
-}
-
-void UnpackLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
-  if (getResult())
-    name(getResult(), "unpacked");
-}
-Value UnpackLanesOp::getFilledTile() { return getResult(); }
-Value UnpackLanesOp::getSlot() { return getDest(); }
-int64_t UnpackLanesOp::getUnitBytes() { return 0; }
-Value UnpackLanesOp::getUnits() { return {}; }
-void UnpackLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
-  create(builder, getLoc(), Type(), getSource(), getTiles(), slot);
-}
-
-LogicalResult UnpackLanesOp::verify() {
-  SharedType source = getSource().getType();
-  int64_t bytes = source.getInnerBytes();
-  bool isScaled16 = bytes == hw::weightTileBytes(16);
-  if (!source.getElementType().isInteger(8) || source.getLayout() != Layout::Linear ||
-      (!isScaled16 && bytes != hw::weightTileBytes(32)))
-    return withNote(emitOpError() << "source must be i8 in linear rows of "
-                                  << hw::weightTileBytes(16) << " or " << hw::weightTileBytes(32)
-                                  << " bytes, but got " << source,
-                    "fp4.prepack makes such weights, a row for each tile"); // (C499)
-  if (bool(getResult()) == bool(getDest()))
-    return withNote(emitOpError() << "must return a tile or fill a destination",
-                    "write a result, or 'into %slot', and not both"); // (C499)
-  auto region = (*this)->getParentOfType<RoleRegionOp>();
-  if (region && region.getRole().getStageThreads() != kMmaM)
-    return withNote(
-        emitOpError() << "must be in a role of one warpgroup, or of several in turn, but is in "
-                      << region.getRole(),
-        "write 4 warps from a multiple of 4 on, or 'in_turn' for more"); // (C499)
-  TmemType tile = getTileType();
-  bool fits = tile.getElementType().isBF16() || tile.getElementType().isF16();
-  SmallVector<int64_t> expected = {kMmaM, source.getRows() * hw::weightTileColumns};
-  if (tile.isOperand() && fits && tile.getShape() == ArrayRef(expected))
-    return success();
-  return withNote(emitOpError() << "tile must be " << expected[0] << "x" << expected[1]
-                                << " of bf16 or f16, but got " << tile,
-                  "a row of the source becomes 64 columns of 128 TMEM lanes"); // (C499)
-}
-
 LogicalResult MmaLanesOp::verify() {
   TmemType acc = getAccumulator().getType(), a = getA().getType();
   SharedType b = getB().getType();
   if (!a.isOperand())
     return withNote(emitOpError() << "a must be an operand of 16-bit floats, but got " << a,
-                    "pipe.convert_lanes and pipe.unpack_lanes make such operands; pipe.mma_dense "
-                    "reads tiles in shared memory"); // (C468)
+                    "pipe.dequantize makes such operands; pipe.mma_dense reads tiles in shared "
+                    "memory"); // (C468)
   if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
       b.getLayout() != Layout::Swizzle128B)
     return withNote(emitOpError() << "b must be " << a.getElementType() << " with K = "

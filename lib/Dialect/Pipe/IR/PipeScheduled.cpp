@@ -2,6 +2,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
@@ -102,6 +103,7 @@ bool fp4::pipe::usesTensorCore(Operation *op) {
 }
 
 bool fp4::pipe::fencesItsReads(Operation *op) {
-  return isa<LoadResidentOp, MmaConvertedOp, MmaFragmentOp, MmaResidentOp, MmaPrepackedOp,
-             MmaSyncOp>(op);
+  if (auto dequantize = dyn_cast<DequantizeTileOp>(op))
+    return dequantize.fillsRegisters();
+  return isa<MmaConvertedOp, MmaFragmentOp, MmaResidentOp, MmaPrepackedOp, MmaSyncOp>(op);
 }

@@ -7,6 +7,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
+#include "ScaledTypes.h"
 #include "VerifyRows.h"
 
 #include "mlir/IR/Builders.h"
@@ -15,21 +16,6 @@
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
-
-/// The type of a tile, and, where it has some, that of its scales.
-static ParseResult parseScaledTypes(OpAsmParser &parser, Type &tile, Type &scales,
-                                    std::optional<OpAsmParser::UnresolvedOperand> operand) {
-  if (parser.parseType(tile))
-    return failure();
-  return operand ? ParseResult(failure(parser.parseComma() || parser.parseType(scales)))
-                 : success();
-}
-
-static void printScaledTypes(OpAsmPrinter &printer, Operation *, Type tile, Type scales, Value) {
-  printer << tile;
-  if (scales)
-    printer << ", " << scales;
-}
 
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"

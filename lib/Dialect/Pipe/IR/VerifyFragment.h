@@ -12,6 +12,17 @@ inline constexpr int64_t kFragmentRows = 64;
 /// instruction.
 llvm::LogicalResult verifySums(mlir::Operation *op, llvm::StringRef name, FragmentType type);
 
+/// Returns true when the role around `op` has a warpgroup for every 64 of `rows`, or there are no
+/// roles yet.
+bool hasWarpgroups(mlir::Operation *op, int64_t rows);
+/// Checks for two warpgroups, each of which has half of the rows of a tile of weights.
+llvm::LogicalResult verifyTwoWarpgroups(mlir::Operation *op);
+/// (C318) Weights that a warpgroup holds, and the tile in shared memory that they are of.
+llvm::LogicalResult verifyResident(mlir::Operation *op, FragmentType held, llvm::StringRef name,
+                                   SharedType tile);
+
+/// Returns the element that a scaled fp4 element becomes, by the type of its scales.
+mlir::Type convertedType(mlir::Type scale);
 /// (C180) An operand that is converted: rows of one panel, and their scales.
 llvm::LogicalResult verifyConvertible(mlir::Operation *op, llvm::StringRef name, SharedType data,
                                       SharedType scales);

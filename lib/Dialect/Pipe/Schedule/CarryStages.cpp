@@ -28,6 +28,8 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
+
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Routes/Route.h"
 
@@ -254,9 +256,10 @@ static bool decodes(RoleRegionOp region) {
   return region
       .walk([](Operation *op) {
         auto product = dyn_cast<MmaConvertedOp>(op);
-        auto conversion = dyn_cast<ConvertTileOp>(op);
+        auto conversion = dyn_cast<DequantizeTileOp>(op);
         bool isOfFew = (product && product.getB().getType().getRows() <= smallM) ||
-                       (conversion && conversion.getSource().getType().getRows() <= smallM);
+                       (conversion && isa<SharedType>(conversion.getFilledType()) &&
+                        conversion.getSource().getType().getRows() <= smallM);
         return isOfFew || isa<MmaPrepackedOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();

@@ -10,6 +10,7 @@
 #include "Schedule.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
@@ -60,10 +61,15 @@ static bool followsFencedCommit(ConsumerReleaseOp release) {
   return channel && channel.getType().isShared() && channel.getProducer() == Engine::Threads;
 }
 
+/// Returns true when `op` converts an operand into tensor memory.
+static bool fillsTmem(Operation *op) {
+  auto dequantize = dyn_cast<DequantizeTileOp>(op);
+  return dequantize && dequantize.fillsTmem();
+}
+
 /// Returns true when `op` reads tiles in such a way that one thread may arrive for its warp.
 static bool isReadByWarps(Operation *op) {
-  return isa<LaneTileScaleOp, MmaFragmentOp, TilePowersOp, TileScalesOp, ConvertLanesOp,
-             UnpackLanesOp>(op);
+  return isa<LaneTileScaleOp, MmaFragmentOp, TilePowersOp, TileScalesOp>(op) || fillsTmem(op);
 }
 
 /// Says of `release` whether it needs a fence, and who arrives.
@@ -121,7 +127,7 @@ static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
   kernel.walk([](Operation *op) {
     if (auto release = dyn_cast<ConsumerReleaseOp>(op))
       elideRelease(release);
-    else if (isa<StageFragmentOp, ConvertLanesOp, UnpackLanesOp>(op))
+    else if (isa<StageFragmentOp>(op) || fillsTmem(op))
       commitByWarps(op);
   });
   kernel.walk(elideArrival);

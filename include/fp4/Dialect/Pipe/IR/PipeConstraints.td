@@ -149,11 +149,15 @@ def : Pipe_Constraints<"Tile operations", [{
 }]>;
 
 def : Pipe_Constraints<"Products in registers", [{
-  - (C180) `pipe.convert_tile` and the operand A of `pipe.mma_converted`: the data are f4E2M1FN
-    with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or in
-    `pipe.mma_converted` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide. The scales have layout tiled_128x4, one column per
-    block and enough rows. The converted tile has the shape of the data, the 16-bit type that goes
-    with the scales, and layout swizzle_128B; it is returned or filled.
+  - (C652) `pipe.dequantize`: the tile is returned or filled. Scales come with elements of 4 or 8
+    bits, and not with prepacked weights (i8). Registers, and tensor memory, take prepacked weights,
+    and shared memory does not. Registers are a result, of one tile that exists.
+  - (C180) `pipe.dequantize` of elements and the operand A of `pipe.mma_converted`: the data are
+    f4E2M1FN with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or in
+    `pipe.mma_converted` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide.
+    The scales have layout tiled_128x4, one column per block and enough rows. A tile in shared
+    memory has the shape of the data, the 16-bit type that goes with the scales, and layout
+    swizzle_128B.
   - (C352) `pipe.clear_rows`: the destination is a linear buffer of rank 2 with static columns,
     whose elements have whole bytes.
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
@@ -180,7 +184,7 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C604) `pipe.mma_prepacked`: `without_powers` goes with rows of 8704 bytes.
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
     multiple of 4 elements.
-  - (C318) `pipe.load_resident` and `pipe.mma_resident`: the role has two warpgroups. Weights are i8
+  - (C318) `pipe.dequantize` into registers and `pipe.mma_resident`: the role has two warpgroups. Weights are i8
     and linear, one row of 8704 bytes, held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
     accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with layout
     swizzle_128B.
@@ -258,12 +262,12 @@ def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
 }]>;
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
-  - (C467) `pipe.convert_lanes`: the source is f4E2M1FN with 128 rows, else as (C180) has it with
-    its scales. The tile has the shape of the source and elements of bf16 or f16. The
-    tile is returned or filled.
-  - (C499) `pipe.unpack_lanes`: the source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352
-    (mxfp4). The tile has 128 rows and 64 elements of K for each of them, of bf16 or f16.
-    The tile is returned or filled. The role has one warpgroup, or several in turn.
+  - (C467) `pipe.dequantize` of elements into tensor memory: the source is f4E2M1FN with 128 rows,
+    else as (C180) has it with its scales. The tile has the shape of the source and elements of bf16
+    or f16.
+  - (C499) `pipe.dequantize` of prepacked weights into tensor memory: the source is linear, in rows
+    of 4608 bytes (nvfp4) or 4352 (mxfp4). The tile has 128 rows and 64 elements of K for each of
+    them, of bf16 or f16. The role has one warpgroup, or several in turn.
   - (C468) `pipe.mma_lanes`: A is an operand in tensor memory (C466). B has its elements and its
     K, and layout swizzle_128B. The accumulator has 128 rows of no pair, and a column for each row
     of B.
@@ -276,8 +280,7 @@ def : Pipe_Constraints<"Roles and channels", [{
     nothing else may have two. The registers are 0 or a multiple of 8 from 24 to 256. A `pipe.role`
     is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
     which the first is a multiple of four, or eight where they all do so by `pipe.promote_lanes`,
-    `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.convert_lanes` or
-    `pipe.unpack_lanes`.
+    `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.dequantize`.
   - (C497) a role `in_turn` drives `threads` and nothing else, and has several whole warpgroups.
     A side of a channel has 128 arrivals.
   - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined

@@ -8,46 +8,6 @@ include "fp4/Dialect/Pipe/IR/PipeTileOps.td"
 // Conversions and rows of zeros
 //===----------------------------------------------------------------------===//
 
-def Pipe_ConvertTileOp : Pipe_EngineOp<
-    "convert_tile", "Threads",
-    [AttrSizedOperandSegments, Pipe_NamedResults,
-     DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
-  let summary = "scaled fp4 elements to 16-bit floats in shared memory";
-  let description = [{
-    `tile[n, k] = convert(source[n, k], scales[n, k / block])`, for tensor cores without fp4. With
-    scales of f8E4M3FN the elements are f16 and are value * scale * 2^-7. With scales of f8E8M0FNU
-    they are bf16 and are value * scale * 2^-4. `numerics::convertElement` is the definition: both
-    are exact. The elements of a row have the order in which `pipe.mma_converted`
-    multiplies them (`include/fp4/ISA/FragmentLayout.h`). A thread converts half of a row at a time.
-
-    Constraints: (C180) source is f4E2M1FN with layout swizzle_64B, one panel wide; its scales have
-    layout tiled_128x4, one column per block, and enough rows; the tile has the shape of the source,
-    the element type that goes with the scales, and layout swizzle_128B; it is returned or filled.
-
-    Example:
-    ```mlir
-    %w = pipe.convert_tile %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
-        !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins Pipe_SharedType:$source, Pipe_SharedType:$scales, Optional<I32>:$blocks,
-                       Optional<Pipe_SharedType>:$dest);
-  let results = (outs Optional<Pipe_SharedType>:$result);
-  let assemblyFormat = [{
-    $source `scaled` $scales (`blocks` $blocks^)? (`into` $dest^)? attr-dict
-    `:` qualified(type($source)) `,` qualified(type($scales))
-    (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # [{
-    /// Type of the tile that is filled, result or destination.
-    ::fp4::pipe::SharedType getTileType() {
-      return ::llvm::cast<::fp4::pipe::SharedType>(
-          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
-    }
-  }];
-}
-
 def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Threads"> {
   let summary = "zeros in rows of a buffer that no tile writes";
   let description = [{
@@ -101,9 +61,9 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
   let summary = "MMA of a converted and of a 16-bit tile, in registers";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of convert(a[m, k], sa[m, k / block]) *
-    b[n, k]` with the conversion of `pipe.convert_tile`, which takes place in registers. Warpgroup w
+    b[n, k]` with the conversion of `pipe.dequantize`, which takes place in registers. Warpgroup w
     of the role has rows 64 w .. 64 w + 63 of A. Instructions have 16 elements of K each, in the
-    order of `include/fp4/ISA/FragmentLayout.h` that `pipe.convert_tile` gives B, or with `in_order`
+    order of `include/fp4/ISA/FragmentLayout.h` that `pipe.dequantize` gives B, or with `in_order`
     in ascending order, where B is as it is in memory. The accumulator is complete when the op ends,
     or when another MMA of the same B ends that follows it (`continued`), or when the MMAs of the next
     iteration do (`looped`; `pipe-chain-mmas`, `pipe-defer-releases`). PTX: wgmma.mma_async.m64nNk16
@@ -170,28 +130,6 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
     $accumulator `,` $weights `,` $b `accumulate` $accumulate (`tiles` $tiles^)?
     (`without_powers` $without_powers^)? (`continued` $continued^)? (`looped` $looped^)? attr-dict
     `:` qualified(type($accumulator)) `,` qualified(type($weights)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-}
-
-def Pipe_LoadResidentOp : Pipe_EngineOp<"load_resident", "Tensor"> {
-  let summary = "a prepacked tile as e4m3, in registers";
-  let description = [{
-    Every warpgroup of the role converts its 64 rows of a tile of `#fp4.weight_layout<wgmma>` for
-    e4m3, and keeps them in its registers, as wgmma has operand A there, with the power of two of
-    each row. `pipe.mma_resident` multiplies them.
-
-    Constraints: (C318) as in `pipe.mma_resident`.
-
-    Example:
-    ```mlir
-    %held = pipe.load_resident %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-    ```
-  }];
-  let arguments = (ins Pipe_SharedType:$weights);
-  let results = (outs Pipe_FragmentType:$result);
-  let assemblyFormat = [{
-    $weights attr-dict `:` qualified(type($weights)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

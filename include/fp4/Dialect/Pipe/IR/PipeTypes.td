@@ -204,7 +204,7 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
     by several instructions. `lanes` has the sums that threads add up from the 128 TMEM lanes:
     thread r of a warpgroup has row r. A fragment never leaves its threads: it is no payload of a
     channel. A fragment of f8E4M3FN has weights that a warpgroup holds as operand A
-    (`pipe.load_resident`).
+    (`pipe.dequantize`).
 
     Constraints: (C158) the element type is f32, or f8E4M3FN for `wgmma`, the rows are a multiple of
     those of the instruction, and the columns are such as it has, 8 to 256 in steps of 8, or any
