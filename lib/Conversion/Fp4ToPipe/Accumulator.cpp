@@ -4,7 +4,6 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
-#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
 using namespace mlir;
@@ -50,8 +49,8 @@ void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
     return promote(accs, tile, step, pairs);
   Value more = isMore(tile, step.first, part);
   for (const OperandPair &pair : pairs)
-    for (OperandTile y : pair.b) {
-      y.data = converted(y);
+    for (const OperandTile &operand : pair.b) {
+      OperandTile y = converted(operand);
       for (const OperandTile &x : pair.a) {
         multiplyInto(accs.front(), x, y, more, part);
         accs = accs.drop_front();
@@ -61,39 +60,31 @@ void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
 
 /// Operand B as the core takes it from shared memory. The second B of a dual GEMM is converted
 /// while the first one is multiplied.
-Value Accumulator::converted(const OperandTile &operand) {
+OperandTile Accumulator::converted(const OperandTile &operand) {
   if (gemm.route().b != route::Operand::Shared)
-    return operand.data;
+    return operand;
   Type half = gemm.problem.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   auto type = SharedType::get(cast<SharedType>(operand.data.getType()).getShape(), half,
                               Layout::Swizzle128B);
   auto floats = gemm.byAuxiliary(
       DequantizeTileOp::create(b, type, operand.data, operand.scales, operand.count));
-  return floats.getResult();
+  return {.data = floats.getResult()};
 }
 
-/// Adds the products of a k tile of A and one of B.
+/// Adds the products of a k tile of A and one of B. The types choose the atom.
 void Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
                                int64_t part) {
-  if (gemm.route().core == route::Core::Tcgen05 && gemm.takesScales()) {
-    DenseI64ArrayAttr steps;
-    if (int64_t count = gemm.tiling.tileK / gemm.stepK() / gemm.scaleParts(); gemm.scaleParts() > 1)
-      steps = b.getDenseI64ArrayAttr({part * count, count});
-    MmaOp::create(b, acc, x.data, x.scales, y.data, y.scales, y.row, isMore, x.count,
-                  gemm.problem.k96, steps);
-  } else if (gemm.takesScales()) {
-    MmaSyncOp::create(b, acc, x.data, x.scales, x.row, y.data, y.scales, y.row, x.count);
-  } else if (gemm.route().a == route::Operand::Tmem) {
-    MmaLanesOp::create(b, acc, x.data, y.data, isMore, x.count);
-  } else if (x.resident) {
-    MmaResidentOp::create(b, acc, x.resident, y.data, x.data);
-  } else if (gemm.prepackedB()) {
-    MmaPrepackedOp::create(b, acc, x.data, y.data, isMore, x.count,
-                           /*without_powers=*/gemm.route().accumulate == route::Accumulate::Fast);
-  } else {
-    MmaConvertedOp::create(b, acc, x.data, x.scales, y.data, isMore, x.count,
-                           /*in_order=*/bool(gemm.problem.floats));
+  auto mma = MmaOp::create(b, acc, x.resident ? x.resident : x.data, x.scales, x.row, y.data,
+                           y.scales, y.row, isMore, x.count);
+  if (x.resident)
+    mma.getNextMutable().assign(x.data);
+  mma.setK96(gemm.problem.k96);
+  if (int64_t parts = gemm.scaleParts(); parts > 1) {
+    int64_t count = gemm.tiling.tileK / gemm.stepK() / parts;
+    mma.setPartAttr(b.getDenseI64ArrayAttr({part * count, count}));
   }
+  mma.setInOrder(mma.getForm() == hw::MmaForm::WgmmaDequantized && gemm.problem.floats);
+  mma.setWithoutPowers(mma.hasByteTiles() && gemm.route().accumulate == route::Accumulate::Fast);
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,7 +95,7 @@ void Accumulator::promoteLanes(Value acc, const Tile &tile, const KStep &step,
                                const OperandPair &pair) {
   Value factor = kLoop.factorsOf(tile, step, 0).front();
   Value sums = AccumulatorOp::create(b, lanesType());
-  MmaDenseOp::create(b, sums, pair.a.front().data, pair.b.front().data);
+  MmaOp::create(b, sums, pair.a.front().data, pair.b.front().data);
   PromoteLanesOp::create(b, acc, sums, factor);
 }
 
@@ -128,8 +119,7 @@ void Accumulator::promote(ValueRange accs, const Tile &tile, const KStep &step,
     for (auto [part, acc] : llvm::enumerate(accs)) {
       bool isOfB = pair.b.size() > 1; // else a part is rows of A
       int64_t row = isOfB ? 0 : int64_t(part) * gemm.partRows();
-      MmaFragmentOp::create(b, sums[i], pair.a.front().data, b.getI64IntegerAttr(row),
-                            pair.b[isOfB ? part : 0].data);
+      MmaOp::create(b, sums[i], pair.a.front().data, pair.b[isOfB ? part : 0].data).setARow(row);
       if (!isEarly)
         factors.push_back(kLoop.factorsOf(tile, step, int64_t(i)));
       PromoteOp::create(b, acc, sums[i], factors[i][part], column);

@@ -30,7 +30,7 @@ private:
   void multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
                     int64_t part);
   Value isMore(const Tile &tile, Value k, int64_t part);
-  Value converted(const OperandTile &operand);
+  OperandTile converted(const OperandTile &operand);
   void promoteLanes(Value acc, const Tile &tile, const KStep &step, const OperandPair &pair);
   void promote(ValueRange accs, const Tile &tile, const KStep &step,
                llvm::ArrayRef<OperandPair> pairs);

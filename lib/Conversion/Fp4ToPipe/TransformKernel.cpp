@@ -14,6 +14,7 @@
 #include "Lowering.h"
 #include "TileBuilder.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Plans/KernelPlans.h"

@@ -4,7 +4,7 @@
 // everywhere, so that LLVM keeps it in registers.
 //
 // Operands that are converted have an order along K of their own (FragmentLayout.h): a thread of
-// mma_converted has 16 bytes of a row of A, the codes of a quarter of the row, which are its
+// such an MMA has 16 bytes of a row of A, the codes of a quarter of the row, which are its
 // elements of all instructions. With elements of 8 bits these are 32 bytes.
 //
 //   register   0          1          2          3
@@ -27,10 +27,10 @@
 
 #include "HalfOperands.h"
 #include "InlinePtx.h"
+#include "MmaPattern.h"
 #include "SmallBuilders.h"
 #include "WarpColumns.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -198,14 +198,15 @@ struct LowerFragment : PipePattern<pipe::FragmentOp> {
   }
 };
 
-struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
-  using PipePattern::PipePattern;
+struct LowerWgmmaDequantized : MmaPattern<hw::MmaForm::WgmmaDequantized> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaConvertedOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType(),
-                        op.getB().getType().getElementType(), op.getA().getType().getElementType());
+    HalfOperands halves(b, *state.target, op.getAScalesAs<pipe::SharedType>().getElementType(),
+                        op.getB().getType().getElementType(),
+                        op.getAAs<pipe::SharedType>().getElementType());
     if (!op.getInOrder())
       keepTables(b, halves, op, state);
     PartOfA part =
@@ -213,11 +214,11 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
     if (multipliesByWarps(*state.target))
       return multiplyByWarps(b, rewriter, op, adaptor, halves, part);
     WarpgroupMma product = mmaOf(b, op, adaptor);
-    int64_t count = op.getAccumulator().getType().getElementsPerThread();
+    int64_t count = op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
     // Groups are converted while the tensor core multiplies the groups before.
     int64_t groups = op.getB().getType().getRows() > kInstructionColumns ? 1 : 2;
-    CodeTile tile(op.getA().getType());
+    CodeTile tile(op.getAAs<pipe::SharedType>());
     for (int64_t group = 0; group < kGroups; group += groups) {
       if (int64_t word = group * tile.groupWords; word && word % kLoadedWords == 0)
         loadCodes(b, op, adaptor, word, part);
@@ -225,7 +226,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       for (int64_t i = group; i < group + groups; ++i)
         llvm::append_range(product.a, convertGroup(b, op, halves, part, i));
       product.bOffsets = instructionOffsets(op.getB().getType(), 2 * group, 2 * groups);
-      product.pending = group + groups < kGroups || op.getContinued() || op.getLooped();
+      product.pending = group + groups < kGroups || op.goesOn();
       sums = multiplyWarpgroup(b, sums, product);
       // Orders the reads of A before loads that follow, while the tensor core is busy.
       if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
@@ -233,8 +234,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     }
     storeElements(b, adaptor.getAccumulator(), sums);
-    if (op.getLooped())
-      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    finishMmaLoop(b, op, adaptor.getAccumulator());
     rewriter.eraseOp(op);
     return success();
   }
@@ -250,10 +250,10 @@ private:
   static constexpr int64_t kLoadedWords = 4;
 
   /// Words `word` and up of the two rows.
-  void loadCodes(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor, int64_t word,
+  void loadCodes(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t word,
                  PartOfA &part) const {
     Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
-    CodeTile tile(op.getA().getType());
+    CodeTile tile(op.getAAs<pipe::SharedType>());
     if (op.getInOrder()) {
       Int32 place = placeOf(tile, thread);
       for (int64_t i : {0, 1})
@@ -289,18 +289,18 @@ private:
     return places;
   }
 
-  PartOfA loadA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
+  PartOfA loadA(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                 HalfOperands &halves) const {
     Int32 thread = threadOfRole(b, op, state);
     Int32 row = rowOfThread(thread);
     Int32 quarter = thread % kQuarters;
     PartOfA part;
     loadCodes(b, op, adaptor, 0, part);
-    pipe::SharedType type = op.getAScales().getType();
+    pipe::SharedType type = op.getAScalesAs<pipe::SharedType>();
     int64_t perQuarter = type.getColumns() / kQuarters; // one scale or two
     Int32 place = quarter * perQuarter, block = place / pipe::kScaleBlockColumns;
     if (perQuarter > 1)
-      block = existingBlock(adaptor.getBlocks(), block);
+      block = existingBlock(adaptor.getExisting(), block);
     Value upper = loadScaleWord(b, adaptor.getAScales(), type, row, block);
     Value lower = loadScaleWord(b, adaptor.getAScales(), type, row + 8, block);
     // Factors of the upper row, and then of the lower row.
@@ -315,12 +315,12 @@ private:
   }
 
   /// Loads the words of A in the order of memory.
-  PartOfA loadInOrder(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
+  PartOfA loadInOrder(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                       HalfOperands &halves) const {
     Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
-    CodeTile tile(op.getA().getType());
+    CodeTile tile(op.getAAs<pipe::SharedType>());
     Int32 place = placeOf(tile, thread);
-    pipe::SharedType type = op.getAScales().getType();
+    pipe::SharedType type = op.getAScalesAs<pipe::SharedType>();
     int64_t perScale = halves.blockSize() / pipe::kDenseMmaK;
     PartOfA part;
     for (int64_t half : {0, 1}) {
@@ -328,7 +328,7 @@ private:
                                     /*word=*/0);
       for (int64_t block = 0; block < type.getColumns() / pipe::kScaleBlockColumns; ++block) {
         Int32 existing =
-            block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
+            block ? existingBlock(adaptor.getExisting(), Int32(b, block)) : Int32(b, block);
         Value scales = loadScaleWord(b, adaptor.getAScales(), type, row + 8 * half, existing);
         for (Value factor : halves.factors(scales))
           part.factors[half].append(size_t(perScale), factor);
@@ -338,9 +338,9 @@ private:
   }
 
   /// Registers of A of two instructions.
-  static SmallVector<Value> convertGroup(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
+  static SmallVector<Value> convertGroup(ImplicitLocOpBuilder &b, pipe::MmaOp op,
                                          HalfOperands &halves, const PartOfA &part, int64_t group) {
-    CodeTile tile(op.getA().getType());
+    CodeTile tile(op.getAAs<pipe::SharedType>());
     SmallVector<Value> pairs[2]; // of the upper row and of the lower one
     for (int64_t half : {0, 1}) {
       ArrayRef<Value> codes = tile.wordsOf(part.codes[half], group);
@@ -359,11 +359,11 @@ private:
   /// Multiplies one group, which has two instructions of K. Elements of 4 bits have been loaded
   /// with `part`.
   static LogicalResult multiplyByWarps(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
-                                       pipe::MmaConvertedOp op, OpAdaptor adaptor,
-                                       HalfOperands &halves, const PartOfA &part) {
+                                       pipe::MmaOp op, OpAdaptor adaptor, HalfOperands &halves,
+                                       const PartOfA &part) {
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
     SmallVector<Value> sums =
-        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+        loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), /*isFirst=*/true);
     for (int64_t group = 0; group < kGroups; ++group)
       columns.multiplyAll(convertGroup(b, op, halves, part, group), 2 * group, sums);
@@ -373,11 +373,11 @@ private:
     return success();
   }
 
-  static WarpgroupMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor) {
+  static WarpgroupMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor) {
     WarpgroupMma product;
     product.element = op.getB().getType().getElementType();
     product.columns = std::min(op.getB().getType().getRows(), kInstructionColumns);
-    product.accumulate = adaptor.getAccumulate();
+    product.accumulate = accumulateOrFalse(b, b.getLoc(), adaptor.getAccumulate());
     product.b = uniformDescriptor(b, adaptor.getB());
     product.isUniform = true;
     return product;
@@ -498,6 +498,6 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerDequantizeShared, LowerFragment, LowerMmaConverted>(
+  patterns.add<LowerDequantizeShared, LowerFragment, LowerWgmmaDequantized>(
       converter, patterns.getContext(), state);
 }

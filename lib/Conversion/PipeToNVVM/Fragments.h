@@ -57,15 +57,19 @@ llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, ml
 void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
                       llvm::function_ref<void(int64_t first, int64_t count)> multiply);
 
-/// All elements of an accumulator before a tile of K, which without `accumulate` (i1) are 0 before
-/// the first tile.
+/// All elements of an accumulator before a tile of K, which without `accumulate` (i1, or null) are
+/// 0 before the first tile.
 llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
                                                pipe::FragmentType type, mlir::Value fragment,
                                                mlir::Value accumulate, bool isFirst);
 
-/// Completes the sums behind the loop over a `product` that is `looped`.
-void finishMmaLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
-                   pipe::FragmentType type);
+/// Returns `elements` of an accumulator, or zeros without `accumulate` (i1, or null).
+llvm::SmallVector<mlir::Value> orZeros(mlir::ImplicitLocOpBuilder &b, mlir::Value accumulate,
+                                       llvm::SmallVector<mlir::Value> elements);
+
+/// Completes the sums behind the loop over a `product` that the next iteration awaits; does nothing
+/// for others.
+void finishMmaLoop(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp product, mlir::Value fragment);
 
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;

@@ -16,11 +16,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
-#include "Lowering.h"
+#include "MmaPattern.h"
 
 #include "Int32.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -229,11 +228,11 @@ private:
   }
 };
 
-struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
-  using PipePattern::PipePattern;
+struct LowerTcgen05Scaled : fp4::MmaPattern<hw::MmaForm::Tcgen05Scaled> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto vector = op.getK96() ? hw::ScaleVector(64 / op.getBlockSize())
                               : hw::ScaleVector(op.getStepK() / op.getBlockSize());
@@ -249,13 +248,13 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
     }
     SmallVector<Step> steps;
     for (int64_t step = 0; step < op.getMaxSteps(); ++step)
-      fp4::emitGuarded(rewriter, loc, op.getFirstStep() + step, adaptor.getSteps(), [&] {
+      fp4::emitGuarded(rewriter, loc, op.getFirstStep() + step, adaptor.getExisting(), [&] {
         steps.push_back(stepOf(rewriter, op, adaptor, operands, vector, step));
         steps.back().descriptor = instructions[step];
-        if (adaptor.getSteps())
+        if (adaptor.getExisting())
           multiply(rewriter, op, operands.accumulator, steps.back());
       });
-    if (!adaptor.getSteps())
+    if (!adaptor.getExisting())
       multiply(rewriter, op, operands.accumulator, inFront(rewriter, op, steps));
     rewriter.eraseOp(op);
     return success();
@@ -277,17 +276,17 @@ private:
   static Step stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor, const Operands &operands,
                      hw::ScaleVector vector, int64_t step) {
     Location loc = op.getLoc();
-    fp4::pipe::TmemType ofB = op.getBScales().getType();
+    auto ofB = op.getBScalesAs<fp4::pipe::TmemType>();
     int64_t ofTile = op.getFirstStep() + step;
     unsigned kBlock = scalesOf(op, vector, step).first;
     Step at;
-    at.a = slice(b, loc, operands.a, op.getA().getType(), op.getK96(), ofTile);
+    at.a = slice(b, loc, operands.a, op.getAAs<fp4::pipe::SharedType>(), op.getK96(), ofTile);
     at.b = slice(b, loc, operands.b, op.getB().getType(), op.getK96(), ofTile);
     at.aScales = scaleAddress(b, loc, adaptor.getAScales(), kBlock, 1);
     at.bScales =
         scaleAddress(b, loc, operands.bScales, kBlock, ofB.isHalved() ? 1 : ofB.getRowBlocks());
-    at.accumulate =
-        step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(b, loc, 1, 1);
+    at.accumulate = step == 0 ? fp4::accumulateOrFalse(b, loc, adaptor.getAccumulate())
+                              : arith::ConstantIntOp::create(b, loc, 1, 1).getResult();
     return at;
   }
 
@@ -336,10 +335,10 @@ private:
   /// Issues all `steps` from one thread. If four threads were elected one by one, ptxas would copy
   /// the instruction descriptor, which is half of a pair of registers, for each.
   void multiply(OpBuilder &b, fp4::pipe::MmaOp op, Value accumulator, ArrayRef<Step> steps) const {
-    auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
-                                                         : NVVM::CTAGroupKind::CTA_1;
-    auto kind =
-        op.isMXF8F6F4() ? NVVM::MMABlockScaleKind::MXF8F6F4 : NVVM::MMABlockScaleKind::MXF4NVF4;
+    auto group = op.getAccumulatorAs<fp4::pipe::TmemType>().getPair() ? NVVM::CTAGroupKind::CTA_2
+                                                                      : NVVM::CTAGroupKind::CTA_1;
+    auto kind = op.getAtom()->kind == hw::MmaKind::MXF8F6F4 ? NVVM::MMABlockScaleKind::MXF8F6F4
+                                                            : NVVM::MMABlockScaleKind::MXF4NVF4;
     auto block = op.getBlockSize() == 16 ? NVVM::Tcgen05MMABlockScale::BLOCK16
                                          : NVVM::Tcgen05MMABlockScale::BLOCK32;
     fp4::emitOnce(b, op.getLoc(), state, op, [&] {
@@ -372,13 +371,13 @@ private:
   /// The descriptor without the ids of scales.
   static hw::BlockScaledInstrDesc descriptorOf(fp4::pipe::MmaOp op) {
     hw::BlockScaledInstrDesc form;
-    form.kind = op.isMXF8F6F4() ? hw::MmaKind::MXF8F6F4 : hw::MmaKind::MXF4NVF4;
-    form.aType = typeOf(op.getA().getType());
+    form.kind = op.getAtom()->kind;
+    form.aType = typeOf(op.getAAs<fp4::pipe::SharedType>());
     form.bType = typeOf(op.getB().getType());
-    form.m = op.getAccumulator().getType().getRows();
-    form.n = op.getAccumulator().getType().getColumns();
+    form.m = op.getAccumulatorAs<fp4::pipe::TmemType>().getRows();
+    form.n = op.getAccumulatorAs<fp4::pipe::TmemType>().getColumns();
     form.k96 = op.getK96();
-    bool isPower = isa<Float8E8M0FNUType>(op.getAScales().getType().getElementType());
+    bool isPower = isa<Float8E8M0FNUType>(op.getAScalesAs<fp4::pipe::TmemType>().getElementType());
     form.scaleType = isPower ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3;
     return form;
   }
@@ -395,7 +394,7 @@ private:
     };
     Operands operands;
     operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());
-    operands.a = operand(adaptor.getA(), op.getA().getType());
+    operands.a = operand(adaptor.getA(), op.getAAs<fp4::pipe::SharedType>());
     operands.b = operand(adaptor.getB(), op.getB().getType());
     operands.bScales = adaptor.getBScales();
     if (Value row = adaptor.getBScaleRow()) // 32 rows of scales share a tensor memory column
@@ -451,18 +450,18 @@ struct LowerMmaBlockwise : fp4::PipePattern<fp4::pipe::MmaBlockwiseOp> {
   }
 };
 
-/// Lowers a scale block of k of e4m3: four instructions of K = 32, the first of which begins the
-/// sums.
-struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
-  using PipePattern::PipePattern;
+/// Lowers an MMA without scales, such as that of a scale block of k of e4m3: four instructions of K
+/// = 32.
+struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::MmaDenseOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     hw::InstrDesc form;
-    fp4::pipe::TmemType sums = op.getAccumulator().getType();
+    auto sums = op.getAccumulatorAs<fp4::pipe::TmemType>();
     auto group = sums.getPair() ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1;
-    form.kind = hw::MmaKind::F8F6F4;
+    form.kind = op.getAtom()->kind;
     form.m = sums.getRows();
     form.n = sums.getColumns();
     form.aType = form.bType = hw::MmaType::E4M3;
@@ -475,11 +474,12 @@ struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
     Value accumulator = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
-    fp4::pipe::SharedType type = op.getA().getType();
+    auto type = op.getAAs<fp4::pipe::SharedType>();
     for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step) {
       int64_t offset = sliceOffset(type, step);
       Value aStep = a.at(rewriter, loc, offset), bStep = b.at(rewriter, loc, offset);
-      Value accumulate = arith::ConstantIntOp::create(rewriter, loc, step > 0, 1);
+      Value accumulate = step == 0 ? fp4::accumulateOrFalse(rewriter, loc, adaptor.getAccumulate())
+                                   : arith::ConstantIntOp::create(rewriter, loc, 1, 1).getResult();
       fp4::emitOnce(rewriter, loc, state, op, [&] {
         NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F8F6F4, group,
                                    NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
@@ -495,13 +495,14 @@ struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
 
 /// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, 8 columns of A and
 /// 32 bytes of a row of B.
-struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
-  using PipePattern::PipePattern;
+struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::MmaLanesOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     fp4::pipe::SharedType tile = op.getB().getType();
     hw::InstrDesc form;
+    form.kind = op.getAtom()->kind;
     form.n = tile.getRows();
     form.aType = form.bType = tile.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
     fp4::Expected<uint32_t> bits = form.encode();
@@ -511,10 +512,11 @@ struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
                       adaptor.getA(),
                       descriptorAt(rewriter, op, state, adaptor.getB(),
                                    hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128)),
-                      adaptor.getAccumulate(), fp4::constantI32(rewriter, op.getLoc(), *bits)};
+                      fp4::accumulateOrFalse(rewriter, op.getLoc(), adaptor.getAccumulate()),
+                      fp4::constantI32(rewriter, op.getLoc(), *bits)};
     constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
     for (int64_t k = 0; k < tile.getColumns() / hw::weightTileColumns; ++k)
-      fp4::emitGuarded(rewriter, op.getLoc(), k, adaptor.getTiles(), [&] {
+      fp4::emitGuarded(rewriter, op.getLoc(), k, adaptor.getExisting(), [&] {
         for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
           multiply(rewriter, op, operands, step);
       });
@@ -530,8 +532,7 @@ private:
     Value accumulate, form;
   };
 
-  void multiply(OpBuilder &b, fp4::pipe::MmaLanesOp op, const Operands &operands,
-                int64_t step) const {
+  void multiply(OpBuilder &b, fp4::pipe::MmaOp op, const Operands &operands, int64_t step) const {
     constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
     Location loc = op.getLoc();
     Value aStep = fp4::tmemPointer(b, loc, addColumns(b, loc, operands.a, step * stepColumns));
@@ -549,8 +550,12 @@ private:
 
 } // namespace
 
+Value fp4::accumulateOrFalse(OpBuilder &b, Location loc, Value accumulate) {
+  return accumulate ? accumulate : arith::ConstantIntOp::create(b, loc, 0, 1).getResult();
+}
+
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
-  patterns.add<LowerCopiedScales, LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense, LowerMmaLanes>(
-      converter, patterns.getContext(), state);
+  patterns.add<LowerCopiedScales, LowerCopyScales, LowerTcgen05Scaled, LowerMmaBlockwise,
+               LowerTcgen05Dense, LowerTcgen05TmemA>(converter, patterns.getContext(), state);
 }

@@ -1,9 +1,9 @@
 //===- Prepacked.cpp - MMAs of prepacked weights --------------------------===//
 //
-// mma_prepacked: a thread reads its 16 bytes of a tile, the codes of four instructions, and the
-// scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4 (fp4/ISA/WeightLayout.h). The reads
-// have no bank conflicts. All tiles of a step are read first; then each is converted while the
-// tensor core multiplies those before.
+// An MMA of prepacked weights: a thread reads its 16 bytes of a tile, the codes of four
+// instructions, and the scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4
+// (fp4/ISA/WeightLayout.h). The reads have no bank conflicts. All tiles of a step are read first;
+// then each is converted while the tensor core multiplies those before.
 //
 // MXFP4 weights whose scales are small are converted with half of the multiplications. A step is
 // there twice, with either conversion: wgmma must be the same for all warps of a warpgroup, so each
@@ -15,6 +15,7 @@
 #include "PrepackedTiles.h"
 
 #include "InlinePtx.h"
+#include "MmaPattern.h"
 #include "SmallBuilders.h"
 #include "WarpColumns.h"
 
@@ -31,28 +32,28 @@ constexpr int64_t kSteps = hw::weightSteps;
 
 using Powers = PackedHalves::Powers;
 
-struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
-  using PipePattern::PipePattern;
+struct LowerMmaPrepacked : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (pipe::hasBytes(op) || pipe::takesWarpMmas(op))
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
+    if (op.hasByteTiles() || pipe::takesWarpMmas(op))
       return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+    forExistingTiles(b, adaptor.getExisting(), op.getAAs<pipe::SharedType>().getRows(),
                      [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
     SmallVector<PrepackedWords> inFront;
     auto loadUpTo = [&](SmallVector<PrepackedWords> &words, int64_t number, Int32 thread) {
       for (auto tile = int64_t(words.size()); tile < number; ++tile)
-        words.push_back(loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(),
-                                          thread, first + tile));
+        words.push_back(loadPrepackedTile(b, adaptor.getA(), op.getAAs<pipe::SharedType>(), thread,
+                                          first + tile));
     };
     auto multiplyBy = [&](Powers powers, Int32 thread) {
       SmallVector<PrepackedWords> words = inFront;
@@ -70,13 +71,12 @@ private:
     } else {
       multiplyBy(Powers::Any, thread);
     }
-    if (op.getLooped())
-      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    finishMmaLoop(b, op, adaptor.getAccumulator());
   }
 
   /// Tiles that are read before their conversion is chosen, so that loads do not wait behind the
   /// choice. GEMMs of 128 columns have no registers for them (notebook/weight-limits.md).
-  static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
+  static int64_t tilesInFront(pipe::MmaOp op) {
     constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
     return columns <= fewColumns ? 1 : columns < manyColumns ? 2 : 0;
@@ -84,19 +84,19 @@ private:
 
   /// The scales of all rows of this warpgroup, and of all tiles: each lane has those of a pair of
   /// rows.
-  static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+  static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaOp op,
                                           OpAdaptor adaptor, Int32 thread) {
-    pipe::SharedType type = op.getWeights().getType();
+    pipe::SharedType type = op.getAAs<pipe::SharedType>();
     Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
     SmallVector<Value> words;
     for (int64_t tile = 0; tile < type.getRows(); ++tile)
-      llvm::append_range(words, loadPairScales(b, adaptor.getWeights(), type, pair, tile));
+      llvm::append_range(words, loadPairScales(b, adaptor.getA(), type, pair, tile));
     return words;
   }
 
   /// Multiplies the tiles from `first` on, which have `words`. A tile is converted while the tensor
   /// core multiplies the tiles before.
-  void multiplyByGroups(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+  void multiplyByGroups(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                         ArrayRef<PrepackedWords> words, int64_t first, Powers powers) const {
     PackedHalves halves = halvesOf(b, op, state);
     multiplyParts(b, op, adaptor, state, {first, int64_t(words.size()), kSteps}, [&](int64_t i) {
@@ -105,12 +105,12 @@ private:
   }
 
   /// Multiplies the tiles from `first` on with mma.sync.
-  void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+  void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                        ArrayRef<PrepackedWords> words, int64_t first) const {
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
     PackedHalves halves = halvesOf(b, op, state);
     SmallVector<Value> sums =
-        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+        loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), first == 0);
     for (auto [i, ofTile] : llvm::enumerate(words))
       columns.multiplyAll(halves.convertTile(ofTile.codes, ofTile.scales),
@@ -181,31 +181,30 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 /// Parts that the tensor core multiplies while the next one is converted. Each part has registers
 /// of its own, which an iteration of a loop writes again: two parts may run on if the iteration has
 /// four. With 16-bit floats, running on was slower (notebook/gemm-weights.md).
-static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
+static int64_t partsAhead(pipe::MmaOp op, int64_t count) {
   constexpr int64_t fewest = 4;
   return op.getWithoutPowers() && count >= fewest ? 2 : 1;
 }
 
-void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                        pipe::MmaPrepackedOp::Adaptor adaptor, const KernelState &state,
-                        WeightParts parts,
+void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaOp op, pipe::MmaOp::Adaptor adaptor,
+                        const KernelState &state, WeightParts parts,
                         llvm::function_ref<SmallVector<Value>(int64_t)> convert) {
   pipe::SharedType type = op.getB().getType();
   WarpgroupMma product;
   product.element = type.getElementType();
   product.columns = type.getRows();
-  product.accumulate = adaptor.getAccumulate();
+  product.accumulate = accumulateOrFalse(b, b.getLoc(), adaptor.getAccumulate());
   product.b = uniformDescriptor(b, adaptor.getB());
   product.isUniform = true;
   Value fragment = adaptor.getAccumulator();
-  SmallVector<Value> sums =
-      loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
+  SmallVector<Value> sums = loadElements(
+      b, fragment, 0, op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread());
   for (int64_t i = 0; i < parts.count; ++i) {
     if (parts.first + i > 0)
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     product.a = convert(i);
     product.bOffsets = instructionOffsets(type, (parts.first + i) * parts.steps, parts.steps);
-    bool goesOn = i + 1 < parts.count || op.getContinued() || op.getLooped();
+    bool goesOn = i + 1 < parts.count || op.goesOn();
     product.pending = goesOn ? partsAhead(op, parts.count) : 0;
     sums = multiplyWarpgroup(b, sums, product);
     if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
@@ -214,9 +213,8 @@ void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
   storeElements(b, fragment, sums);
 }
 
-PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                           const KernelState &state) {
-  return halvesOf(b, op.getWeights().getType(), op.getB().getType().getElementType(), state);
+PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, const KernelState &state) {
+  return halvesOf(b, op.getAAs<pipe::SharedType>(), op.getB().getType().getElementType(), state);
 }
 
 PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::SharedType weights, Type element,
@@ -243,8 +241,8 @@ SmallVector<Value> fp4::loadPairScales(ImplicitLocOpBuilder &b, Value weights,
   return loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, pair, 4 * count), count);
 }
 
-bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count) {
-  pipe::SharedType weights = op.getWeights().getType();
+bool fp4::convertsByPowers(pipe::MmaOp op, const KernelState &state, int64_t count) {
+  pipe::SharedType weights = op.getAAs<pipe::SharedType>();
   return blockOfWeights(weights) == 32 && op.getB().getType().getElementType().isBF16() &&
          count == weights.getRows() && !multipliesByWarps(*state.target);
 }
@@ -273,11 +271,17 @@ void fp4::branchByPowers(ImplicitLocOpBuilder &b, Value areSmall, Int32 thread,
 SmallVector<Value> fp4::loadAccumulator(ImplicitLocOpBuilder &b, pipe::FragmentType type,
                                         Value fragment, Value accumulate, bool isFirst) {
   SmallVector<Value> sums = loadElements(b, fragment, 0, type.getElementsPerThread());
-  if (!isFirst || matchPattern(accumulate, m_One()))
-    return sums;
-  for (Value &element : sums)
-    element = arith::SelectOp::create(b, accumulate, element, constF32(b, 0));
-  return sums;
+  return isFirst ? orZeros(b, accumulate, sums) : sums;
+}
+
+SmallVector<Value> fp4::orZeros(ImplicitLocOpBuilder &b, Value accumulate,
+                                SmallVector<Value> elements) {
+  if (accumulate && matchPattern(accumulate, m_One()))
+    return elements;
+  Value isKept = accumulateOrFalse(b, b.getLoc(), accumulate);
+  for (Value &element : elements)
+    element = arith::SelectOp::create(b, isKept, element, constF32(b, 0));
+  return elements;
 }
 
 void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tiles,
@@ -303,11 +307,12 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 // MMAs that go on between iterations
 //===----------------------------------------------------------------------===//
 
-void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragment,
-                        pipe::FragmentType type) {
+void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, pipe::MmaOp product, Value fragment) {
+  if (product.getAwaitedBy() != pipe::MmaAwaiter::NextIteration)
+    return;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());
-  int64_t count = type.getElementsPerThread();
+  int64_t count = product.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
   storeElements(b, fragment, waitForGemms(b, loadElements(b, fragment, 0, count)));
 }
 

@@ -1,10 +1,11 @@
 //===- PrepackedBytes.cpp - MMAs of e4m3 and prepacked weights ------------===//
 //
-// mma_prepacked beside e4m3: a thread reads its 32 bytes of a tile, the codes of four instructions,
-// and the words of its two rows (fp4/ISA/WeightLayout.h), both without bank conflicts. The tensor
-// core sums 128 products, and these sums times the powers of two of their rows are added in fp32.
-// The next tile is converted while the tensor core multiplies the one before. Without powers, the
-// tensor core adds to the accumulator, and half a tile is converted at a time.
+// An MMA of prepacked weights beside e4m3: a thread reads its 32 bytes of a tile, the codes of four
+// instructions, and the words of its two rows (fp4/ISA/WeightLayout.h), both without bank
+// conflicts. The tensor core sums 128 products, and these sums times the powers of two of their
+// rows are added in fp32. The next tile is converted while the tensor core multiplies the one
+// before. Without powers, the tensor core adds to the accumulator, and half a tile is converted at
+// a time.
 //
 // row_powers: a thread reads the words of its two rows from device memory.
 //
@@ -12,6 +13,7 @@
 #include "PrepackedTiles.h"
 
 #include "InlinePtx.h"
+#include "MmaPattern.h"
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
@@ -24,39 +26,38 @@ using namespace fp4;
 
 namespace {
 
-struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
-  using PipePattern::PipePattern;
+struct LowerMmaPrepackedBytes : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    if (!pipe::hasBytes(op))
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
+    if (!op.hasByteTiles())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+    forExistingTiles(b, adaptor.getExisting(), op.getAAs<pipe::SharedType>().getRows(),
                      [&](int64_t first, int64_t count) {
                        if (op.getWithoutPowers())
                          accumulate(b, op, adaptor, first, count);
                        else
                          multiply(b, op, adaptor, first, count);
                      });
-    if (op.getLooped())
-      finishMmaLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+    finishMmaLoop(b, op, adaptor.getAccumulator());
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  SmallVector<ByteWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                                   OpAdaptor adaptor, int64_t first, int64_t count) const {
+  SmallVector<ByteWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
+                                   int64_t first, int64_t count) const {
     SmallVector<ByteWords> words;
     Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile)
-      words.push_back(loadByteTile(b, adaptor.getWeights(), thread, tile));
+      words.push_back(loadByteTile(b, adaptor.getA(), thread, tile));
     return words;
   }
 
-  void accumulate(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                  int64_t first, int64_t count) const {
+  void accumulate(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
+                  int64_t count) const {
     constexpr int64_t parts = pipe::kBytePartsOfTile, steps = hw::byteSteps / parts;
     SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
@@ -66,7 +67,7 @@ private:
     });
   }
 
-  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
     SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
@@ -76,7 +77,7 @@ private:
                     uniformDescriptor(b, adaptor.getB()),
                     {}};
     SmallVector<Value> acc =
-        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+        loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), first == 0);
     for (int64_t i = 0; i < count; ++i) {
       product.offsets = instructionOffsets(type, (first + i) * hw::byteSteps, hw::byteSteps);

@@ -33,7 +33,7 @@ llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mli
 /// for any. With two conversions, GEMMs on targets with wgmma are faster
 /// (notebook/weight-limits.md). Tiles that are multiplied one by one, because later ones may
 /// not exist, are left out.
-bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
+bool convertsByPowers(pipe::MmaOp op, const KernelState &state, int64_t count);
 /// An i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
 /// PackedHalves::Powers::Small.
 mlir::Value areSmall(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words);
@@ -43,8 +43,7 @@ void branchByPowers(mlir::ImplicitLocOpBuilder &b, mlir::Value areSmall, Int32 t
                     llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body);
 
 /// The conversion of the weights of `op`.
-PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                      const KernelState &state);
+PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp op, const KernelState &state);
 /// The conversion of `weights` to `element`.
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, mlir::Type element,
                       const KernelState &state);
@@ -55,9 +54,8 @@ struct WeightParts {
 };
 /// Adds the matmul of parts of the weights to the accumulator. A part is converted, to the
 /// registers (i32) of its instructions, while the tensor core multiplies those before.
-void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                   pipe::MmaPrepackedOp::Adaptor adaptor, const KernelState &state,
-                   WeightParts parts,
+void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp op, pipe::MmaOp::Adaptor adaptor,
+                   const KernelState &state, WeightParts parts,
                    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t part)> convert);
 
 /// The words of a tile for e4m3 that a thread has: the codes of four instructions, and the words of

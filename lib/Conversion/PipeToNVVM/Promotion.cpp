@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
 #include "Fragments.h"
+#include "MmaPattern.h"
 
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
@@ -30,26 +31,26 @@ constexpr int64_t kInstructionBytes = 32, kRowBytes = 128;
 /// Units of addresses in descriptors.
 constexpr int64_t kDescriptorUnit = 16;
 
-struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
-  using PipePattern::PipePattern;
+struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaFragmentOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = op.getSums().getType().getElementsPerThread();
-    if (op.getBegun()) {
+    int64_t count = op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
+    if (op.getChain() == pipe::MmaChain::Follows) {
       if (op.getFencing())
         emitProxyFence(b, op.getLoc());
-      SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
-      storeElements(b, adaptor.getSums(), awaitSums(b, sums));
-    } else if (op.getNext()) {
+      SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
+      storeElements(b, adaptor.getAccumulator(), awaitSums(b, sums));
+    } else if (op.getChain() == pipe::MmaChain::Leads) {
       multiplyWithNext(b, op, adaptor, nextOf(op), rewriter);
     } else {
       SharedMma product = mmaOf(b, op, adaptor.getA(), adaptor.getB());
-      if (op.getReplacing())
-        product.before = loadElements(b, adaptor.getSums(), 0, count);
+      if (op.getChain() == pipe::MmaChain::Replaces)
+        product.before = loadElements(b, adaptor.getAccumulator(), 0, count);
       product.fencesReads = op.getFencing();
-      storeElements(b, adaptor.getSums(), multiplyShared(b, product));
+      storeElements(b, adaptor.getAccumulator(), multiplyShared(b, product));
     }
     rewriter.eraseOp(op);
     return success();
@@ -57,17 +58,17 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
 
 private:
   /// The MMA that begins with `op`.
-  static pipe::MmaFragmentOp nextOf(pipe::MmaFragmentOp op) {
+  static pipe::MmaOp nextOf(pipe::MmaOp op) {
     Operation *next = op->getNextNode();
-    while (!isa<pipe::MmaFragmentOp>(next))
+    while (!isa<pipe::MmaOp>(next))
       next = next->getNextNode();
-    return cast<pipe::MmaFragmentOp>(next);
+    return cast<pipe::MmaOp>(next); // (C625)
   }
 
-  SharedMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a, Value tileB) const {
-    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
+  SharedMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, Value a, Value tileB) const {
+    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getARow()) * kRowBytes);
     SharedMma product;
-    product.columns = op.getSums().getType().getShape()[1];
+    product.columns = op.getAccumulatorAs<pipe::FragmentType>().getShape()[1];
     product.a = wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state),
                                                   kGroupRows * kRowBytes));
     product.b = wgmmaDescriptor(b, tileB);
@@ -76,14 +77,14 @@ private:
     return product;
   }
 
-  void multiplyWithNext(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, OpAdaptor adaptor,
-                        pipe::MmaFragmentOp next, ConversionPatternRewriter &rewriter) const {
+  void multiplyWithNext(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
+                        pipe::MmaOp next, ConversionPatternRewriter &rewriter) const {
     SharedMma first = mmaOf(b, op, adaptor.getA(), adaptor.getB());
     SharedMma second = mmaOf(b, next, rewriter.getRemappedValue(next.getA()),
                              rewriter.getRemappedValue(next.getB()));
     auto [sums, running] = multiplyTwo(b, first, second);
-    storeElements(b, adaptor.getSums(), sums);
-    storeElements(b, rewriter.getRemappedValue(next.getSums()), running);
+    storeElements(b, adaptor.getAccumulator(), sums);
+    storeElements(b, rewriter.getRemappedValue(next.getAccumulator()), running);
   }
 };
 
@@ -420,6 +421,6 @@ void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {
-  patterns.add<LowerMmaFragment, LowerBlockScales, LowerTileScales, LowerTilePowers, LowerPromote>(
+  patterns.add<LowerWgmmaShared, LowerBlockScales, LowerTileScales, LowerTilePowers, LowerPromote>(
       converter, patterns.getContext(), state);
 }

@@ -1,9 +1,9 @@
 //===- ResidentBytes.cpp - MMAs of e4m3 and register-resident weights ---------===//
 //
-// mma_resident: the weights of a k tile are in registers when it begins, and are converted for
-// twice as many columns as an instruction of mma_prepacked has. The columns are multiplied in two
-// parts, which take turns with one set of sums: registers have no room for two beside the
-// accumulators of both.
+// An MMA with A in registers: the weights of a k tile are in registers when it begins, and are
+// converted for twice as many columns as an instruction of prepacked weights has. The columns are
+// multiplied in two parts, which take turns with one set of sums: registers have no room for two
+// beside the accumulators of both.
 //
 // A warpgroup converts the next k tile behind its MMAs, while the tensor core multiplies for the
 // other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's own
@@ -13,10 +13,9 @@
 #include "PrepackedTiles.h"
 
 #include "InlinePtx.h"
+#include "MmaPattern.h"
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
-
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -63,11 +62,11 @@ struct LowerDequantizeResident : PipePattern<pipe::DequantizeTileOp> {
   }
 };
 
-struct LowerMmaResident : PipePattern<pipe::MmaResidentOp> {
-  using PipePattern::PipePattern;
+struct LowerWgmmaResident : MmaPattern<hw::MmaForm::WgmmaResident> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaResidentOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::SharedType type = op.getB().getType();
     Product product(b, type, adaptor);
@@ -81,7 +80,8 @@ private:
     Product(ImplicitLocOpBuilder &b, pipe::SharedType type, OpAdaptor adaptor)
         : b(b), type(type), columns(type.getRows() / kParts),
           descriptor(uniformDescriptor(b, adaptor.getB())), accumulator(adaptor.getAccumulator()),
-          array(adaptor.getResident()), held(loadResident(b, array)) {}
+          accumulate(adaptor.getAccumulate()), array(adaptor.getA()), held(loadResident(b, array)) {
+    }
 
     void multiply(Int32 thread, Value nextTile);
 
@@ -92,12 +92,12 @@ private:
     ImplicitLocOpBuilder &b;
     pipe::SharedType type;
     int64_t columns;
-    Value descriptor, accumulator, array;
+    Value descriptor, accumulator, accumulate, array;
     SmallVector<Value> held;
   };
 };
 
-void LowerMmaResident::Product::multiply(Int32 thread, Value nextTile) {
+void LowerWgmmaResident::Product::multiply(Int32 thread, Value nextTile) {
   SmallVector<Value> sums = start(0);
   ByteWords next = loadByteTile(b, nextTile, thread, 0);
   emitProxyFence(b, b.getLoc()); // orders the reads of weights before loads that follow
@@ -108,7 +108,7 @@ void LowerMmaResident::Product::multiply(Int32 thread, Value nextTile) {
 }
 
 /// Starts the four instructions of a part.
-SmallVector<Value> LowerMmaResident::Product::start(int64_t part) {
+SmallVector<Value> LowerWgmmaResident::Product::start(int64_t part) {
   constexpr int64_t unit = 16; // of addresses in descriptors
   ByteMma product{columns, {}, descriptor, instructionOffsets(type, 0, hw::byteSteps)};
   product.a.append(held.begin(), held.begin() + kWeightWords);
@@ -119,9 +119,9 @@ SmallVector<Value> LowerMmaResident::Product::start(int64_t part) {
 
 /// Adds the sums of a part at once: LLVM would add them where the next addition is, and keep them
 /// until then.
-void LowerMmaResident::Product::promote(ValueRange sums, int64_t part) {
+void LowerWgmmaResident::Product::promote(ValueRange sums, int64_t part) {
   int64_t count = columns / 2, first = part * count;
-  SmallVector<Value> acc = loadElements(b, accumulator, first, count);
+  SmallVector<Value> acc = orZeros(b, accumulate, loadElements(b, accumulator, first, count));
   promoteBytes(b, sums, ArrayRef(held).drop_front(kWeightWords), acc);
   storeElements(b, offsetPointer(b, b.getLoc(), accumulator, 4 * first),
                 finishHere(b, b.getLoc(), acc));
@@ -131,5 +131,6 @@ void LowerMmaResident::Product::promote(ValueRange sums, int64_t part) {
 
 void fp4::populateResidentBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                        const KernelState &state) {
-  patterns.add<LowerDequantizeResident, LowerMmaResident>(converter, patterns.getContext(), state);
+  patterns.add<LowerDequantizeResident, LowerWgmmaResident>(converter, patterns.getContext(),
+                                                            state);
 }

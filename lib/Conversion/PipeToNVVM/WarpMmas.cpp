@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "WarpMmas.h"
 
+#include "MmaPattern.h"
 #include "TileLines.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
@@ -205,18 +206,19 @@ struct StepOperands {
   SmallVector<Value> a, b, scalesA, scalesB;
 };
 
-struct LowerMmaSync : PipePattern<pipe::MmaSyncOp> {
-  using PipePattern::PipePattern;
+struct LowerMmaSync : MmaPattern<hw::MmaForm::MmaSync> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(pipe::MmaSyncOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    WarpTile tile =
-        warpTile(b, op, state, op.getAccumulator().getType(), op.getA().getType().getRows());
+    WarpTile tile = warpTile(b, op, state, op.getAccumulatorAs<pipe::FragmentType>(),
+                             op.getAAs<pipe::SharedType>().getRows());
     WarpOperand ofA = operandA(b, op, adaptor, tile), ofB = operandB(b, op, adaptor, tile);
-    int64_t count = op.getAccumulator().getType().getElementsPerThread();
-    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
-    int64_t steps = op.getA().getType().getColumns() / formOf(op).k;
+    SmallVector<Value> sums =
+        loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), /*isFirst=*/true);
+    int64_t steps = op.getAAs<pipe::SharedType>().getColumns() / op.getStepK();
     StepOperands now = loadStep(op, ofA, ofB, 0, {});
     for (int64_t step = 0; step < steps; ++step) {
       StepOperands next;
@@ -239,7 +241,7 @@ private:
     NVVM::ScaleVecSize vector;
     NVVM::BlockScaleFormat scales;
     NVVM::MMATypes a, b;
-    int64_t k, stepsOfWord; ///< steps that a word of scales serves
+    int64_t stepsOfWord; ///< steps that a word of scales serves
   };
 
   static NVVM::MMATypes typeOf(pipe::SharedType tile) {
@@ -251,57 +253,56 @@ private:
                                             : NVVM::MMATypes::e2m1;
   }
 
-  static Form formOf(pipe::MmaSyncOp op) {
-    NVVM::MMATypes a = typeOf(op.getA().getType()), b = typeOf(op.getB().getType());
-    if (a != NVVM::MMATypes::e2m1 || b != NVVM::MMATypes::e2m1)
+  static Form formOf(pipe::MmaOp op) {
+    NVVM::MMATypes a = typeOf(op.getAAs<pipe::SharedType>()), b = typeOf(op.getB().getType());
+    if (op.getAtom()->kind == hw::MmaKind::MXF8F6F4)
       return {NVVM::MMABlockScaleKind::MXF8F6F4,
               NVVM::ScaleVecSize::X1,
               NVVM::BlockScaleFormat::UE8M0,
               a,
               b,
-              /*k=*/32,
               /*stepsOfWord=*/4};
-    if (isa<Float8E4M3FNType>(op.getBScales().getType().getElementType()))
+    if (isa<Float8E4M3FNType>(op.getBScalesAs<pipe::SharedType>().getElementType()))
       return {NVVM::MMABlockScaleKind::MXF4NVF4,
               NVVM::ScaleVecSize::X4,
               NVVM::BlockScaleFormat::UE4M3,
               a,
               b,
-              /*k=*/64,
               /*stepsOfWord=*/1};
     return {NVVM::MMABlockScaleKind::MXF4NVF4,
             NVVM::ScaleVecSize::X2,
             NVVM::BlockScaleFormat::UE8M0,
             a,
             b,
-            /*k=*/64,
             /*stepsOfWord=*/2};
   }
 
-  static WarpOperand operandA(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
+  static WarpOperand operandA(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                               const WarpTile &tile) {
     Int32 lane = laneOf(b);
     bool isShort = tile.rows < int64_t(hw::warpScaleRows);
     Int32 row = tile.row + (isShort ? hw::scaleRowOfShortA(lane) : hw::scaleRowOfA(lane));
     if (adaptor.getAScaleRow())
       row = row + Int32(b, adaptor.getAScaleRow());
-    ScaleTile scales = {adaptor.getAScales(), op.getBScales().getType(), row, adaptor.getBlocks()};
+    ScaleTile scales = {adaptor.getAScales(), op.getBScalesAs<pipe::SharedType>(), row,
+                        adaptor.getExisting()};
     if (op.getAScales())
-      scales.type = cast<pipe::SharedType>(op.getAScales().getType());
-    DataForm form = ::formOf(op.getA().getType(), op.getB().getType());
-    return {b,        adaptor.getA(), op.getA().getType().getLayout(),
+      scales.type = op.getAScalesAs<pipe::SharedType>();
+    DataForm form = ::formOf(op.getAAs<pipe::SharedType>(), op.getB().getType());
+    return {b,        adaptor.getA(), op.getAAs<pipe::SharedType>().getLayout(),
             tile.row, tile.rows,      lineOf(form, lane, tile.rows, hw::matrixLineOfA(lane)),
             form,     /*isA=*/true,   scales};
   }
 
-  static WarpOperand operandB(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
+  static WarpOperand operandB(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                               const WarpTile &tile) {
     Int32 lane = laneOf(b);
     Int32 row = tile.column + hw::scaleRowOfB(lane);
     if (adaptor.getBScaleRow())
       row = row + Int32(b, adaptor.getBScaleRow());
-    ScaleTile scales = {adaptor.getBScales(), op.getBScales().getType(), row, adaptor.getBlocks()};
-    DataForm form = ::formOf(op.getB().getType(), op.getA().getType());
+    ScaleTile scales = {adaptor.getBScales(), op.getBScalesAs<pipe::SharedType>(), row,
+                        adaptor.getExisting()};
+    DataForm form = ::formOf(op.getB().getType(), op.getAAs<pipe::SharedType>());
     return {b,           adaptor.getB(), op.getB().getType().getLayout(),
             tile.column, tile.columns,   lineOf(form, lane, tile.columns, hw::matrixLineOfB(lane)),
             form,        /*isA=*/false,  scales};
@@ -309,7 +310,7 @@ private:
 
   /// Loads the operands of a step. `before` has those of the step before, with whose scales this
   /// one may share words.
-  static StepOperands loadStep(pipe::MmaSyncOp op, const WarpOperand &ofA, const WarpOperand &ofB,
+  static StepOperands loadStep(pipe::MmaOp op, const WarpOperand &ofA, const WarpOperand &ofB,
                                int64_t step, const StepOperands &before) {
     StepOperands loaded = {ofA.loadData(step), ofB.loadData(step), before.scalesA, before.scalesB};
     if (int64_t steps = formOf(op).stepsOfWord; step % steps == 0) {
@@ -320,7 +321,7 @@ private:
   }
 
   /// Multiplies every 16 rows of A with every 8 of B.
-  static void multiply(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, const WarpTile &tile,
+  static void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, const WarpTile &tile,
                        const StepOperands &step, int64_t number, MutableArrayRef<Value> sums) {
     int64_t perRow = tile.columns / hw::warpRowsB;
     int64_t steps = formOf(op).stepsOfWord;
@@ -338,7 +339,7 @@ private:
     int64_t byte, thread;
   };
 
-  static void multiplyOne(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, ArrayRef<Value> left,
+  static void multiplyOne(ImplicitLocOpBuilder &b, pipe::MmaOp op, ArrayRef<Value> left,
                           ArrayRef<Value> right, Scales ofLeft, Scales ofRight,
                           MutableArrayRef<Value> sums) {
     auto number = [&](int64_t value) -> Value {
@@ -347,7 +348,7 @@ private:
     SmallVector<Type> floats(kSums, b.getF32Type());
     auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), floats);
     Form form = formOf(op);
-    const int64_t shape[] = {16, 8, form.k};
+    const int64_t shape[] = {16, 8, op.getStepK()};
     Value result = NVVM::MmaBlockScaleOp::create(
         b, type, left, right, ValueRange(ArrayRef<Value>(sums)), ofLeft.word, number(ofLeft.byte),
         number(ofLeft.thread), ofRight.word, number(ofRight.byte), number(ofRight.thread), shape,

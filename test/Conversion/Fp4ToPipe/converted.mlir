@@ -17,7 +17,7 @@
 // CHECK-COUNT-2: pipe.load {{.*}}] : !pipe.global
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
 // CHECK:     %[[B:.*]] = pipe.dequantize {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
-// CHECK:     pipe.mma_converted %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
+// CHECK:     pipe.mma %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
 // CHECK:   }
 // CHECK:   %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
 // CHECK:   %[[RESTORED:.*]] = arith.mulf %[[V]], %[[POWER]]
@@ -48,7 +48,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK: gpu.func @kernel
 // CHECK: %[[POWER:.*]] = arith.constant dense<2.560000e+02> : vector<16xf32>
 // CHECK: pipe.dequantize {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
-// CHECK: pipe.mma_converted {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
+// CHECK: pipe.mma {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
 // CHECK: %[[R:.*]] = pipe.read_fragment
 // CHECK: %[[RESTORED:.*]] = arith.mulf %[[R]], %[[POWER]]
 // CHECK: pipe.store_fragment %[[RESTORED]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
@@ -81,8 +81,8 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:     %[[BLOCK:.*]] = arith.minui %{{.*}}, %[[LASTBLOCK]]
 // CHECK:     %[[S1:.*]] = pipe.load %{{.*}}[%[[BLOCK]], %
 // CHECK:     %[[B:.*]] = pipe.dequantize
-// CHECK:     pipe.mma_converted %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
-// CHECK:     pipe.mma_converted %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]
+// CHECK:     pipe.mma %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
+// CHECK:     pipe.mma %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]
 // CHECK:   pipe.read_fragment %[[ACC0]][0]
 // CHECK:   pipe.read_fragment %[[ACC1]][0]
 func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
@@ -98,7 +98,7 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 
 // If the lhs is pre-dequantized, threads exchange what they store.
 // CHECK-LABEL: func.func @ahead
-// CHECK: pipe.mma_converted
+// CHECK: pipe.mma
 // CHECK-COUNT-8: pipe.store_fragment {{.*}} transposed staged
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

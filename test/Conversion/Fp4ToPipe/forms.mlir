@@ -171,7 +171,7 @@ func.func @mxodd(%a: tensor<128x32xf4E2M1FN>, %sa: tensor<128x1xf8E8M0FNU, #fp4.
 // CHECK-LABEL: gpu.module @mxk160_matmul_0
 // CHECK: pipe.role mma
 // CHECK-NOT: blocks
-// CHECK: pipe.mma {{.*}} steps %c3_i32
+// CHECK: pipe.mma {{.*}} existing %c3_i32
 func.func @mxk160(%a: tensor<129x160xf4E2M1FN>, %sa: tensor<129x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<1x160xf4E2M1FN>, %sb: tensor<1x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<129x1xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs8

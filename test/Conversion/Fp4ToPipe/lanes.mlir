@@ -11,7 +11,7 @@
 // CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN:.*]], %{{.*}}]
 // CHECK:   %[[SCALE:.*]] = pipe.lane_scale %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
-// CHECK:   pipe.mma_dense %[[SUMS]], %[[A]], %[[B]]
+// CHECK:   pipe.mma %[[SUMS]], %[[A]], %[[B]]
 // CHECK:   pipe.promote_lanes %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
 // CHECK: pipe.read_lanes %[[ACC]][0]
 // CHECK: pipe.store {{.*}}[%[[ROW]], %[[COLUMN]]]
@@ -38,7 +38,7 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<2x4xf32>
 // CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:     pipe.lane_tile_scale %[[SA]], %[[SB]] column %[[PLACE]]
-// CHECK:     pipe.mma_dense
+// CHECK:     pipe.mma
 // CHECK:     pipe.promote_lanes
 // CHECK: %[[OWN:.*]] = pipe.lane_column %[[ACC]]
 // CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[OWN]]
@@ -80,7 +80,7 @@ func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK:   %[[TILES:.*]] = arith.minsi
 // CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[TILES]] : !pipe.global<6x4352xi8> -> !pipe.shared<2x4352xi8>
 // CHECK:   %[[A:.*]] = pipe.dequantize %[[W]] existing %[[TILES]] {pipe.role = "convert"} : !pipe.shared<2x4352xi8> -> !pipe.tmem<128x128xbf16>
-// CHECK:   pipe.mma_lanes %{{.*}}, %[[A]], %{{.*}} accumulate %{{.*}} tiles %[[TILES]]
+// CHECK:   pipe.mma %{{.*}}, %[[A]], %{{.*}} accumulate %{{.*}} existing %[[TILES]]
 func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p
       : (tensor<20x192xbf16>, tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
@@ -93,7 +93,7 @@ func.func @prepacked(%x: tensor<20x192xbf16>, %p: tensor<2x3x4352xi8, #fp4.weigh
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.load {{.*}}] : !pipe.global<8x4352xi8>
 // CHECK: pipe.dequantize %{{[0-9a-z_]+}} {pipe.role = "convert"} :
-// CHECK: pipe.mma_lanes {{.*}} accumulate %{{[0-9a-z_]+}} :
+// CHECK: pipe.mma {{.*}} accumulate %{{[0-9a-z_]+}} :
 func.func @whole(%x: tensor<20x256xbf16>, %p: tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p
       : (tensor<20x256xbf16>, tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>

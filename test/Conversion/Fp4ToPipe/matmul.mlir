@@ -72,7 +72,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK:     %[[BLOCKS:.*]] = arith.minsi %[[LEFT]], %c4_i32
 // CHECK:     pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<1x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN
 // CHECK:     pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<200x17xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN
-// CHECK:     pipe.mma {{.*}} from %[[ROW]] accumulate %{{.*}} steps %{{.*}} :
+// CHECK:     pipe.mma {{.*}} from %[[ROW]] accumulate %{{.*}} existing %{{.*}} :
 // CHECK:   %[[REST:.*]] = arith.subi %c200_i32, %[[N0]]
 // CHECK:   %[[COLUMNS:.*]] = arith.minsi %[[REST]], %c192_i32
 // CHECK:   scf.for %{{.*}} = %c0_i32 to %[[COLUMNS]] step %c32_i32
@@ -106,7 +106,7 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 // CHECK:   %[[STEPSLEFT:.*]] = arith.subi %c6_i32, %[[KS]]
 // CHECK:   %[[STEPS:.*]] = arith.minsi %[[STEPSLEFT]], %c4_i32
 // CHECK:   pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<300x11xf8E8M0FNU, tiled_128x4> -> !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
-// CHECK:   pipe.mma {{.*}} steps %[[STEPS]] : !pipe.tmem<128x64xf32>
+// CHECK:   pipe.mma {{.*}} existing %[[STEPS]] : !pipe.tmem<128x64xf32>
 // CHECK:   arith.truncf %{{.*}} : vector<32xf32> to vector<32xf16>
 // CHECK: gpu.module @mx_matmul_1
 func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,

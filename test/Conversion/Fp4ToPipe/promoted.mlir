@@ -11,9 +11,9 @@
 // CHECK:   %[[SUMS:.*]] = pipe.fragment
 // CHECK:   %[[S0:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]]
 // CHECK:   %[[S1:.*]] = pipe.block_scales %{{.*}}[%[[NEXT]]]
-// CHECK:   pipe.mma_fragment %[[SUMS]], %[[A:.*]][0], %[[B:.*]] :
+// CHECK:   pipe.mma %[[SUMS]], %[[A:.*]], %[[B:.*]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
-// CHECK:   pipe.mma_fragment %[[SUMS]], %[[A]][128], %[[B]] :
+// CHECK:   pipe.mma %[[SUMS]], %[[A]][128], %[[B]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
 func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
@@ -41,7 +41,7 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 // CHECK-COUNT-2: pipe.load
 // CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
 // CHECK:     pipe.tile_scales %[[SA]][128], %[[SB]] column %[[PLACE]]
-// CHECK:     pipe.mma_fragment
+// CHECK:     pipe.mma
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs
@@ -87,10 +87,10 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK-COUNT-2: pipe.load
 // CHECK:   %[[S0:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   %[[S1:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
-// CHECK:   pipe.mma_fragment %[[S0]],
+// CHECK:   pipe.mma %[[S0]],
 // CHECK:   pipe.block_scales {{.*}} block %[[K]]
 // CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled
-// CHECK:   pipe.mma_fragment %[[S1]],
+// CHECK:   pipe.mma %[[S1]],
 // CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
 // CHECK:   pipe.block_scales {{.*}} block %[[SECOND]]
 // CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled

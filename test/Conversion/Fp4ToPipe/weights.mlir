@@ -13,7 +13,7 @@
 // CHECK:   %[[COUNT:.*]] = arith.minsi
 // CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xbf16, swizzle_128B>
-// CHECK:   pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %{{.*}} tiles %[[COUNT]]
+// CHECK:   pipe.mma %[[ACC]], %[[W]], %[[X]] accumulate %{{.*}} existing %[[COUNT]]
 // CHECK: %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
 // CHECK: arith.mulf %[[V]], %[[POWER]]
 // CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>, !pipe.global<20x256xbf16>
@@ -192,8 +192,8 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // CHECK:   %[[W0:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
 // CHECK:   %[[W1:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
-// CHECK:   pipe.mma_prepacked %[[A0:.*]], %[[W0]], %[[X]] accumulate
-// CHECK:   pipe.mma_prepacked %[[A1:.*]], %[[W1]], %[[X]] accumulate
+// CHECK:   pipe.mma %[[A0:.*]], %[[W0]], %[[X]] accumulate
+// CHECK:   pipe.mma %[[A1:.*]], %[[W1]], %[[X]] accumulate
 // CHECK: pipe.read_fragment %[[A0]][0]
 // CHECK: pipe.store_fragment {{.*}} transposed
 // CHECK: pipe.read_fragment %[[A1]][0]
@@ -213,7 +213,7 @@ func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_lay
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 // CHECK: %[[S:.*]] = pipe.load
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<8x128xf16, swizzle_128B>
-// CHECK: pipe.mma_converted %{{.*}}, %[[W]] scaled %[[S]], %[[X]]
+// CHECK: pipe.mma %{{.*}}, %[[W]] scaled %[[S]], %[[X]]
 func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
                  %s: tensor<200x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<5x200xf16> {
   %w_scaled = fp4.scaled %w, %s : !rhs
@@ -231,7 +231,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xf8E4M3FN, swizzle_128B>
-// CHECK: pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] tiles %[[COUNT]]
+// CHECK: pipe.mma %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] existing %[[COUNT]]
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
 func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<20x1xf32>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
@@ -247,7 +247,7 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK-LABEL: func.func @fast
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> vector<4xf32>
-// CHECK: pipe.mma_prepacked %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
+// CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
 // CHECK-COUNT-8: pipe.fragment_factors
 // CHECK: %[[SUMS:.*]] = pipe.read_fragment %[[ACC]][0] {{.*}}-> vector<16xf32>
 // CHECK: %[[OF_ROWS:.*]] = vector.shuffle %[[POWERS]], %[[POWERS]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
@@ -278,9 +278,9 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK: %[[X0:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X1:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
-// CHECK: pipe.mma_fragment %[[SUMS:.*]], %[[W]][0], %[[X0]]
+// CHECK: pipe.mma %[[SUMS:.*]], %[[W]], %[[X0]]
 // CHECK: pipe.promote %[[ACC0:.*]], %[[SUMS]] scaled %[[S]]
-// CHECK: pipe.mma_fragment %[[SUMS]], %[[W]][0], %[[X1]]
+// CHECK: pipe.mma %[[SUMS]], %[[W]], %[[X1]]
 // CHECK: pipe.promote %[[ACC1:.*]], %[[SUMS]] scaled %[[S]]
 // CHECK: pipe.read_fragment %[[ACC0]][96]
 // CHECK: pipe.store_fragment {{.*}} transposed staged
@@ -320,7 +320,7 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 // CHECK: arith.minsi %[[NEXT]], %{{.*}} : i32
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<1x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
-// CHECK: pipe.mma_resident %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
+// CHECK: pipe.mma %[[ACC]], %[[HELD]], %[[X]] accumulate %{{.*}} next %[[W]]
 func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
   %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>)
@@ -337,7 +337,7 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf6E3M2FN, swizzle_128B>
 // CHECK: %[[S:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<16x128xbf16, swizzle_128B>
-// CHECK: pipe.mma_converted %[[ACC]], %[[W]] scaled %[[S]], %[[X]] accumulate %{{.*}} in_order
+// CHECK: pipe.mma %[[ACC]], %[[W]] scaled %[[S]], %[[X]] accumulate %{{.*}} in_order
 // CHECK: pipe.read_fragment %[[ACC]]
 // CHECK-NOT: arith.mulf
 func.func @six(%x: tensor<16x512xbf16>, %w: tensor<256x512xf6E3M2FN>, %t: tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32> {

@@ -55,7 +55,7 @@ gpu.func @implied() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %tiles[%i] : !out
       pipe.consumer_release %raw[%i] : !in
     }
@@ -106,7 +106,7 @@ gpu.func @deeper() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %tiles[%i] : !out
       pipe.consumer_release %raw[%i] : !in
     }
@@ -159,7 +159,7 @@ gpu.func @shallow() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %tiles[%i] : !out
       pipe.consumer_release %raw[%i] : !in
     }
@@ -212,7 +212,7 @@ gpu.func @early() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %raw[%i] : !in
       pipe.consumer_release %tiles[%i] : !out
     }
@@ -263,7 +263,7 @@ gpu.func @one_stage_more() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %raw[%i] : !in
       pipe.consumer_release %tiles[%i] : !out
     }
@@ -318,7 +318,7 @@ gpu.func @codes_first() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %tiles[%i] : !out
       pipe.consumer_release %raw[%i] : !in
     }
@@ -371,7 +371,7 @@ gpu.func @unfenced() kernel {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
       %h = pipe.consumer_wait %tiles[%i] : !out
-      pipe.mma_converted %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
+      pipe.mma %acc, %q scaled %s, %h accumulate %more : !acc, !codes, !scales, !halves
       pipe.consumer_release %tiles[%i] : !out
       pipe.consumer_release %raw[%i] : !in
     }

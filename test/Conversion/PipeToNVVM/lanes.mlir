@@ -49,7 +49,7 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
   pipe.role mma warps 8 to 9 drives [tensor] {
     %a, %b = pipe.consumer_wait %ab[%it] : !abs
     %sums = pipe.producer_acquire %ss[%it] : !sumss
-    pipe.mma_dense %sums, %a, %b : !sums, !a, !b
+    pipe.mma %sums, %a, %b : !sums, !a, !b
     pipe.producer_commit %ss[%it] : !sumss
     pipe.consumer_release %ab[%it] : !abs
   }

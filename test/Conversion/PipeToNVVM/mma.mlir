@@ -135,7 +135,7 @@ gpu.func @mxfp4_tail(%it: i32, %blocks: i32, %steps: i32, %more: i1) kernel
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID0]],
     // CHECK: llvm.icmp "sgt" %[[STEPS]], %{{.*}}
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
-    pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more steps %steps
+    pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more existing %steps
         : !pipe.tmem<128x128xf32>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, !a, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
   }
   gpu.return

@@ -23,7 +23,7 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
     scf.for %k = %c0 to %c2 step %c1 : i32 {
       %acc = pipe.fragment : !sums
       %sums = pipe.fragment : !sums
-      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.mma %sums, %a, %b : !sums, !a, !b
       %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
       pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
       %v = pipe.read_fragment %acc[0] : !sums -> vector<32xf32>
@@ -56,7 +56,7 @@ gpu.func @reads_before(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %sums = pipe.fragment : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
-    pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+    pipe.mma %sums, %a, %b : !sums, !a, !b
     pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales
   }
@@ -73,7 +73,7 @@ gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %acc = pipe.fragment : !sums
     %sums = pipe.fragment : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
-    pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+    pipe.mma %sums, %a, %b : !sums, !a, !b
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
     pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales

@@ -44,6 +44,33 @@
 // -----
 
 func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.mma_sync' is unknown}}
+  // expected-note @+1 {{'pipe.mma_sync' is called 'pipe.mma' now}}
+  pipe.mma_sync
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.unpack_lanes' is unknown}}
+  // expected-note @+1 {{'pipe.unpack_lanes' is called 'pipe.dequantize' now}}
+  pipe.unpack_lanes
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.load_rows' is unknown}}
+  // expected-note @+1 {{'pipe.load_rows' is called 'pipe.load' now}}
+  pipe.load_rows
+  return
+}
+
+// -----
+
+func.func @operation() {
   // expected-error @+2 {{custom op 'pipe.hold_weights' is unknown}}
   // expected-note @+1 {{'pipe.hold_weights' is called 'pipe.dequantize' now}}
   pipe.hold_weights

@@ -87,7 +87,7 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
                     %more: i1, %n: i32) {
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more steps %n
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
       : !pipe.tmem<128x128xf32>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
@@ -98,7 +98,7 @@ func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe
                      %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
   %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf16, swizzle_128B>
   %v = pipe.read_fragment %acc[32] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
@@ -135,7 +135,7 @@ func.func @checked(%o: !pipe.global<5x2xi32>, %ranges: !pipe.global<1x4xi32>, %r
 func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
       !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
       !pipe.shared<1x8704xi8>
   return
@@ -160,7 +160,7 @@ func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32
 func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
                    %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
   %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
+  pipe.mma %acc, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
@@ -178,7 +178,7 @@ func.func @fetched_parts(%parts: !pipe.global<64x16384xf32>, %row: i32) {
 func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                  %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
@@ -192,7 +192,7 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
                      %m0: i32, %n0: i32, %k: i32, %m: i32) {
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
-  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a[128], %b chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
   return
@@ -213,7 +213,7 @@ func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3F
 func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                  %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.shared<128x4xf32>,
                  %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   %s = pipe.lane_tile_scale %sa, %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
   return
@@ -238,9 +238,9 @@ func.func @unpacked_lanes(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128
 
 func.func @converted_lanes(%w: !pipe.tmem<128x128xbf16>, %x: !pipe.shared<16x128xbf16, swizzle_128B>,
                            %acc: !pipe.tmem<128x16xf32>, %more: i1, %tiles: i32) {
-  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
       !pipe.shared<16x128xbf16, swizzle_128B>
-  pipe.mma_lanes %acc, %w, %x accumulate %more tiles %tiles : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
+  pipe.mma %acc, %w, %x accumulate %more existing %tiles : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
       !pipe.shared<16x128xbf16, swizzle_128B>
   return
 }

@@ -82,7 +82,7 @@ func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -90,7 +90,7 @@ func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %a: !pipe.shared<128x12
   // (C181)
   // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
   // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<128x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<128x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -98,15 +98,15 @@ func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %a: !pipe.shared<128x12
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  // (C181)
-  // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
-  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf8E4M3FN, wgmma>,
+  // (C650)
+  // expected-error @+2 {{accumulator must be f32 in tensor memory or f32 in a fragment of wgmma or f32 in a fragment of mma_sync, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4, }}
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf8E4M3FN, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -114,7 +114,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %a: !pipe.shared<12
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -122,7 +122,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
   // (C180)
   // expected-error @+2 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU elements of 6 or 8 bits with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -130,7 +130,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -138,7 +138,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<96x128x
   // (C181)
   // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, but got}}
   // expected-note @+1 {{let 'a' have 64 rows for each 4 warps of the role}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<96x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -146,7 +146,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<96x128x
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -154,7 +154,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
   // (C181)
   // expected-error @+2 {{b must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
   // expected-note @+1 {{convert b with pipe.dequantize, or load a tile of this type}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<64x128xf16, swizzle_128B>
   return
 }
@@ -165,14 +165,14 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
 !powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 !floats = !pipe.shared<128x128xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
   // (C181)
   // expected-error @+2 {{a must have elements of 4 or 8 bits without 'in_order', but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
   // expected-note @+1 {{elements of 6 bits are converted in the order of memory, and those of 8 bits in the order of registers}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
   return
 }
 
@@ -181,7 +181,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, 
 !powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 !floats = !pipe.shared<128x128xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, %sa: !powers, %b: !floats, %more: i1) {
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, !powers, !floats
   return
 }
@@ -189,7 +189,7 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
   // (C181)
   // expected-error @+2 {{a must have elements of 4 or 6 bits with 'in_order', but got '!pipe.shared<128x128xf8E5M2, swizzle_128B>'}}
   // expected-note @+1 {{elements of 6 bits are converted in the order of memory}}
-  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E5M2, swizzle_128B>, !powers, !floats
   return
 }
@@ -204,7 +204,7 @@ func.func @twin(%b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %s: !powers) {
 func.func @bad(%b: !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, %s: !powers) {
   // (C180)
   // expected-error @+2 {{source must have elements of 4 or 8 bits, but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
-  // expected-note @+1 {{elements of 6 bits are converted in registers, by pipe.mma_converted with 'in_order'}}
+  // expected-note @+1 {{elements of 6 bits are converted in registers, by pipe.mma with 'in_order'}}
   %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
 }
@@ -387,7 +387,7 @@ func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
 
 func.func @twin(%w: !pipe.shared<4x4608xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
@@ -395,7 +395,7 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle
   // (C191)
   // expected-error @+2 {{b must be '!pipe.shared<16x256xf16, swizzle_128B>', but got}}
   // expected-note @+1 {{load activations of this type, as deep as the weights}}
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
 
@@ -403,15 +403,15 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle
 
 func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4608xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4608xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  // (C191)
-  // expected-error @+2 {{weights must be i8 in linear rows of 4608, 4352 or 8704 bytes, but got}}
-  // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  // (C650)
+  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, i8 in linear rows of 4608 or 4352 bytes, i8 in linear rows of 8704 bytes in shared memory or f8E4M3FN in a fragment of wgmma, but got '!pipe.shared<2x4096xi8>'}}
+  // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3, wgmma f16 with A from scaled elements, }}
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
 
@@ -419,15 +419,15 @@ func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle
 
 func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  // (C320)
-  // expected-error @+2 {{b must be '!pipe.shared<16x256xf8E4M3FN, swizzle_128B>', but got}}
-  // expected-note @+1 {{load activations of this type, as deep as the weights}}
-  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x128xbf16, swizzle_128B>
+  // (C650)
+  // expected-error @+2 {{b must be f8E4M3FN in shared memory, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3 with A from prepacked weights}}
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x128xbf16, swizzle_128B>
   return
 }
 
@@ -435,15 +435,15 @@ func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzl
 
 func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  pipe.mma_prepacked %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  pipe.mma %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  // (C604)
-  // expected-error @+2 {{weights must have rows of 8704 bytes with 'without_powers', but got '!pipe.shared<4x4352xi8>'}}
-  // expected-note @+1 {{leave 'without_powers' out: only weights for e4m3 have powers}}
-  pipe.mma_prepacked %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  // (C650)
+  // expected-error @+2 {{'without_powers' must be left out of an MMA of wgmma f16 with A from prepacked weights, but is there}}
+  // expected-note @+1 {{MMAs that read it are wgmma e4m3 with A from prepacked weights}}
+  pipe.mma %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
 
@@ -480,16 +480,30 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
-  // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
-  // expected-note @+1 {{write an accumulator of 256 columns; pipe.mma_prepacked takes others}}
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  // expected-error @+2 {{'next' must be a tile of weights, but is missing}}
+  // expected-note @+1 {{write 'next %w' with the weights of the next k tile}}
+  pipe.mma %acc, %held, %x : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %acc: !pipe.tmem<128x64xf32>) {
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %acc: !pipe.tmem<128x64xf32>) {
+  // (C650)
+  // expected-error @+2 {{'chain' must be left out of an MMA of tcgen05 f8f6f4, but is there}}
+  // expected-note @+1 {{MMAs that read it are wgmma e4m3}}
+  pipe.mma %acc, %a, %b chain replaces : !pipe.tmem<128x64xf32>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
 
@@ -498,7 +512,25 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  return
+}
+func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
+  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  // (C318)
+  // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
+  // expected-note @+1 {{write an accumulator of 256 columns; MMAs of prepacked weights in shared memory take others}}
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
+  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
@@ -507,7 +539,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
   // (C318)
   // expected-error @+2 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
   // expected-note @+1 {{load 256 rows of one tile's depth of activations}}
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 
@@ -516,7 +548,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %v: !pipe.shared<2x8704xi8>) {
@@ -525,7 +557,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
   // (C318)
   // expected-error @+2 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
   // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
-  pipe.mma_resident %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
+  pipe.mma %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
   return
 }
 
@@ -534,7 +566,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
@@ -550,7 +582,7 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
-  pipe.mma_resident %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>) {

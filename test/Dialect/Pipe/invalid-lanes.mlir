@@ -4,15 +4,15 @@
 // place and verifies.
 
 func.func @twin(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
-  // (C373)
-  // expected-error @+2 {{a must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
-  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+  // (C650)
+  // expected-error @+2 {{a_scales must be scales in tensor memory, but got none}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf8f6f4}}
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -23,7 +23,7 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, 
   // (C373)
   // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x256xf8E4M3FN, swizzle_128B>
   return
 }
@@ -34,7 +34,7 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, s
   // (C373)
   // expected-error @+2 {{a must have 128 rows, but got}}
   // expected-note @+1 {{an instruction has 128 TMEM lanes: load a tile of as many rows}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -45,7 +45,7 @@ func.func @bad(%acc: !pipe.tmem<128x72xf32>, %a: !pipe.shared<128x128xf8E4M3FN, 
   // (C373)
   // expected-error @+2 {{accumulator must have sums in a multiple of 16 columns, but got}}
   // expected-note @+1 {{take an accumulator of a multiple of 16 columns, with 256 rows where it is of a pair}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x72xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x72xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<72x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -53,15 +53,15 @@ func.func @bad(%acc: !pipe.tmem<128x72xf32>, %a: !pipe.shared<128x128xf8E4M3FN, 
 // -----
 
 func.func @twin(%acc: !pipe.tmem<128x16xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<16x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x16xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x16xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%acc: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<16x128xf8E4M3FN, swizzle_128B>) {
-  // (C373)
-  // expected-error @+2 {{accumulator must have sums in a multiple of 16 columns, but got}}
-  // expected-note @+1 {{take an accumulator of a multiple of 16 columns, with 256 rows where it is of a pair}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+  // (C650)
+  // expected-error @+2 {{accumulator must be f32 in tensor memory or f32 in a fragment of wgmma or f32 in a fragment of mma_sync, but got '!pipe.tmem<128x16xf8E4M3FN, tiled_128x4>'}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, }}
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -72,7 +72,7 @@ func.func @bad(%acc: !pipe.tmem<128x128xf32>, %a: !pipe.shared<128x128xf8E4M3FN,
   // (C373)
   // expected-error @+2 {{b must have a row for each of 128 columns, of a pair for half of them, but got}}
   // expected-note @+1 {{each CTA of a pair loads half of the rows of b}}
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x128xf32>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<128x128xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -80,7 +80,7 @@ func.func @bad(%acc: !pipe.tmem<128x128xf32>, %a: !pipe.shared<128x128xf8E4M3FN,
 // -----
 
 func.func @twin(%acc: !pipe.tmem<256x128xf32, pair>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_dense %acc, %a, %b : !pipe.tmem<256x128xf32, pair>,
+  pipe.mma %acc, %a, %b : !pipe.tmem<256x128xf32, pair>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -647,14 +647,14 @@ gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kern
 
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
-  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>, !x
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>, !x
   return
 }
 func.func @bad(%acc: !pipe.tmem<128x32xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
   // (C468)
   // expected-error @+2 {{accumulator must be 128 rows of f32 of no pair, with 16 columns, but got '!pipe.tmem<128x32xf32>'}}
   // expected-note @+1 {{let the accumulator have a column for each row of b}}
-  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x32xf32>, !pipe.tmem<128x128xbf16>, !x
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x32xf32>, !pipe.tmem<128x128xbf16>, !x
   return
 }
 
@@ -665,7 +665,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
   // (C468)
   // expected-error @+2 {{b must be 'f16' with K = 128 and layout swizzle_128B, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
   // expected-note @+1 {{load activations of the operand's type and depth}}
-  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf16>, !x
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf16>, !x
   return
 }
 
@@ -673,9 +673,9 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
-  // (C468)
-  // expected-error @+2 {{a must be an operand of 16-bit floats, but got '!pipe.tmem<128x128xf32>'}}
-  // expected-note @+1 {{pipe.dequantize makes such operands; pipe.mma_dense reads tiles in shared memory}}
-  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
+  // (C650)
+  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 in shared memory or f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4, tcgen05 f8f6f4, tcgen05 f16 with A in tensor memory}}
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return
 }

@@ -4,15 +4,15 @@
 // in one place and verifies.
 
 func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%sums: !pipe.fragment<16x128xf32, mma_sync>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
-  // (C220)
-  // expected-error @+2 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
-  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<16x128xf32, mma_sync>,
+  // (C650)
+  // expected-error @+2 {{b must be f4E2M1FN in shared memory, but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
+  // expected-note @+1 {{MMAs with the operands before it are mma.sync mxf8f6f4 with unit scales of A}}
+  pipe.mma %sums, %a[128], %b : !pipe.fragment<16x128xf32, mma_sync>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -20,7 +20,7 @@ func.func @bad(%sums: !pipe.fragment<16x128xf32, mma_sync>, %a: !pipe.shared<256
 // -----
 
 func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a, %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -28,7 +28,7 @@ func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
   // (C220)
   // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
   // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
-  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a, %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x64xf8E4M3FN, swizzle_64B>
   return
 }
@@ -36,7 +36,7 @@ func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 // -----
 
 func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_fragment %sums, %a[64], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a[64], %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -44,7 +44,7 @@ func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
   // (C220)
   // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 128 rows, from 128 on}}
   // expected-note @+1 {{load a higher tile, or begin at another multiple of 64 rows}}
-  pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
+  pipe.mma %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }
@@ -52,15 +52,15 @@ func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 // -----
 
 func.func @twin(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<96x128xf8E4M3FN, swizzle_128B>) {
-  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x96xf32, wgmma>,
+  pipe.mma %sums, %a, %b : !pipe.fragment<64x96xf32, wgmma>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<96x128xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   // (C220)
-  // expected-error @+2 {{b must have a row for each of the 96 columns of the sums, but got}}
+  // expected-error @+2 {{b must have a row for each of the 96 columns of the accumulator, but got}}
   // expected-note @+1 {{load a row of b for each column}}
-  pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x96xf32, wgmma>,
+  pipe.mma %sums, %a, %b : !pipe.fragment<64x96xf32, wgmma>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }

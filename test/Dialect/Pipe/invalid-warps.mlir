@@ -6,7 +6,7 @@
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -14,10 +14,10 @@ func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  // (C250)
-  // expected-error @+2 {{accumulator must be a fragment of mma_sync with 16 rows or a multiple of 32, and a multiple of 32 columns, but got}}
-  // expected-note @+1 {{write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<64x64xf32, wgmma>,
+  // (C650)
+  // expected-error @+2 {{b must be f16, bf16 in shared memory, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-note @+1 {{MMAs with the operands before it are wgmma f16 with A from scaled elements}}
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<64x64xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -28,7 +28,7 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>,
 func.func @twin(%acc: !pipe.fragment<16x32xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<16x32xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<16x32xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -39,7 +39,7 @@ func.func @bad(%acc: !pipe.fragment<16x48xf32, mma_sync>,
   // (C250)
   // expected-error @+2 {{accumulator must be a fragment of mma_sync with 16 rows or a multiple of 32, and a multiple of 32 columns, but got}}
   // expected-note @+1 {{write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<16x48xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<16x48xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -50,7 +50,7 @@ func.func @bad(%acc: !pipe.fragment<16x48xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<64x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<64x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<64x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -61,7 +61,7 @@ func.func @bad(%acc: !pipe.fragment<48x64xf32, mma_sync>,
   // (C250)
   // expected-error @+2 {{accumulator must be a fragment of mma_sync with 16 rows or a multiple of 32, and a multiple of 32 columns, but got}}
   // expected-note @+1 {{write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<48x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<48x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -72,7 +72,7 @@ func.func @bad(%acc: !pipe.fragment<48x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -83,7 +83,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C251)
   // expected-error @+2 {{a must be f4E2M1FN with rows of 64 or 128 bytes and the swizzle of that width, but got}}
   // expected-note @+1 {{load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_32B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -94,7 +94,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -105,7 +105,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C252)
   // expected-error @+2 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got}}
   // expected-note @+1 {{quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -116,7 +116,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %sa: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %sb: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
@@ -127,7 +127,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C251)
   // expected-error @+2 {{a and b must have as many elements of k, but got}}
   // expected-note @+1 {{load tiles of one depth}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   return
@@ -138,7 +138,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -149,7 +149,7 @@ func.func @bad(%acc: !pipe.fragment<32x96xf32, mma_sync>,
   // (C251)
   // expected-error @+2 {{tile must consist of whole fragments of 32x96, but has 128x128}}
   // expected-note @+1 {{round the tile up to whole fragments, or take smaller ones}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x96xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x96xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -160,7 +160,7 @@ func.func @bad(%acc: !pipe.fragment<32x96xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return
@@ -171,7 +171,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C252)
   // expected-error @+2 {{scales of a must be f8E4M3FN for each 16 or f8E8M0FNU for each 32 of 128 elements, with layout tiled_128x4 and at least 128 rows, but got}}
   // expected-note @+1 {{load a column of scales for each block of k, in whole scale tiles of 128 rows}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return
@@ -182,7 +182,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<256x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<256x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<256x128xf4E2M1FN, swizzle_64B>, !pipe.shared<256x8xf8E4M3FN, tiled_128x4>
   return
@@ -193,7 +193,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C252)
   // expected-error @+2 {{scales of b must be f8E4M3FN for each 16 or f8E8M0FNU for each 32 of 128 elements, with layout tiled_128x4 and at least 256 rows, but got}}
   // expected-note @+1 {{load a column of scales for each block of k, in whole scale tiles of 128 rows}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<256x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -204,7 +204,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   return
@@ -215,7 +215,7 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
   // (C252)
   // expected-error @+2 {{scales of a and b must be of one type, but got}}
   // expected-note @+1 {{quantize both operands with one type of scales}}
-  pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return
@@ -303,17 +303,17 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) {
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
-  pipe.mma_sync %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  pipe.mma %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return
 }
 func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
     %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
-  // (C469)
-  // expected-error @+2 {{a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of f8E8M0FNU, but got}}
-  // expected-note @+1 {{pass the scales of a, or quantize the operands to these types}}
-  pipe.mma_sync %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+  // (C650)
+  // expected-error @+2 {{a_scales must be scales in shared memory, but got none}}
+  // expected-note @+1 {{MMAs with the operands before it are mma.sync mxf4nvf4, mma.sync mxf8f6f4}}
+  pipe.mma %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return

@@ -113,11 +113,11 @@ func.func @pitch(%buffer: memref<8x96xi8>, %odd: memref<8x80xi8>) {
 !four = !pipe.shared<128x128xf4E2M1FN, swizzle_32B>
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @warps(%acc: !frag, %a: !eight, %b: !five, %c: !four, %s: !scales) {
-  pipe.mma_sync %acc, %a scaled %s, %b scaled %s : !frag, !eight, !scales, !five, !scales
+  pipe.mma %acc, %a scaled %s, %b scaled %s : !frag, !eight, !scales, !five, !scales
   // (C251)
   // expected-error @+2 {{b must be of 4, 6 or 8 bits with rows of 64 or 128 bytes and the swizzle of that width, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_32B>'}}
   // expected-note @+1 {{load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B}}
-  pipe.mma_sync %acc, %a scaled %s, %c scaled %s : !frag, !eight, !scales, !four, !scales
+  pipe.mma %acc, %a scaled %s, %c scaled %s : !frag, !eight, !scales, !four, !scales
   return
 }
 
@@ -128,11 +128,11 @@ func.func @warps(%acc: !frag, %a: !eight, %b: !five, %c: !four, %s: !scales) {
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 !of16 = !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
 func.func @scales_of_warps(%acc: !frag, %a: !eight, %s: !scales, %t: !of16) {
-  pipe.mma_sync %acc, %a scaled %s, %a scaled %s : !frag, !eight, !scales, !eight, !scales
+  pipe.mma %acc, %a scaled %s, %a scaled %s : !frag, !eight, !scales, !eight, !scales
   // (C252)
   // expected-error @+2 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got '!pipe.shared<128x8xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8}}
-  pipe.mma_sync %acc, %a scaled %t, %a scaled %t : !frag, !eight, !of16, !eight, !of16
+  pipe.mma %acc, %a scaled %t, %a scaled %t : !frag, !eight, !of16, !eight, !of16
   return
 }
 

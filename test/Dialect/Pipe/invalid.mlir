@@ -293,11 +293,19 @@ func.func @mma(%acc: !acc, %a: !data, %h: !half, %s: !scales, %p: i1) {
 !acc = !pipe.tmem<128x128xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 !halves = !pipe.shared<128x64xbf16, swizzle_128B>
+!short = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-func.func @mma(%acc: !acc, %a: !data, %b: !halves, %s: !scales, %p: i1) {
+func.func @mma(%acc: !acc, %a: !data, %b: !short, %s: !scales, %p: i1) {
   // (C115)
-  // expected-error @+2 {{b must be f4E2M1FN with the K of a, a multiple of 64, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{b must be f4E2M1FN with the K of a, a multiple of 64, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>'}}
   // expected-note @+1 {{pad K with zeros, and write no padded layout beside operands of 4 bits}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !short, !scales
+  return
+}
+func.func @elements(%acc: !acc, %a: !data, %b: !halves, %s: !scales, %p: i1) {
+  // (C650)
+  // expected-error @+2 {{b must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 in shared memory, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4}}
   pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !halves, !scales
   return
 }

@@ -268,8 +268,8 @@ gpu.func @ragged(%b: !mxmap, %sfb: !pipe.global<384x9xf8E8M0FNU, tiled_128x4>, %
   // CHECK: pipe.copy_scales %{{.*}} blocks %{{.*}} :
   %sbt = pipe.copy_scales %sbs blocks %blocks
       : !pipe.shared<256x8xf8E8M0FNU, tiled_128x4> -> !pipe.tmem<256x8xf8E8M0FNU, tiled_128x4>
-  // CHECK: pipe.mma %{{.*}} from %{{.*}} accumulate %{{.*}} steps %{{.*}} :
-  pipe.mma %acc, %at scaled %sat, %bs scaled %sbt from %row accumulate %more steps %steps
+  // CHECK: pipe.mma %{{.*}} from %{{.*}} accumulate %{{.*}} existing %{{.*}} :
+  pipe.mma %acc, %at scaled %sat, %bs scaled %sbt from %row accumulate %more existing %steps
       : !pipe.tmem<128x192xf32>, !data, !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>, !mxdata,
         !pipe.tmem<256x8xf8E8M0FNU, tiled_128x4>
   gpu.return

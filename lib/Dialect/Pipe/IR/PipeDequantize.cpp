@@ -152,10 +152,9 @@ static LogicalResult verifyShared(DequantizeTileOp op) {
   if (failed(verifyConvertible(op, "source", source, scales))) // (C180)
     return failure();
   if (isSixBitElementType(source.getElementType()))
-    return withNote(op.emitOpError()
-                        << "source must have elements of 4 or 8 bits, but got " << source,
-                    "elements of 6 bits are converted in registers, by pipe.mma_converted with "
-                    "'in_order'"); // (C180)
+    return withNote(
+        op.emitOpError() << "source must have elements of 4 or 8 bits, but got " << source,
+        "elements of 6 bits are converted in registers, by pipe.mma with 'in_order'"); // (C180)
   auto expected = SharedType::get(source.getShape(), convertedType(scales.getElementType()),
                                   Layout::Swizzle128B);
   if (op.getFilledType() != expected)

@@ -55,7 +55,7 @@ LogicalResult CheckGroupsOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// MMAs
+// Elements
 //===----------------------------------------------------------------------===//
 
 void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
@@ -66,103 +66,6 @@ LogicalResult FragmentOp::verify() {
   return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
                   "e4m3 fragments hold weights, which pipe.dequantize makes"); // (C313)
 }
-
-LogicalResult MmaConvertedOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), scales = getAScales().getType(), b = getB().getType();
-  if (failed(verifySums(*this, "accumulator", acc))) // (C181)
-    return failure();
-  if (failed(verifyConvertible(*this, "a", a, scales))) // (C180)
-    return failure();
-  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(a.getElementType());
-  if (getInOrder() ? isFloat8 : isSixBitElementType(a.getElementType()))
-    return withNote(emitOpError() << "a must have elements of "
-                                  << (getInOrder() ? "4 or 6" : "4 or 8") << " bits "
-                                  << (getInOrder() ? "with" : "without") << " 'in_order', but got "
-                                  << a,
-                    "elements of 6 bits are converted in the order of memory, and those of 8 "
-                    "bits in the order of registers"); // (C181)
-  if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
-    return withNote(emitOpError() << "a must have " << kFragmentRows
-                                  << " rows for each warpgroup of its role, but got " << a,
-                    "let 'a' have 64 rows for each 4 warps of the role"); // (C181)
-  // Weights of 4 bits become what the activations beside them are.
-  Type element = convertedType(scales.getElementType());
-  bool mayBeHalf = getInOrder() && isa<Float4E2M1FNType>(a.getElementType());
-  if ((element.isF16() && b.getElementType().isBF16()) || (mayBeHalf && b.getElementType().isF16()))
-    element = b.getElementType();
-  auto expected =
-      SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
-  if (b != expected)
-    return withNote(emitOpError() << "b must be " << expected << ", but got " << b,
-                    "convert b with pipe.dequantize, or load a tile of this type"); // (C181)
-  return success();
-}
-
-/// The scale block of prepacked tiles of so many bytes; 0 where there is none.
-static int64_t blockOfTile(int64_t bytes) {
-  for (int64_t block : {16, 32})
-    if (bytes == hw::weightTileBytes(block))
-      return block;
-  return 0;
-}
-
-LogicalResult MmaPrepackedOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  SharedType weights = getWeights().getType(), b = getB().getType();
-  bool isBytes = weights.getInnerBytes() == hw::byteTileBytes;
-  if (getWithoutPowers() && !isBytes)
-    return withNote(emitOpError() << "weights must have rows of " << hw::byteTileBytes
-                                  << " bytes with 'without_powers', but got " << weights,
-                    "leave 'without_powers' out: only weights for e4m3 have powers"); // (C604)
-  if (failed(verifySums(*this, "accumulator", acc))) // (C191)
-    return failure();
-  int64_t block = blockOfTile(weights.getInnerBytes());
-  if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear ||
-      (!block && !isBytes))
-    return withNote(emitOpError() << "weights must be i8 in linear rows of "
-                                  << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
-                                  << " or " << hw::byteTileBytes << " bytes, but got " << weights,
-                    "fp4.prepack makes such weights, a row for each tile"); // (C191)
-  if (failed(verifyTwoWarpgroups(*this)))                                   // (C191)
-    return failure();
-  Type element = BFloat16Type::get(getContext());
-  if (isBytes)
-    element = Float8E4M3FNType::get(getContext());
-  else if (b.getElementType().isF16())
-    element = b.getElementType();
-  int64_t depth = weights.getRows() * hw::weightColumnsOf(weights.getInnerBytes());
-  auto expected = SharedType::get({acc.getShape()[1], depth}, element, Layout::Swizzle128B);
-  if (b != expected)
-    return withNote(emitOpError() << "b must be " << expected << ", but got " << b,
-                    "load activations of this type, as deep as the weights"); // (C191), (C320)
-  return success();
-}
-
-/// Columns of an accumulator that register-resident weights are multiplied with.
-static constexpr int64_t kResidentColumns = 256;
-
-LogicalResult MmaResidentOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  auto sums = FragmentType::get(getContext(), {kFragmentRows, kResidentColumns},
-                                Float32Type::get(getContext()), FragmentKind::Wgmma);
-  if (acc != sums)
-    return withNote(
-        emitOpError() << "accumulator must be " << sums << ", but got " << acc,
-        "write an accumulator of 256 columns; pipe.mma_prepacked takes others"); // (C318)
-  if (failed(verifyResident(*this, getResident().getType(), "next", getNext().getType())))
-    return failure();
-  auto expected = SharedType::get({kResidentColumns, hw::byteTileColumns},
-                                  Float8E4M3FNType::get(getContext()), Layout::Swizzle128B);
-  if (getB().getType() != expected)
-    return withNote(emitOpError() << "b must be " << expected << ", but got " << getB().getType(),
-                    "load 256 rows of one tile's depth of activations"); // (C318)
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
 
 LogicalResult ReadFragmentOp::verify() {
   FragmentType acc = getAccumulator().getType();

@@ -19,55 +19,12 @@ using namespace fp4::pipe;
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
 
-/// The columns of an instruction are a multiple of this number.
-static constexpr int64_t kColumnStep = 16;
-
 static LogicalResult requireLanes(Operation *op, FragmentType fragment) {
   if (fragment.getKind() == FragmentKind::Lanes)
     return success();
   return withNote(op->emitOpError()
                       << "accumulator must be a fragment of lanes, but got " << fragment,
                   "write !pipe.fragment<128xNxf32, lanes>");
-}
-
-LogicalResult MmaDenseOp::verify() {
-  TmemType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  if (failed(verifyPromotedTiles(*this, a, b))) // (C373)
-    return failure();
-  if (a.getRows() != kMmaM)
-    return withNote(emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
-                    "an instruction has 128 TMEM lanes: load a tile of as many rows"); // (C373)
-  int64_t columns = acc.getColumns();
-  if (!acc.isAccumulator() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
-    return withNote(emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
-                                  << " columns, but got " << acc,
-                    "take an accumulator of a multiple of 16 columns, with 256 rows where it is of "
-                    "a pair"); // (C373)
-  if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
-    return withNote(emitOpError() << "b must have a row for each of " << columns
-                                  << " columns, of a pair for half of them, but got " << b,
-                    "each CTA of a pair loads half of the rows of b"); // (C373)
-  return success();
-}
-
-LogicalResult MmaLanesOp::verify() {
-  TmemType acc = getAccumulator().getType(), a = getA().getType();
-  SharedType b = getB().getType();
-  if (!a.isOperand())
-    return withNote(emitOpError() << "a must be an operand of 16-bit floats, but got " << a,
-                    "pipe.dequantize makes such operands; pipe.mma_dense reads tiles in shared "
-                    "memory"); // (C468)
-  if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
-      b.getLayout() != Layout::Swizzle128B)
-    return withNote(emitOpError() << "b must be " << a.getElementType() << " with K = "
-                                  << a.getColumns() << " and layout swizzle_128B, but got " << b,
-                    "load activations of the operand's type and depth"); // (C468)
-  if (acc.isAccumulator() && !acc.getPair() && acc.getColumns() == b.getRows())
-    return success();
-  return withNote(emitOpError() << "accumulator must be 128 rows of f32 of no pair, with "
-                                << b.getRows() << " columns, but got " << acc,
-                  "let the accumulator have a column for each row of b"); // (C468)
 }
 
 LogicalResult LaneColumnOp::verify() {

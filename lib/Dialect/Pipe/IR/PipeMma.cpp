@@ -1,45 +1,47 @@
-//===- PipeMma.cpp - Matrix instructions on tiles in tensor memory --------===//
+//===- PipeMma.cpp - MMAs with accumulators in tensor memory --------------===//
 //
-// Verifiers of pipe.mma and pipe.mma_blockwise. Labels such as (C114) refer to PipeConstraints.td.
+// Verifiers of the forms of pipe.mma that tcgen05 executes, and of pipe.mma_blockwise. Labels such
+// as (C114) refer to PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyFragment.h"
+#include "VerifyMma.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+//===----------------------------------------------------------------------===//
+// With scales
+//===----------------------------------------------------------------------===//
+
 int64_t MmaOp::getBlockSize() {
-  TmemType scales = getAScales().getType();
+  auto scales = getAScalesAs<TmemType>();
   int64_t columns = llvm::alignTo(getScaledK() / 32, kScaleBlockColumns);
   bool isPower = isa<Float8E8M0FNUType>(scales.getElementType());
   return isPower && scales.getColumns() == columns ? 32 : 16;
 }
 
-/// Returns true for elements of 6 or 8 bits.
-static bool isWide(SharedType tile) { return isByteElementType(tile.getElementType()); }
-
-bool MmaOp::isMXF8F6F4() { return isWide(getA().getType()) || isWide(getB().getType()); }
-
 int64_t MmaOp::getMaxSteps() {
-  return getPart() ? (*getPart())[1] : getA().getType().getColumns() / getStepK();
+  return getPart() ? (*getPart())[1] : getAAs<SharedType>().getColumns() / getStepK();
 }
 
 /// (C291) Operands of kind mxf8f6f4.
 static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile) {
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
   if ((!isFloat8 && !isPadded(tile.getLayout())) || tile.getColumns() % kPaddedRun ||
-      tile.getColumns() != op.getA().getType().getColumns())
+      tile.getColumns() != op.getAAs<SharedType>().getColumns())
     return withNote(
         op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
                          << "swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a "
                          << "multiple of " << kPaddedRun
                          << ", beside an operand of 6 or 8 bits, but got " << tile,
         "a map pads smaller elements to bytes while it loads: write the layout of padded rows");
-  Type scales = op.getAScales().getType().getElementType();
+  Type scales = op.getAScalesAs<TmemType>().getElementType();
   if (isa<Float8E8M0FNUType>(scales))
     return success();
   return withNote(op.emitOpError()
@@ -50,7 +52,7 @@ static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile
 /// (C115) Operands of kind mxf4nvf4.
 static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType tile) {
   if (isa<Float4E2M1FNType>(tile.getElementType()) && !isPadded(tile.getLayout()) &&
-      tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getA().getType().getColumns())
+      tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getAAs<SharedType>().getColumns())
     return success();
   return withNote(op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of "
                                    << kMmaK << ", but got " << tile,
@@ -89,13 +91,13 @@ static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
 }
 
 static LogicalResult verifyK96(MmaOp op) {
-  TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
+  auto acc = op.getAccumulatorAs<TmemType>(), scales = op.getBScalesAs<TmemType>();
   if (!acc.getPair() || acc.isOfHalves())
     return withNote(
         op.emitOpError()
             << "accumulator of instructions of K = 96 must be 256 rows of a pair, but got " << acc,
         "leave 'k96' out, or take !pipe.tmem<256xNxf32, pair>");
-  if (failed(verifyK96(op, "a", op.getA().getType())) ||
+  if (failed(verifyK96(op, "a", op.getAAs<SharedType>())) ||
       failed(verifyK96(op, "b", op.getB().getType())))
     return failure();
   int64_t rows = llvm::alignTo(acc.getColumns(), kScaleBlockRows);
@@ -110,7 +112,7 @@ static LogicalResult verifyK96(MmaOp op) {
 /// (C486) A part has instructions of the tile, and groups of four scales of its own.
 static LogicalResult verifyPart(MmaOp op) {
   ArrayRef<int64_t> part = *op.getPart();
-  int64_t all = op.getA().getType().getColumns() / op.getStepK();
+  int64_t all = op.getAAs<SharedType>().getColumns() / op.getStepK();
   bool fits = op.getK96() && part.size() == 2 && part[0] >= 0 && part[1] >= 1 && part[0] <= all &&
               part[1] <= all - part[0];
   if (fits && part[0] * op.getStepK() % (kScaleBlockColumns * op.getBlockSize()) == 0)
@@ -127,8 +129,8 @@ static LogicalResult verifyPart(MmaOp op) {
 
 /// (C440) The scales of B are in halves exactly where the columns of the accumulator are.
 static LogicalResult verifyHalves(MmaOp op) {
-  TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
-  if (op.getAScales().getType().isHalved())
+  auto acc = op.getAccumulatorAs<TmemType>(), scales = op.getBScalesAs<TmemType>();
+  if (op.getAScalesAs<TmemType>().isHalved())
     return withNote(op.emitOpError() << "a_scales must have layout tiled_128x4, but got "
                                      << op.getAScales().getType(),
                     "only the scales of b are in halves");
@@ -162,38 +164,79 @@ static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType a, SharedTyp
   return success();
 }
 
-LogicalResult MmaOp::verify() {
-  TmemType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  if (!acc.isAccumulator())
-    return withNote(
-        emitOpError() << "accumulator must be a tile of f32, but got " << acc,
-        "tiles of scales and of operands are no accumulators: take !pipe.tmem<128xNxf32>");
-  TmemType sa = getAScales().getType(), sb = getBScales().getType();
+LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
+  auto acc = op.getAccumulatorAs<TmemType>();
+  auto a = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  auto sa = op.getAScalesAs<TmemType>(), sb = op.getBScalesAs<TmemType>();
   if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
     return withNote(
-        emitOpError() << "accumulator and scales must all belong to a pair, or none of them, but "
-                         "got "
-                      << acc << ", " << sa << " and " << sb,
+        op.emitOpError()
+            << "accumulator and scales must all belong to a pair, or none of them, but got " << acc
+            << ", " << sa << " and " << sb,
         "add ', pair' to the types of all three, or to none");
-  if (failed(verifyShape(*this, acc, a, b))) // (C114)
+  if (failed(verifyShape(op, acc, a, b))) // (C114)
     return failure();
+  bool isWide = op.getAtom()->kind == hw::MmaKind::MXF8F6F4;
   for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
-    if (failed(isMXF8F6F4() ? verifyWideOperand(*this, name, tile)      // (C291)
-                            : verifyPackedOperand(*this, name, tile))) // (C115)
+    if (failed(isWide ? verifyWideOperand(op, name, tile)     // (C291)
+                      : verifyPackedOperand(op, name, tile))) // (C115)
       return failure();
-  if (getK96() && failed(verifyK96(*this))) // (C311)
+  if (op.getK96() && failed(verifyK96(op))) // (C311)
     return failure();
-  if (getPart() && failed(verifyPart(*this))) // (C486)
+  if (op.getPart() && failed(verifyPart(op))) // (C486)
     return failure();
   if (sa.getElementType() != sb.getElementType())
-    return withNote(emitOpError() << "scales must have one element type, but got "
-                                  << sa.getElementType() << " and " << sb.getElementType(),
+    return withNote(op.emitOpError() << "scales must have one element type, but got "
+                                     << sa.getElementType() << " and " << sb.getElementType(),
                     "quantize both operands with one type of scales");
-  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())) ||
-      failed(verifyHalves(*this))) // (C440)
+  if (failed(verifyScales(op, "a_scales", sa, a.getRows())) || failed(verifyHalves(op))) // (C440)
     return failure();
-  return verifyScales(*this, "b_scales", sb, acc.getColumns());
+  return verifyScales(op, "b_scales", sb, acc.getColumns());
+}
+
+//===----------------------------------------------------------------------===//
+// Without scales
+//===----------------------------------------------------------------------===//
+
+/// The columns of an instruction are a multiple of this number.
+static constexpr int64_t kColumnStep = 16;
+
+LogicalResult fp4::pipe::verifyTcgen05Dense(MmaOp op) {
+  auto acc = op.getAccumulatorAs<TmemType>();
+  auto a = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  if (failed(verifyPromotedTiles(op, a, b))) // (C373)
+    return failure();
+  if (a.getRows() != kMmaM)
+    return withNote(op.emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
+                    "an instruction has 128 TMEM lanes: load a tile of as many rows"); // (C373)
+  int64_t columns = acc.getColumns();
+  if (acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
+    return withNote(op.emitOpError() << "accumulator must have sums in a multiple of "
+                                     << kColumnStep << " columns, but got " << acc,
+                    "take an accumulator of a multiple of 16 columns, with 256 rows where it is of "
+                    "a pair"); // (C373)
+  if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
+    return withNote(op.emitOpError() << "b must have a row for each of " << columns
+                                     << " columns, of a pair for half of them, but got " << b,
+                    "each CTA of a pair loads half of the rows of b"); // (C373)
+  return success();
+}
+
+LogicalResult fp4::pipe::verifyTcgen05TmemA(MmaOp op) {
+  auto acc = op.getAccumulatorAs<TmemType>(), a = op.getAAs<TmemType>();
+  SharedType b = op.getB().getType();
+  if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
+      b.getLayout() != Layout::Swizzle128B)
+    return withNote(op.emitOpError() << "b must be " << a.getElementType() << " with K = "
+                                     << a.getColumns() << " and layout swizzle_128B, but got " << b,
+                    "load activations of the operand's type and depth"); // (C468)
+  if (!acc.getPair() && acc.getColumns() == b.getRows())
+    return success();
+  return withNote(op.emitOpError() << "accumulator must be 128 rows of f32 of no pair, with "
+                                   << b.getRows() << " columns, but got " << acc,
+                  "let the accumulator have a column for each row of b"); // (C468)
 }
 
 int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }

@@ -96,57 +96,9 @@ LogicalResult fp4::pipe::verifyScaleTiles(Operation *op, SharedType a, SharedTyp
   return verifySameBlocks(op, a, b, a.getColumns() == b.getColumns());
 }
 
-/// The warpgroups of the role around `op` have 64 rows each of a tile of `rows`, from `row` on.
-static bool hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
+bool fp4::pipe::hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
   int64_t most = std::max(groupsOfRole(op), int64_t(1)) * kFragmentRows;
   return row >= 0 && row % kFragmentRows == 0 && rows - row >= most;
-}
-
-/// The MMA beside `product` in its block, in front of it or behind.
-static MmaFragmentOp neighbourOf(MmaFragmentOp product, bool behind) {
-  Operation *op = product;
-  do
-    op = behind ? op->getNextNode() : op->getPrevNode();
-  while (op && !isa<MmaFragmentOp>(op));
-  return cast_or_null<MmaFragmentOp>(op);
-}
-
-/// (C625) Two MMAs begin together where the first says so, and the second.
-static LogicalResult verifyNeighbours(MmaFragmentOp product) {
-  MmaFragmentOp other;
-  if (product.getNext())
-    other = neighbourOf(product, /*behind=*/true);
-  else if (product.getBegun())
-    other = neighbourOf(product, /*behind=*/false);
-  else
-    return success();
-  bool agrees = other && (product.getNext() ? other.getBegun() : other.getNext()) &&
-                other.getSums() != product.getSums();
-  if (agrees) // (C625)
-    return success();
-  return withNote(product.emitOpError("that begins together with its neighbour must have one with "
-                                      "other sums that says so"),
-                  "write 'next' at the first MMA and 'begun' at the second, or neither");
-}
-
-LogicalResult MmaFragmentOp::verify() {
-  FragmentType sums = getSums().getType();
-  if (failed(verifySums(*this, "sums", sums))) // (C220)
-    return failure();
-  if (failed(verifyPromotedTiles(*this, getA().getType(), getB().getType()))) // (C220)
-    return failure();
-  int64_t row = getRow(), rows = getA().getType().getRows();
-  if (!hasRowsOfRole(*this, row, rows))
-    return withNote(emitOpError() << "a must have " << kFragmentRows
-                                  << " rows for each warpgroup of its role, "
-                                  << "from a multiple of " << kFragmentRows << " on, but got "
-                                  << rows << " rows, from " << row << " on",
-                    "load a higher tile, or begin at another multiple of 64 rows"); // (C220)
-  if (getB().getType().getRows() != sums.getShape()[1])
-    return withNote(emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
-                                  << " columns of the sums, but got " << getB().getType(),
-                    "load a row of b for each column"); // (C220)
-  return verifyNeighbours(*this);
 }
 
 /// The vector of scales that go with `columns` columns.

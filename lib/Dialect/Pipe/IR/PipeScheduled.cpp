@@ -105,5 +105,6 @@ bool fp4::pipe::usesTensorCore(Operation *op) {
 bool fp4::pipe::fencesItsReads(Operation *op) {
   if (auto dequantize = dyn_cast<DequantizeTileOp>(op))
     return dequantize.fillsRegisters();
-  return isa<MmaConvertedOp, MmaFragmentOp, MmaResidentOp, MmaPrepackedOp, MmaSyncOp>(op);
+  auto mma = dyn_cast<MmaOp>(op);
+  return mma && isa<FragmentType>(mma.getAccumulator().getType());
 }

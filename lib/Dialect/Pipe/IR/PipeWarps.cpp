@@ -1,4 +1,4 @@
-//===- PipeWarps.cpp - MMAs in the registers of warps ---------------------===//
+//===- PipeWarps.cpp - Fragments of warps ---------------------------------===//
 //
 // Verifiers. Labels such as (C250) refer to PipeConstraints.td.
 //
@@ -7,7 +7,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
-#include "ScaledTypes.h"
+#include "VerifyFragment.h"
 #include "VerifyRows.h"
 
 #include "mlir/IR/Builders.h"
@@ -22,13 +22,11 @@ using namespace fp4::pipe;
 
 /// Columns of the smallest part of a fragment, of which a thread has four elements.
 static constexpr int64_t kPartColumns = 8;
-/// Rows of one instruction, and rows whose scales a register of a warp has.
-static constexpr int64_t kWarpRows = 16, kScaleRows = 32;
+/// Rows of one instruction.
+static constexpr int64_t kWarpRows = 16;
 
-/// The fragments of the warps of the role around `op` make up a tile of `rows` x `columns`; there
-/// may be no role yet.
-static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64_t rows,
-                                     int64_t columns) {
+LogicalResult fp4::pipe::verifyFragments(Operation *op, FragmentType fragment, int64_t rows,
+                                         int64_t columns) {
   int64_t high = fragment.getShape()[0], wide = fragment.getShape()[1];
   if (rows <= 0 || columns <= 0 || rows % high || columns % wide)
     return withNote(op->emitOpError() << "tile must consist of whole fragments of " << high << "x"
@@ -42,88 +40,6 @@ static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64
                       << "role must have a warp for each of the " << fragments
                       << " fragments of the tile, but has " << region.getRole().getNumWarps(),
                   "change the warps of the role, or the shape of the fragment");
-}
-
-/// (C251) Rows of one panel; `isWide`: of any elements, an operand's of 6 or 8 bits.
-static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType data, bool isWide) {
-  int64_t bytes = data.getInnerBytes();
-  bool fits = (bytes == 64 && data.getLayout() == Layout::Swizzle64B) ||
-              (bytes == 128 && data.getLayout() == Layout::Swizzle128B);
-  Type element = data.getElementType();
-  if (fits && ((isWide && isByteElementType(element)) || isa<Float4E2M1FNType>(element)))
-    return success();
-  return withNote(op->emitOpError()
-                      << name << " must be " << (isWide ? "of 4, 6 or 8 bits" : "f4E2M1FN")
-                      << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
-                      << data,
-                  "load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B");
-}
-
-/// (C252) A column of scales for each scale block, and rows for all of `data`.
-static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data,
-                                  SharedType scales) {
-  Type element = scales.getElementType();
-  int64_t block = isa<Float8E4M3FNType>(element) ? 16 : isa<Float8E8M0FNUType>(element) ? 32 : 0;
-  if (block && scales.isScales() && scales.getColumns() == data.getColumns() / block &&
-      scales.getRows() >= data.getRows())
-    return success();
-  return withNote(op->emitOpError()
-                      << "scales of " << name << " must be f8E4M3FN for each 16 or f8E8M0FNU for "
-                      << "each 32 of " << data.getColumns()
-                      << " elements, with layout tiled_128x4 and at least " << data.getRows()
-                      << " rows, but got " << scales,
-                  "load a column of scales for each block of k, in whole scale tiles of 128 rows");
-}
-
-/// (C469) An A without scales has unit scales, which MXFP8 elements beside MXFP4 ones can have.
-static LogicalResult verifyUnscaled(MmaSyncOp op) {
-  SharedType a = op.getA().getType(), b = op.getB().getType(), scales = op.getBScales().getType();
-  if (!op.getAScaleRow() && isa<Float8E4M3FNType>(a.getElementType()) &&
-      isa<Float4E2M1FNType>(b.getElementType()) && isa<Float8E8M0FNUType>(scales.getElementType()))
-    return success();
-  return withNote(op.emitOpError()
-                      << "a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of "
-                      << "f8E8M0FNU, but got " << a << ", " << b << " and " << scales,
-                  "pass the scales of a, or quantize the operands to these types"); // (C469)
-}
-
-LogicalResult MmaSyncOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  int64_t rows = acc.getShape()[0], columns = acc.getShape()[1];
-  if (acc.getKind() != FragmentKind::MmaSync || (rows != kWarpRows && rows % kScaleRows) ||
-      columns % kScaleRows)
-    return withNote(emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
-                                  << " rows or a multiple of " << kScaleRows
-                                  << ", and a multiple of " << kScaleRows << " columns, but got "
-                                  << acc,
-                    "write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it"); // (C250)
-  bool isWide = isByteElementType(a.getElementType()) || isByteElementType(b.getElementType());
-  if (failed(verifyOperand(*this, "a", a, isWide)) || failed(verifyOperand(*this, "b", b, isWide)))
-    return failure(); // (C251)
-  if (a.getColumns() != b.getColumns())
-    return withNote(emitOpError() << "a and b must have as many elements of k, but got " << a
-                                  << " and " << b,
-                    "load tiles of one depth");                      // (C251)
-  if (failed(verifyFragments(*this, acc, a.getRows(), b.getRows()))) // (C251)
-    return failure();
-  SharedType ofB = getBScales().getType();
-  if (failed(verifyScales(*this, "b", b, ofB))) // (C252)
-    return failure();
-  if (!getAScales())
-    return verifyUnscaled(*this); // (C469)
-  auto ofA = cast<SharedType>(getAScales().getType());
-  if (failed(verifyScales(*this, "a", a, ofA))) // (C252)
-    return failure();
-  if (ofA.getElementType() != ofB.getElementType())
-    return withNote(emitOpError() << "scales of a and b must be of one type, but got " << ofA
-                                  << " and " << ofB,
-                    "quantize both operands with one type of scales"); // (C252)
-  if (isWide && !isa<Float8E8M0FNUType>(ofA.getElementType()))
-    return withNote(
-        emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << ofA,
-        "quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8"); // (C252)
-  return success();
 }
 
 LogicalResult WarpPlaceOp::verify() {

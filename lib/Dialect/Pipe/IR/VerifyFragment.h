@@ -27,6 +27,14 @@ mlir::Type convertedType(mlir::Type scale);
 llvm::LogicalResult verifyConvertible(mlir::Operation *op, llvm::StringRef name, SharedType data,
                                       SharedType scales);
 
+/// The fragments of the warps of the role around `op` make up a tile of `rows` x `columns`; there
+/// may be no role yet.
+llvm::LogicalResult verifyFragments(mlir::Operation *op, FragmentType fragment, int64_t rows,
+                                    int64_t columns);
+/// Returns true when the warpgroups of the role around `op` have 64 rows each of a tile of `rows`,
+/// from `row` on.
+bool hasRowsOfRole(mlir::Operation *op, int64_t row, int64_t rows);
+
 /// Bytes of a row of the e4m3 tiles whose sums are promoted; threads of a warpgroup.
 inline constexpr int64_t kPromotedRowBytes = 128, kGroupThreads = 128;
 

@@ -28,8 +28,6 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
-
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Routes/Route.h"
 
@@ -255,12 +253,13 @@ static bool decodes(RoleRegionOp region) {
   constexpr int64_t smallM = 64;
   return region
       .walk([](Operation *op) {
-        auto product = dyn_cast<MmaConvertedOp>(op);
+        MmaOp product = mmaOfForm(op, hw::MmaForm::WgmmaDequantized);
         auto conversion = dyn_cast<DequantizeTileOp>(op);
         bool isOfFew = (product && product.getB().getType().getRows() <= smallM) ||
                        (conversion && isa<SharedType>(conversion.getFilledType()) &&
                         conversion.getSource().getType().getRows() <= smallM);
-        return isOfFew || isa<MmaPrepackedOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        return isOfFew || mmaOfForm(op, hw::MmaForm::WgmmaPrepacked) ? WalkResult::interrupt()
+                                                                     : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -19,29 +19,35 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Marks MMAs behind which another MMA of the same B follows in the block of code: that one waits
-/// for both.
-template <typename OpT> static void markContinued(OpT op) {
-  op.setContinued(llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
-    return isa<OpT>(user) && user->getBlock() == op->getBlock() && op->isBeforeInBlock(user);
-  }));
+/// Lets an MMA behind which another one of the same form and the same B follows in the block of
+/// code be awaited by that one. MMAs that the next iteration awaits go on anyway.
+static void awaitByNext(MmaOp mma) {
+  if (mma.goesOn())
+    return;
+  bool hasNext = llvm::any_of(mma.getB().getUsers(), [&](Operation *user) {
+    return mmaOfForm(user, mma.getForm()) && user->getBlock() == mma->getBlock() &&
+           mma->isBeforeInBlock(user);
+  });
+  if (hasNext)
+    mma.setAwaitedBy(MmaAwaiter::NextMma);
 }
 
 /// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
 /// else null.
-static MmaFragmentOp mmaBefore(MmaFragmentOp product) {
+static MmaOp mmaBefore(MmaOp product) {
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
-    auto before = dyn_cast<MmaFragmentOp>(op);
+    MmaOp before = mmaOfForm(op, hw::MmaForm::WgmmaShared);
     if (!before)
       continue;
     auto isThere = [&](Value value) {
       Operation *origin = value.getDefiningOp();
       return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
     };
-    bool begins = before.getSums() != product.getSums() &&
-                  before.getSums().getType() == product.getSums().getType() &&
-                  isThere(product.getSums()) && isThere(product.getA()) && isThere(product.getB());
-    return begins ? before : MmaFragmentOp();
+    Value sums = product.getAccumulator();
+    bool begins = before.getAccumulator() != sums &&
+                  before.getAccumulator().getType() == sums.getType() && isThere(sums) &&
+                  isThere(product.getA()) && isThere(product.getB());
+    return begins ? before : MmaOp();
   }
   return {};
 }
@@ -67,29 +73,28 @@ static void completeTiles(ArrayRef<PromoteOp> promotions) {
 }
 
 /// Says what `product` waits for: sums in its registers that somebody reads, and its tiles.
-static void chain(MmaFragmentOp product) {
-  for (Operation *user : product.getSums().getUsers()) {
+static void chain(MmaOp product) {
+  for (Operation *user : product.getAccumulator().getUsers()) {
     bool isBefore = user->getBlock() == product->getBlock() && user->isBeforeInBlock(product);
-    if (isBefore && isa<MmaFragmentOp, PromoteOp>(user))
-      product.setReplacing(true);
+    if (isBefore && isa<MmaOp, PromoteOp>(user))
+      product.setChain(MmaChain::Replaces);
     if (auto promote = dyn_cast<PromoteOp>(user); isBefore && promote)
       promote.setComplete(true);
   }
-  if (MmaFragmentOp before = mmaBefore(product); before && !before.getBegun()) {
-    before.setNext(true);
-    product.setBegun(true);
+  if (MmaOp before = mmaBefore(product); before && before.getChain() != MmaChain::Follows) {
+    before.setChain(MmaChain::Leads);
+    product.setChain(MmaChain::Follows);
   }
 }
 
 static void chainMmas(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
   SmallVector<PromoteOp> complete;
   kernel.walk([&](Operation *op) {
-    if (auto product = dyn_cast<MmaConvertedOp>(op))
-      markContinued(product);
-    else if (auto prepacked = dyn_cast<MmaPrepackedOp>(op))
-      markContinued(prepacked);
-    else if (auto fragment = dyn_cast<MmaFragmentOp>(op))
-      chain(fragment);
+    auto mma = dyn_cast<MmaOp>(op);
+    if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::AwaitedBy))
+      awaitByNext(mma);
+    else if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::Chain))
+      chain(mma);
     else if (auto promote = dyn_cast<PromoteOp>(op); promote && completesTile(promote))
       complete.push_back(promote);
   });

@@ -6,7 +6,7 @@
 //
 //   for k                                   for k
 //     consumer_wait ab[it]                    consumer_wait ab[it]
-//     mma                              ->     mma looped
+//     mma                              ->     mma awaited_by next_iteration
 //     consumer_release ab[it]                 if k is not the first: consumer_release ab[it - 1]
 //     yield it + 1                            yield it + 1
 //                                           if there was one: consumer_release ab[last]
@@ -31,7 +31,7 @@ using namespace fp4::pipe;
 /// The MMAs of a loop over the stages of a channel, and the release of a stage behind them.
 struct MmaLoop {
   scf::ForOp loop;
-  SmallVector<Operation *> products;
+  SmallVector<MmaOp> products;
   ConsumerReleaseOp release;
   int64_t parts = 0;   ///< parts of all MMAs, each converted by itself
   int64_t columns = 0; ///< columns of the MMAs
@@ -41,21 +41,22 @@ struct MmaLoop {
 
 /// Adds `op`; returns false if it is no MMA that may go on.
 bool MmaLoop::add(Operation &op) {
-  if (auto product = dyn_cast<MmaPrepackedOp>(op)) {
-    if (product.getTiles() || takesWarpMmas(product) ||
-        (hasBytes(product) && !product.getWithoutPowers()))
+  auto product = dyn_cast<MmaOp>(op);
+  if (!product || product.getExisting() || product.getInOrder())
+    return false;
+  SharedType b = product.getB().getType();
+  if (product.getForm() == hw::MmaForm::WgmmaPrepacked) {
+    bool hasBytes = product.hasByteTiles();
+    if (takesWarpMmas(product) || (hasBytes && !product.getWithoutPowers()))
       return false;
-    parts += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
-    columns = product.getB().getType().getRows();
-  } else if (auto product = dyn_cast<MmaConvertedOp>(op)) {
-    if (product.getBlocks() || product.getInOrder())
-      return false;
-    parts += product.getB().getType().getColumns() / hw::weightTileColumns;
-    columns = product.getB().getType().getRows();
+    parts += product.getAAs<SharedType>().getRows() * (hasBytes ? kBytePartsOfTile : 1);
+  } else if (product.getForm() == hw::MmaForm::WgmmaDequantized) {
+    parts += b.getColumns() / hw::weightTileColumns;
   } else {
     return false;
   }
-  products.push_back(&op);
+  columns = b.getRows();
+  products.push_back(product);
   return true;
 }
 
@@ -118,13 +119,6 @@ static void releaseBefore(OpBuilder &b, ConsumerReleaseOp release, Value next, V
   b.clone(*release, mapping);
 }
 
-static void markLooped(Operation *product) {
-  if (auto prepacked = dyn_cast<MmaPrepackedOp>(product))
-    prepacked.setLooped(true);
-  else
-    cast<MmaConvertedOp>(product).setLooped(true);
-}
-
 static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   if (!route::hasCore(target, route::Core::Wgmma))
     return; // MMAs are complete when their instructions are
@@ -147,8 +141,8 @@ static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) 
     releaseBefore(b, release, loop.getResult(counter.getArgNumber() - 1),
                   isAbove(loop.getUpperBound(), loop.getLowerBound()), /*inLoop=*/false);
     release.erase();
-    for (Operation *product : found->products)
-      markLooped(product);
+    for (MmaOp product : found->products)
+      product.setAwaitedBy(MmaAwaiter::NextIteration);
   });
 }
 

@@ -32,9 +32,10 @@ using namespace fp4::pipe;
 static bool canBeWhole(RoleRegionOp region) {
   auto isHarmless = [](Operation *op) {
     if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, CopyScalesOp,
-            MmaOp, MmaBlockwiseOp, MmaDenseOp, MmaLanesOp, ProducerCommitOp, ConsumerReleaseOp,
-            RoleRegionOp>(op))
+            MmaBlockwiseOp, ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
       return true;
+    if (auto mma = dyn_cast<MmaOp>(op))
+      return isa<TmemType>(mma.getAccumulator().getType());
     if (isa<PipeDialect>(op->getDialect()))
       return isa<CopiedScalesOp, LoadEntryOp, OpaqueOp>(op);
     if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))

@@ -10,7 +10,6 @@
 #include "Schedule.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
@@ -25,6 +24,10 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// Returns true for an MMA whose operands the tensor core itself reads from shared memory, and
+/// whose accumulator is in registers.
+static bool isSharedMma(Operation *op) { return bool(mmaOfForm(op, hw::MmaForm::WgmmaShared)); }
+
 /// Returns true when all that the role of `release` does with the tiles of its channel satisfies
 /// `isReader`.
 static bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(Operation *)> isReader) {
@@ -38,16 +41,16 @@ static bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(Operati
 
 /// The last MMA before `release` in its basic block, if all reads of tiles of its channel come
 /// before that MMA; else null.
-static MmaFragmentOp mmaBehindReads(ConsumerReleaseOp release) {
+static MmaOp mmaBehindReads(ConsumerReleaseOp release) {
   Operation *op = release->getPrevNode();
-  while (op && !isa<MmaFragmentOp>(op))
+  while (op && !isSharedMma(op))
     op = op->getPrevNode();
-  auto product = cast_or_null<MmaFragmentOp>(op);
+  auto product = cast_or_null<MmaOp>(op);
   auto isEarlier = [&](Operation *user) {
     return isa<TileScalesOp>(user) && user->getBlock() == op->getBlock() &&
            user->isBeforeInBlock(op);
   };
-  return product && areReadBy(release, isEarlier) ? product : MmaFragmentOp();
+  return product && areReadBy(release, isEarlier) ? product : MmaOp();
 }
 
 /// Returns true when the tile made of the stage is committed right before `release`, so that the
@@ -69,16 +72,16 @@ static bool fillsTmem(Operation *op) {
 
 /// Returns true when `op` reads tiles in such a way that one thread may arrive for its warp.
 static bool isReadByWarps(Operation *op) {
-  return isa<LaneTileScaleOp, MmaFragmentOp, TilePowersOp, TileScalesOp>(op) || fillsTmem(op);
+  return isa<LaneTileScaleOp, TilePowersOp, TileScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
 }
 
 /// Says of `release` whether it needs a fence, and who arrives.
 static void elideRelease(ConsumerReleaseOp release) {
   auto channel = release.getChannel().getDefiningOp<ChannelOp>();
-  bool isAligned = areReadBy(release, llvm::IsaPred<MmaFragmentOp>);
+  bool isAligned = areReadBy(release, isSharedMma);
   if (channel && !channel.isCluster() && areReadBy(release, isReadByWarps))
     release.setBy(isAligned ? Arrival::AlignedWarps : Arrival::Warps);
-  MmaFragmentOp product = mmaBehindReads(release);
+  MmaOp product = mmaBehindReads(release);
   if (product)
     product.setFencing(true);
   if (product || areReadBy(release, fencesItsReads) || followsFencedCommit(release))

@@ -37,10 +37,16 @@ static constexpr uint64_t kMostIterations = 4;
 /// Returns true for sums that an MMA overwrites; other fragments begin as zeros in each turn of a
 /// loop.
 static bool areOverwritten(OpOperand &use) {
-  if (auto product = dyn_cast<MmaFragmentOp>(use.getOwner()))
-    return product.getSums() == use.get();
+  if (MmaOp product = mmaOfForm(use.getOwner(), hw::MmaForm::WgmmaShared))
+    return product.getAccumulator() == use.get();
   auto promote = dyn_cast<PromoteOp>(use.getOwner());
   return promote && promote.getAccumulator() != use.get();
+}
+
+/// MMAs of `loop` of which both operands are in shared memory, and the accumulator in registers.
+static SmallVector<MmaOp> sharedMmasOf(scf::ForOp loop) {
+  return llvm::filter_to_vector(
+      loop.getOps<MmaOp>(), [](MmaOp mma) { return mma.getForm() == hw::MmaForm::WgmmaShared; });
 }
 
 static void hoistSums(scf::ForOp loop) {
@@ -60,15 +66,15 @@ struct LastSums {
 } // namespace
 
 std::optional<LastSums> LastSums::of(scf::ForOp loop) {
-  auto products = llvm::to_vector(loop.getOps<MmaFragmentOp>());
+  SmallVector<MmaOp> products = sharedMmasOf(loop);
   auto promotes = llvm::to_vector(loop.getOps<PromoteOp>());
   if (products.empty() || promotes.empty())
     return std::nullopt;
   LastSums last = {promotes.back(), products.front().getA().getDefiningOp<ConsumerWaitOp>()};
   PromoteOp promote = last.promote;
-  bool isLast =
-      promote.getSums() == products.back().getSums() && products.back()->isBeforeInBlock(promote);
-  bool isReplaced = promote.getSums() == products.front().getSums();
+  bool isLast = promote.getSums() == products.back().getAccumulator() &&
+                products.back()->isBeforeInBlock(promote);
+  bool isReplaced = promote.getSums() == products.front().getAccumulator();
   bool isOutside =
       llvm::all_of(ValueRange{promote.getAccumulator(), promote.getSums(), promote.getColumn()},
                    [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
@@ -118,7 +124,7 @@ static void unrollPromotion(gpu::GPUFuncOp kernel) {
     auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
     hoistSums(loop);
     (void)loopUnrollFull(loop); // loopUnrollFull succeeds with a known number of iterations
-    if (!around || around.getOps<MmaFragmentOp>().empty())
+    if (!around || sharedMmasOf(around).empty())
       continue;
     hoistSums(around);
     postponeLastSums(around);

@@ -118,24 +118,17 @@ LogicalResult AccessOrder::checkWritten() const {
       "to the columns that are read");
 }
 
-/// Returns true when the tensor core goes on behind `op`, until the MMA that follows.
-static bool goesOn(Operation *op) {
-  if (auto product = dyn_cast<MmaConvertedOp>(op))
-    return product.getContinued() || product.getLooped();
-  auto product = dyn_cast<MmaPrepackedOp>(op);
-  return product && (product.getContinued() || product.getLooped());
-}
-
 void AccessOrder::finish(size_t agent, const RoleStep &step) {
   auto engineOp = dyn_cast<EngineOpInterface>(step.op);
   bool isLoop = isa<LoopLikeOpInterface>(step.op);
   if (!isLoop &&
       (!engineOp || engineOp.getEngine() != Engine::Tensor || roleOf(step.op).isElected()))
     return;
-  if (auto product = dyn_cast<MmaFragmentOp>(step.op); product && product.getFencing())
+  auto mma = dyn_cast<MmaOp>(step.op);
+  if (mma && mma.getFencing())
     fence(agent);
   uint32_t place = component(agent, Tensor);
-  uint32_t running = goesOn(step.op) ? step.uses.size() : 0;
+  uint32_t running = mma && mma.goesOn() ? step.uses.size() : 0;
   clocks[agent][place] = std::max(clocks[agent][place], issuedWork[place] - running);
 }
 

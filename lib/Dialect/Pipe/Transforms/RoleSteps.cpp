@@ -160,7 +160,9 @@ LogicalResult RoleWalker::walkFor(scf::ForOp loop) {
   }
   copyValues(loop.getRegionIterArgs(), loop.getResults());
   // MMAs that go on between iterations end behind the loop.
-  if (!loop.getOps<MmaConvertedOp>().empty() || !loop.getOps<MmaPrepackedOp>().empty())
+  if (llvm::any_of(loop.getOps<MmaOp>(), [](MmaOp mma) {
+        return intersect(mma.getAtom()->fields, hw::MmaFields::AwaitedBy);
+      }))
     result.steps.push_back({loop, std::nullopt, {}});
   return success();
 }

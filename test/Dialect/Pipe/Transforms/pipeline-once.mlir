@@ -56,7 +56,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y) kernel attributes {known_block_size =
     %ta = pipe.copy_scales %sas blocks %c4 : !scales -> !tscales
     %tb = pipe.copy_scales %sbs blocks %c4 : !scales -> !tscales
     %more = arith.constant false
-    pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more steps %c4 : !acc, !data, !tscales, !data, !tscales
+    pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more existing %c4 : !acc, !data, !tscales, !data, !tscales
     pipe.consumer_release %ab : !ab
     pipe.producer_commit %accs : !accs
   }

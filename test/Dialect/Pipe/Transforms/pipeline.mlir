@@ -132,7 +132,7 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
         %ta = pipe.copy_scales %sas blocks %blocks : !scales -> !tscales
         %tb = pipe.copy_scales %sbs blocks %blocks : !scales -> !tscales
         %more = arith.cmpi sgt, %k, %c0 : i32
-        pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more steps %blocks : !acc, !data, !tscales, !data, !tscales
+        pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more existing %blocks : !acc, !data, !tscales, !data, !tscales
         pipe.consumer_release %ab : !ab
       }
       pipe.producer_commit %accs : !accs

@@ -17,7 +17,7 @@
 // TILES-LABEL: gpu.module @rows_matmul_0
 // TILES-COUNT-1: pipe.load {{.*}} : !pipe.global
 // TILES-NOT: pipe.load {{.*}} : !pipe.global
-// TILES: pipe.mma_sync %{{[^,]*}}, %{{[^ ,]*}}, %{{[^ ,]*}} scaled
+// TILES: pipe.mma %{{[^,]*}}, %{{[^ ,]*}}, %{{[^ ,]*}} scaled
 
 // A k tile of two warps with 16 x 32 each: four instructions for each of four steps, with unit scales in a register.
 // RUN: fp4-runner %s --target=sm_120a --emit=ptx --kernel=one_matmul_0 -o - | FileCheck %s --check-prefix=PTX

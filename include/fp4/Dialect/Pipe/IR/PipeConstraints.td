@@ -104,22 +104,6 @@ def : Pipe_Constraints<"Tile operations", [{
     rows of equal size.
   - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
     and comes with a first column.
-  - (C114) `pipe.mma`: A has 128 rows, B as many as the accumulator has columns. In a pair, each
-    CTA has half of the rows of B, and of a pair with 128 rows 64 rows of A.
-  - (C115) `pipe.mma`: A and B are f4E2M1FN with equal K, a multiple of 64, unless (C291) holds.
-  - (C291) `pipe.mma` with an operand of 6 or 8 bits (kind mxf8f6f4): both are f8E4M3FN, f8E5M2,
-    f6E2M3FN or f6E3M2FN of layout swizzle_128B_b6x16_p32, or f4E2M1FN of layout
-    swizzle_128B_b4x16_p64. K is equal, a multiple of 128, and scales are f8E8M0FNU.
-  - (C311) `pipe.mma` with `k96`: the accumulator has 256 rows of a pair, A and B are f4E2M1FN of
-    layout swizzle_128B with a K that is a multiple of 768, and `b_scales` has as many rows as the
-    accumulator has columns, in whole blocks of 128.
-  - (C486) `part` of `pipe.mma` is with `k96`: it names instructions that the tile has, and begins
-    with a block of four scales.
-  - (C116) `pipe.mma`: all scales have one element type, one scale column per 16 elements (or per
-    32 with scales of f8E8M0FNU), and enough rows.
-  - (C440) `pipe.mma`: where a pair has 128 rows, and only there, the scales of B have layout
-    halves_128x4. The scales have a row for each column of the accumulator and are read from the
-    first on.
   - (C117) `pipe.read`: the vector has 1, 2, 4, .. 128 elements of the accumulator's type, and
     this number divides the accumulator's columns, or half of them where a pair has 128 rows.
   - (C118) `pipe.store`: the vector has 1, 2, 4, .. elements of the buffer's type, at least 16
@@ -132,9 +116,6 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C213) `pipe.store_column`: the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits,
     of the element type of the buffer, which has two dimensions and static columns; dynamic rows
     are those of a `pipe.matrix`.
-  - (C125) `pipe.mma_blockwise`: A is bf16 or f16, swizzled, with a multiple of 16 rows and 128
-    columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
-    accumulator has the columns of all slices.
   - (C160) `pipe.stage`: the tile is returned or filled. The tile has 128 rows for each warpgroup
     of the role, one or two, and as many columns as the vector has elements, of the same type, and
     its rows are as wide as its swizzle.
@@ -148,24 +129,82 @@ def : Pipe_Constraints<"Tile operations", [{
     Random words come with row, column and matrix, and need a recipe with one candidate scale.
 }]>;
 
-def : Pipe_Constraints<"Products in registers", [{
+def : Pipe_Constraints<"Dequantization", [{
   - (C652) `pipe.dequantize`: the tile is returned or filled. Scales come with elements of 4 or 8
     bits, and not with prepacked weights (i8). Registers, and tensor memory, take prepacked weights,
     and shared memory does not. Registers are a result, of one tile that exists.
-  - (C180) `pipe.dequantize` of elements and the operand A of `pipe.mma_converted`: the data are
-    f4E2M1FN with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or in
-    `pipe.mma_converted` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide.
-    The scales have layout tiled_128x4, one column per block and enough rows. A tile in shared
-    memory has the shape of the data, the 16-bit type that goes with the scales, and layout
-    swizzle_128B.
+  - (C180) the data of `pipe.dequantize` and the operand A of a `pipe.mma` with scaled elements are
+    f4E2M1FN with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or for
+    `pipe.mma` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide. The scales
+    have layout tiled_128x4, one column per block and enough rows. A tile in shared memory has the
+    shape of the data, the 16-bit type that goes with the scales, and layout swizzle_128B.
+  - (C467) `pipe.dequantize` of elements into tensor memory: the source is f4E2M1FN with 128 rows,
+    else as (C180) has it with its scales. The tile has the shape of the source and elements of bf16
+    or f16.
+  - (C499) `pipe.dequantize` of prepacked weights into tensor memory: the source is linear, in rows
+    of 4608 bytes (nvfp4) or 4352 (mxfp4). The tile has 128 rows and 64 elements of K for each of
+    them, of bf16 or f16. The role has one warpgroup, or several in turn.
+}]>;
+
+def : Pipe_Constraints<"MMAs", [{
+  - (C650) an atom (`include/fp4/ISA/MmaAtoms.h`) has the accumulator, the operands and the scales of
+    a `pipe.mma` in their memories and of their elements, and reads the other fields that are there.
+  - (C114) in tensor memory, with scales: A has 128 rows, B as many as the accumulator has columns.
+    In a pair, each CTA has half of the rows of B, and of a pair with 128 rows 64 rows of A.
+  - (C115) operands of f4E2M1FN with scales in tensor memory have equal K, a multiple of 64, and no
+    padded layout, unless (C291) holds.
+  - (C291) beside an operand of 6 or 8 bits (kind mxf8f6f4) with scales in tensor memory, both are
+    f8E4M3FN, f8E5M2, f6E2M3FN or f6E3M2FN of layout swizzle_128B_b6x16_p32, or f4E2M1FN of layout
+    swizzle_128B_b4x16_p64. K is equal, a multiple of 128, and scales are f8E8M0FNU.
+  - (C311) with `k96` the accumulator has 256 rows of a pair, A and B are f4E2M1FN of layout
+    swizzle_128B with a K that is a multiple of 768, and `b_scales` has as many rows as the
+    accumulator has columns, in whole blocks of 128.
+  - (C486) `part` is with `k96`: it names instructions that the tile has, and begins with a block of
+    four scales.
+  - (C116) scales in tensor memory have one element type, one scale column per 16 elements (or per
+    32 with scales of f8E8M0FNU), and enough rows.
+  - (C440) where a pair has 128 rows, and only there, the scales of B have layout halves_128x4. The
+    scales have a row for each column of the accumulator and are read from the first on.
+  - (C150) the accumulator and the scales in tensor memory all belong to a pair, or none of them
+    does.
+  - (C373) without scales, A and B in shared memory, and the accumulator in tensor memory: A and B
+    have rows of 128 bytes and layout swizzle_128B. A has 128 rows. B has a row for each column of
+    the accumulator, or for half of them where that belongs to a pair. The columns are a multiple of
+    16.
+  - (C468) beside A in tensor memory (C466), B has its elements and its K, and layout swizzle_128B.
+    The accumulator has 128 rows of no pair, and a column for each row of B.
+  - (C220) for e4m3 in shared memory and an accumulator of warpgroups, this is an f32 fragment with
+    64 rows. A and B have rows of 128 bytes and layout swizzle_128B. A has 64 rows for each
+    warpgroup of the role, from `a_row` on, which is a multiple of 64; B has a row for each column
+    of the accumulator.
+  - (C181) beside scaled elements that threads convert, the accumulator is an f32 fragment of wgmma
+    with 64 rows. A has 64 rows for each warpgroup of the role. B has the accumulator's columns, the
+    K of A, a type that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
+    6 bits goes with `in_order`, and A of 8 bits without.
+  - (C191) beside prepacked weights, the accumulator is an f32 fragment of wgmma with 64 rows, and
+    the role has two warpgroups. B has the accumulator's columns, layout swizzle_128B, and for each
+    row of the weights 64 elements of K, of bf16 or f16, or beside rows of 8704 bytes 128.
+  - (C318) A in registers, and `pipe.dequantize` into registers: the role has two warpgroups. Weights
+    are i8 and linear, one row of 8704 bytes, held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
+    accumulator is a fragment of wgmma of 64 x 256 f32, B is 256 x 128, with layout swizzle_128B,
+    and `next` is there.
+  - (C250) an accumulator of warps has 16 rows or a multiple of 32, and a multiple of 32 columns.
+  - (C251) beside it, A and B have the same K, with rows of 64 or 128 bytes and the swizzle of that
+    width. Their rows are multiples of the fragment's rows and columns, and the role has a warp for
+    each fragment of the tile.
+  - (C252) scales in shared memory beside it have layout tiled_128x4 and one element type, f8E4M3FN
+    with a column for each 16 elements or f8E8M0FNU with one for each 32, which operands have where
+    one is of 6 or 8 bits, and enough rows.
+  - (C125) `pipe.mma_blockwise`: A is bf16 or f16, swizzled, with a multiple of 16 rows and 128
+    columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
+    accumulator has the columns of all slices.
+}]>;
+
+def : Pipe_Constraints<"Products in registers", [{
   - (C352) `pipe.clear_rows`: the destination is a linear buffer of rank 2 with static columns,
     whose elements have whole bytes.
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
-  - (C181) `pipe.mma_converted`: the accumulator is an f32 fragment of wgmma with 64 rows. A has
-    64 rows for each warpgroup of the role. B has the accumulator's columns, the K of A, a type
-    that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
-    6 bits goes with `in_order`, and A of 8 bits without.
   - (C313) `pipe.fragment`: the elements are f32.
   - (C182) `pipe.read_fragment`: the first column and the number of columns, two for each element
     of the vector, are multiples of 8 within the fragment. The fragment has 64 rows.
@@ -175,19 +214,8 @@ def : Pipe_Constraints<"Products in registers", [{
     which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
   - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it. The
     vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
-  - (C191) `pipe.mma_prepacked`: the accumulator is an f32 fragment of wgmma with 64 rows, and the
-    role has two warpgroups. Weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704
-    (mxfp4). B has the accumulator's columns and 64 elements of K for each row of the weights. B
-    is bf16 or f16, and has layout swizzle_128B.
-  - (C320) `pipe.mma_prepacked`: beside rows of 8704 bytes, B is f8E4M3FN and has 128 elements of
-    K for each of them.
-  - (C604) `pipe.mma_prepacked`: `without_powers` goes with rows of 8704 bytes.
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
     multiple of 4 elements.
-  - (C318) `pipe.dequantize` into registers and `pipe.mma_resident`: the role has two warpgroups. Weights are i8
-    and linear, one row of 8704 bytes, held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
-    accumulator is a fragment of wgmma of 64 x 256 f32, and B is f8E4M3FN and 256 x 128, with layout
-    swizzle_128B.
   - (C325) `pipe.stage_fragment`: the tile is returned or filled. The tile has 64 rows for each
     warpgroup of the role and two columns for each element of the vector, of the same type, and
     its rows are as wide as its swizzle.
@@ -197,17 +225,6 @@ def : Pipe_Constraints<"Products in registers", [{
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{
-  - (C250) `pipe.mma_sync`: the accumulator is a fragment of mma_sync with 16 rows or a multiple
-    of 32, and a multiple of 32 columns.
-  - (C251) `pipe.mma_sync`: A and B have elements of 4, 6 or 8 bits (f4E2M1FN, f6E2M3FN, f6E3M2FN,
-    f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes and the swizzle of that width.
-    Their rows are multiples of the fragment's rows and columns, and the role has a warp for each
-    fragment of the tile.
-  - (C252) `pipe.mma_sync`: the scales have layout tiled_128x4 and one element type, f8E4M3FN with
-    a column for each 16 elements or f8E8M0FNU with one for each 32, which operands have where one
-    is of 6 or 8 bits, and enough rows.
-  - (C469) `pipe.mma_sync`: an A without scales has elements of f8E4M3FN and no row of scales,
-    beside a B of f4E2M1FN with scales of f8E8M0FNU.
   - (C253) `pipe.warp_place`: the accumulator is a fragment of mma_sync. The tile consists of
     whole fragments, and the role has a warp for each of them.
   - (C254) `pipe.read_warp_fragment`: the row is a multiple of 16, the first column and the number
@@ -226,9 +243,6 @@ def : Pipe_Constraints<"Rows of the fragments of all warps", [{
 }]>;
 
 def : Pipe_Constraints<"Products promoted to fp32", [{
-  - (C220) `pipe.mma_fragment`: the sums are an f32 fragment of wgmma with 64 rows. A and B are
-    f8E4M3FN with rows of 128 bytes and layout swizzle_128B. A has 64 rows for each warpgroup of
-    the role, from `row` on, which is a multiple of 64; B has a row for each column of the sums.
   - (C221) `pipe.block_scales`: both buffers have two dimensions of f32 and as many columns, one
     for each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
     dynamic. `columns` are a multiple of 8 up to 256. The vector has two elements, and one for
@@ -243,10 +257,6 @@ def : Pipe_Constraints<"Products promoted to fp32", [{
 }]>;
 
 def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
-  - (C373) `pipe.mma_dense`: A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B.
-    A has 128 rows. B has a row for each column of the accumulator, or for half of them where that
-    belongs to a pair, with 256 rows. The accumulator has sums, no scales, in a multiple of 16
-    columns.
   - (C374) `pipe.lane_column`: a fragment is of lanes. An accumulator in tensor memory has 128
     rows, or 256 of a pair, and columns that the warpgroups of the role divide.
   - (C375) `pipe.lane_scale`: both buffers have two dimensions of f32 and as many columns, one for
@@ -262,15 +272,6 @@ def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
 }]>;
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
-  - (C467) `pipe.dequantize` of elements into tensor memory: the source is f4E2M1FN with 128 rows,
-    else as (C180) has it with its scales. The tile has the shape of the source and elements of bf16
-    or f16.
-  - (C499) `pipe.dequantize` of prepacked weights into tensor memory: the source is linear, in rows
-    of 4608 bytes (nvfp4) or 4352 (mxfp4). The tile has 128 rows and 64 elements of K for each of
-    them, of bf16 or f16. The role has one warpgroup, or several in turn.
-  - (C468) `pipe.mma_lanes`: A is an operand in tensor memory (C466). B has its elements and its
-    K, and layout swizzle_128B. The accumulator has 128 rows of no pair, and a column for each row
-    of B.
 }]>;
 
 def : Pipe_Constraints<"Roles and channels", [{
@@ -326,8 +327,6 @@ def : Pipe_Constraints<"Clusters and pairs", [{
     along m. All tensor memory of such a kernel belongs to pairs.
   - (C149) a role that drives the tensor cores of pairs runs on the leader only, and
     drives `tensor` and `scale_copy` and no other engine.
-  - (C150) the accumulator and the scales of a `pipe.mma` all belong to a pair, or none of them
-    does.
   - (C151) `pipe.load` with `multicast`: the cluster has several CTAs in this direction, or
     several pairs along m with `multicast pairs`, and each loads a part of the tile that is
     aligned as a tile is, or as many blocks of scales, side by side.
@@ -394,7 +393,7 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
   - (C624) `set` is not negative and less than `sets`.
-  - (C625) an MMA with `next` stands before one that is `begun`, which has other sums.
+  - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums.
   - (C626) a role that is `whole` has one warp and issues for engines alone.
   - (C627) stages, phases and sets are those of their iterations.
   - (C628) an access to a tile that another one overwrites, or that overwrites it, comes behind an

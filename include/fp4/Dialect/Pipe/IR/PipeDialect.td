@@ -127,4 +127,16 @@ def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barr
   I32EnumAttrCase<"Nobody", 3, "nobody">]>;
 def Pipe_ArrivalAttr : EnumAttr<Pipe_Dialect, Pipe_Arrival, "arrival">;
 
+def Pipe_MmaChain
+    : Pipe_Enum<"MmaChain", "place of an MMA among those of its sums",
+                [I32EnumAttrCase<"Alone", 0, "alone">, I32EnumAttrCase<"Replaces", 1, "replaces">,
+                 I32EnumAttrCase<"Leads", 2, "leads">, I32EnumAttrCase<"Follows", 3, "follows">]>;
+def Pipe_MmaChainAttr : EnumAttr<Pipe_Dialect, Pipe_MmaChain, "mma_chain">;
+
+def Pipe_MmaAwaiter
+    : Pipe_Enum<"MmaAwaiter", "operation behind which the sums of an MMA are complete",
+                [I32EnumAttrCase<"Itself", 0, "itself">, I32EnumAttrCase<"NextMma", 1, "next_mma">,
+                 I32EnumAttrCase<"NextIteration", 2, "next_iteration">]>;
+def Pipe_MmaAwaiterAttr : EnumAttr<Pipe_Dialect, Pipe_MmaAwaiter, "mma_awaiter">;
+
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

@@ -1,6 +1,6 @@
 //===- PipeLaneOps.td - Sums of TMEM lanes, promoted to fp32 --------------===//
 //
-// MMAs whose sums are in tensor memory for one scale block of k, and in the registers of threads
+// Sums that are in tensor memory for one scale block of k, and in the registers of threads
 // for all of them. Thread r of a warpgroup has TMEM lane r, a row of the tile. Warpgroup w of the
 // role has the w-th part of the columns.
 //
@@ -9,63 +9,6 @@
 #define FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD
 
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
-
-//===----------------------------------------------------------------------===//
-// Engine tensor
-//===----------------------------------------------------------------------===//
-
-def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
-  let summary = "MMA of two tiles without scales, in tensor memory";
-  let description = [{
-    `acc[m, n] = sum over k of a[m, k] * b[n, k]` over the k of one tile, in instructions of 32 in
-    ascending order. The previous sums of the accumulator are overwritten. The sums are those of
-    kind f8f6f4 (docs/reference/numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
-    With an accumulator of a pair, each CTA has 128 rows of A and half of the rows of B. PTX:
-    tcgen05.mma.kind::f8f6f4.
-
-    Constraints: (C373) A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B; A has
-    128 rows; B has a row for each column of the accumulator, or for half of them where that belongs
-    to a pair; the columns are a multiple of 16 up to 256.
-
-    Example:
-    ```mlir
-    pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
-        !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
-  let assemblyFormat = [{
-    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
-    qualified(type($a)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-}
-
-def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
-  let summary = "MMA of 16-bit floats in tensor memory and in shared memory";
-  let description = [{
-    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one
-    tile, in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64
-    elements that exist (default: all). The sums are those of kind f16 with fp32 accumulators
-    (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
-
-    Constraints: (C468) A is an operand in tensor memory; B has its K and its elements, and layout
-    swizzle_128B; the accumulator has 128 rows, those of no pair, and a column for each row of B.
-
-    Example:
-    ```mlir
-    pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
-        !pipe.shared<16x128xbf16, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_TmemType:$a, Pipe_SharedType:$b,
-                       I1:$accumulate, Optional<I32>:$tiles);
-  let assemblyFormat = [{
-    $accumulator `,` $a `,` $b `accumulate` $accumulate (`tiles` $tiles^)? attr-dict `:`
-    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-}
 
 //===----------------------------------------------------------------------===//
 // Engine threads

@@ -59,8 +59,8 @@ def Pipe_DequantizeTileOp
     ```mlir
     %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
         !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
-    %a = pipe.dequantize %p existing %n : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
-    %r = pipe.dequantize %t : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+    pipe.dequantize %w existing %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+    %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<Pipe_SharedType>:$scales,
@@ -96,6 +96,220 @@ def Pipe_DequantizeTileOp
     ::fp4::pipe::SharedType getScalesType() {
       return ::llvm::cast<::fp4::pipe::SharedType>(getScales().getType());
     }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Engine tensor
+//===----------------------------------------------------------------------===//
+
+def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
+  let summary = "matrix multiply of one k tile";
+  let description = [{
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * sa[m + p, k / block] *
+    b[n, k] * sb[n + q, k / block]`. An operand without scales has scales of 1, and an MMA without
+    `accumulate` overwrites the accumulator. The **atom** is the row of
+    `include/fp4/ISA/MmaAtoms.h` that the types fit: an instruction, and the memories of its
+    operands. The other fields are those that the atom reads.
+
+    - p = `a_scale_row`, q = `b_scale_row` (default 0), multiples of 32: the rows of the scale tiles
+      that belong to row 0 of A and of B.
+    - `existing`: K counts to the end of the parts that exist (default: all). The parts are
+      instructions of tcgen05 with scales, tiles of 64 elements of A in tensor memory, tiles of
+      prepacked weights, or else blocks of four scales.
+    - `k96`: instructions of K = 96, by a bit of their descriptor: 48 bytes of a row, which may
+      begin in one panel and end in the next, and 6 or 3 scales, which may begin in one block of
+      scales and end in the next. `part = array<i64: f, n>` are the n instructions of the tile from
+      the f-th on: the scale tiles are theirs alone, and the first of them takes `accumulate`.
+    - `a[row]`: warpgroup w of the role has the rows of A from `row + 64 w` on.
+    - `in_order`: instructions take elements of K in ascending order, where B is as it is in memory.
+      Without it they have the order that `pipe.dequantize` gives B
+      (`include/fp4/ISA/FragmentLayout.h`).
+    - `without_powers`: rows of prepacked weights for e4m3 have one power in all tiles, by which
+      `pipe.row_powers` multiplies later. Instructions add to the accumulator, which holds 13
+      fraction bits.
+    - `next`: the tile of prepacked weights that A has when the op ends.
+    - `chain` (`pipe-chain-mmas`): the sums replace those of the MMA before, which somebody reads
+      (`replaces`), or the MMA begins together with the following one (`leads`), which has begun
+      then (`follows`).
+    - `awaited_by` (`pipe-chain-mmas`, `pipe-defer-releases`): the accumulator is complete when the
+      op ends, or when another MMA of the same B ends that follows it (`next_mma`), or when the MMAs
+      of the next iteration do (`next_iteration`).
+    - `fencing`: earlier reads of shared memory are fenced while the MMA runs (`pipe-elide-sync`).
+
+    **Tensor memory, with scales.** Block = K / scale columns of the tile, 16 (scales of f8E4M3FN or
+    f8E8M0FNU) or 32 (f8E8M0FNU). PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
+    or .block32, and for elements of 8 bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. The
+    accumulator of a pair takes rows of A and of B from both CTAs: those of the leader first. Each
+    CTA has its half of the rows of A with their scales, its half of the rows of B, and the scales
+    of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
+
+    **Tensor memory, without scales.** The sums are those of kind f8f6f4 or f16
+    (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f8f6f4, and kind::f16 with A in tensor
+    memory.
+
+    **Registers of warpgroups.** Warpgroup w of the role has rows 64 w .. 64 w + 63 of A. The tensor
+    core of sm_90a keeps 14 bits of a sum of e4m3 (docs/reference/numerics.md), so `pipe.promote`
+    adds the sums of a k tile to an accumulator of fp32. A from scaled elements or from prepacked
+    weights is converted in registers as `pipe.dequantize` converts. With scales of f8E4M3FN, B may
+    also be bf16: then A becomes bf16 too, with the same factor 2^-7. Elements of 6 bits, a byte
+    each, become bf16 of value * scale. Prepacked weights are the tiles of
+    `#fp4.weight_layout<wgmma>` in the rows of A, side by side along K; tiles for e4m3 have 128
+    elements of K and a power of two for each row, and the accumulator takes `fma(sum of the tile,
+    power, acc)` for every tile in ascending order. PTX: wgmma.mma_async.m64nNk16 or .m64nNk32 with
+    A in shared memory or in registers; without wgmma, mma.sync.m16n8k16.
+
+    **Registers of warps.** Fragments of all warps of the role make up the tile, those below each
+    other first: with 4 of them from top to bottom, warp 5 has the second of the second column. The
+    accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
+    mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
+    of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
+
+    Constraints: (C650) an atom has the accumulator, the operands and the scales in their memories
+    and of their elements, and reads the other fields that are there.
+
+    Tensor memory, with scales: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B
+    agree in N, one of 8..256 in steps of 8; B of a CTA of a pair has half as many rows; (C115) A
+    and B of f4E2M1FN have the same K, a multiple of 64, or (C291) where one of them has 8 or 6
+    bits, each is f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or
+    swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale
+    tiles have the element type of one format and the columns its block implies, and enough rows;
+    (C440) those of B have layout halves_128x4 and as many rows as the accumulator columns where a
+    pair has 128 rows, and else layout tiled_128x4; (C150) accumulator and scale tiles all belong to
+    a pair, or none does; (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have
+    elements of 4 bits, layout swizzle_128B and a K that is a multiple of 768, three panels; the
+    scales of B have as many rows as the accumulator columns, in whole scale tiles of 128; (C486)
+    `part` is of instructions of K = 96 that the tile has, and begins with a block of four scales.
+
+    Tensor memory, without scales: (C373) A and B in shared memory have rows of 128 bytes and layout
+    swizzle_128B; A has 128 rows; B has a row for each column of the accumulator, or for half of
+    them where that belongs to a pair; the columns are a multiple of 16 up to 256; (C468) B beside A
+    in tensor memory has its K and its elements, and layout swizzle_128B; the accumulator has 128
+    rows, those of no pair, and a column for each row of B.
+
+    Registers of warpgroups: (C220) for A and B of e4m3 in shared memory the accumulator has 64
+    rows; A and B have rows of 128 bytes and layout swizzle_128B; A has 64 rows from `row` on for
+    each warpgroup of the role, and B has the columns of the accumulator; `row` is a multiple of 64;
+    (C625) an MMA that `leads` stands before one that `follows` in its block, and has other sums;
+    (C181) beside scaled elements the accumulator has 64 rows; A has 64 rows for each warpgroup of
+    the role; A and its scales are as in (C180); B has the accumulator's columns, the K of A, an
+    element type that converted A can have, and layout swizzle_128B; (C191) beside prepacked weights
+    the accumulator has 64 rows, and the role has two warpgroups; B has the accumulator's columns,
+    layout swizzle_128B, and 64 elements of K for each row of the weights, bf16 or with nvfp4 f16,
+    or beside rows of 8704 bytes 128 elements; (C318) for A in registers, a
+    fragment<64x128xf8E4M3FN, wgmma>, the accumulator is a fragment<64x256xf32, wgmma>, and the role
+    has two warpgroups; `next` is there, one row of 8704 bytes; B is 256 x 128, with layout
+    swizzle_128B.
+
+    Registers of warps: (C250) the accumulator has 16 rows or a multiple of 32, and a multiple of 32
+    columns; (C251) A and B have the same K, with rows of 64 or 128 bytes under the swizzle of that
+    width; their rows are multiples of the fragment's rows and columns, and the role has a warp for
+    each fragment of the tile; (C252) both scale tiles have the element type of one format, f8E8M0FNU
+    where elements have 6 or 8 bits, a column per block, and enough rows: a multiple of 128 that
+    holds those of the tile.
+
+    Example:
+    ```mlir
+    pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
+        : !pipe.tmem<128x128xf32>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    pipe.mma %sums, %a[128], %b chain replaces : !pipe.fragment<64x128xf32, wgmma>,
+        !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+    pipe.mma %acc, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
+        !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
+      AnyTypeOf<[Pipe_SharedType, Pipe_TmemType, Pipe_FragmentType]>:$a,
+      Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$a_scales, Optional<I32>:$a_scale_row,
+      Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
+      Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,
+      Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row, UnitAttr:$k96,
+      OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
+      DefaultValuedAttr<Pipe_MmaChainAttr, "::fp4::pipe::MmaChain::Alone">:$chain,
+      DefaultValuedAttr<Pipe_MmaAwaiterAttr, "::fp4::pipe::MmaAwaiter::Itself">:$awaited_by,
+      UnitAttr:$fencing);
+  let builders =
+      [OpBuilder<(ins "::mlir::Value":$accumulator, "::mlir::Value":$a, "::mlir::Value":$b), [{
+      ::mlir::Value none;
+      build($_builder, $_state, accumulator, a, none, none, b, none, none, none, none);
+    }]>,
+       OpBuilder<(ins "::mlir::Value":$accumulator, "::mlir::Value":$a, "::mlir::Value":$a_scales,
+                     "::mlir::Value":$a_scale_row, "::mlir::Value":$b, "::mlir::Value":$b_scales,
+                     "::mlir::Value":$b_scale_row, "::mlir::Value":$accumulate,
+                     "::mlir::Value":$existing),
+                 [{
+      build($_builder, $_state, accumulator, a, a_scales, a_scale_row, b, b_scales, b_scale_row,
+            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*k96=*/false,
+            /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
+            MmaChain::Alone, MmaAwaiter::Itself, /*fencing=*/false);
+    }]>];
+  let assemblyFormat = [{
+    $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
+    $b (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
+    (`existing` $existing^)? (`next` $next^)? (`in_order` $in_order^)?
+    (`without_powers` $without_powers^)? (`chain` `` $chain^)? (`awaited_by` `` $awaited_by^)?
+    (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`
+    custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
+    custom<ScaledTypes>(type($b), type($b_scales), ref($b_scales))
+    (`,` qualified(type($next))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl#[{
+    /// The atom that the types fit; null where none does, in an op that is not verified.
+    const ::fp4::hw::MmaAtom *getAtom();
+    ::fp4::hw::MmaForm getForm() { return getAtom()->form; }
+    template <typename T> T getAccumulatorAs() {
+      return ::llvm::cast<T>(getAccumulator().getType());
+    }
+    template <typename T> T getAAs() { return ::llvm::cast<T>(getA().getType()); }
+    template <typename T> T getAScalesAs() { return ::llvm::cast<T>(getAScales().getType()); }
+    template <typename T> T getBScalesAs() { return ::llvm::cast<T>(getBScales().getType()); }
+    /// Elements of k that share one scale factor of tcgen05: 16 or 32.
+    int64_t getBlockSize();
+    /// Elements of k of one instruction.
+    int64_t getStepK() { return ::fp4::hw::mmaK(getAtom()->kind, /*sparse=*/false, getK96()); }
+    /// Instructions with scales, and the first of them: those of a whole tile, or of its part.
+    int64_t getMaxSteps();
+    int64_t getFirstStep() { return getPart() ? (*getPart())[0] : 0; }
+    /// Elements of k that they multiply.
+    int64_t getScaledK() { return getMaxSteps() * getStepK(); }
+    /// Returns true when the tensor core goes on behind the op, until a later one awaits it.
+    bool goesOn() { return getAwaitedBy() != ::fp4::pipe::MmaAwaiter::Itself; }
+    /// Returns true when A is prepacked weights for e4m3.
+    bool hasByteTiles();
+  }];
+}
+
+def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
+  let summary = "every 16 rows of a tile, transposed, times one small matrix";
+  let description = [{
+    `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
+    A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
+    A row-major tile that TMA loaded is an MN-major operand; B is K-major. Products of bf16 or f16
+    are exact and their sum is fp32. One instruction per slice. PTX:
+    tcgen05.mma.cta_group::1.kind::f16.
+
+    Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
+    swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
+    the accumulator has the columns of all slices.
+
+    Example:
+    ```mlir
+    pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
+        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
+  let assemblyFormat = [{
+    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl#[{
+    /// Slices of 16 rows of A.
+    int64_t getSlices();
   }];
 }
 

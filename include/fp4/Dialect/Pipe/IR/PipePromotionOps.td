@@ -5,44 +5,6 @@
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 
 //===----------------------------------------------------------------------===//
-// Engine tensor
-//===----------------------------------------------------------------------===//
-
-def Pipe_MmaFragmentOp : Pipe_EngineOp<"mma_fragment", "Tensor"> {
-  let summary = "MMA of two tiles in shared memory, in registers";
-  let description = [{
-    `sums[m, n] = sum over k of a[row + m, k] * b[n, k]` over the k of one tile, in instructions of
-    32 in ascending order. Warpgroup w of the role has the rows from `row + 64 w` on. The previous
-    sums of the fragment are overwritten, and the sums are complete when the op ends. The tensor
-    core of sm_90a keeps 14 bits of such a sum (docs/reference/numerics.md), so `pipe.promote` adds it to an
-    accumulator of fp32. `pipe-chain-mmas` says how the MMA follows others: with `replacing` the sums
-    take the place of those of the MMA before, with `next` the following MMA begins together with
-    this one, which is `begun` then. With `fencing` earlier reads of shared memory are fenced while
-    the MMA runs (`pipe-elide-sync`). PTX: wgmma.mma_async.m64nNk32 with both operands in shared memory.
-
-    Constraints: (C220) the fragment is of wgmma with 64 rows; A and B are f8E4M3FN with rows of 128
-    bytes and layout swizzle_128B; A has 64 rows from `row` on for each warpgroup of the role, and B
-    has the columns of the fragment; `row` is a multiple of 64; (C625) an MMA that has `next` stands
-    before one that is `begun` in its block, and has other sums.
-
-    Example:
-    ```mlir
-    pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
-        !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins Pipe_FragmentType:$sums, Pipe_SharedType:$a, I64Attr:$row,
-                       Pipe_SharedType:$b, UnitAttr:$replacing, UnitAttr:$next, UnitAttr:$begun,
-                       UnitAttr:$fencing);
-  let assemblyFormat = [{
-    $sums `,` $a `[` $row `]` `,` $b (`replacing` $replacing^)? (`next` $next^)? (`begun` $begun^)?
-    (`fencing` $fencing^)? attr-dict
-    `:` qualified(type($sums)) `,` qualified(type($a)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-}
-
-//===----------------------------------------------------------------------===//
 // Engine threads
 //===----------------------------------------------------------------------===//
 

@@ -174,7 +174,7 @@ def Pipe_LoadOp
     ```mlir
     %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
         -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-    pipe.load %x[%row, %k] existing %n into %slot signals %ab[%it]
+    pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
         : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
@@ -279,104 +279,6 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
-}
-
-def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
-  let summary = "block-scaled matrix multiply of one k tile";
-  let description = [{
-    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * sa[m, k / block] * b[n, k] *
-    sb[n + r, k / block]` for k below `64 * steps`, `32 * steps` where elements have 8 bits, or
-    `96 * steps` with `k96` (default: the tile's K), with block = K / scale columns of the tile, 16
-    (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
-    multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
-    instruction; the first takes `accumulate`, later ones accumulate. PTX:
-    tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
-    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. With `k96` an instruction has K = 96,
-    by a bit of its descriptor: 48 bytes of a row, which may begin in one panel and end in the next,
-    and 6 or 3 scales, which may begin in one block of scales and end in the next.
-    `part = array<i64: f, n>` are the n instructions of the tile from the f-th on: the scale tiles
-    are theirs alone, and the first of them takes `accumulate`.
-
-    The accumulator of a pair takes rows of A and of B from both CTAs: those of the leader first.
-    Each CTA has its half of the rows of A with their scales, its half of the rows of B, and the
-    scales of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
-
-    Constraints: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B agree in N, one
-    of 8..256 in steps of 8; B of a CTA of a pair has half as many rows; (C115) A and B are
-    f4E2M1FN, of the same K, a multiple of 64, or (C291) one of them has 8 or 6 bits: each is
-    f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64,
-    with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type
-    of one format and the columns its block implies, and enough rows; (C440) those of B have layout
-    halves_128x4 and as many rows as the accumulator columns where a pair has 128 rows, and else
-    layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none does;
-    (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits,
-    layout swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as
-    many rows as the accumulator columns, in whole scale tiles of 128; (C486) `part` is of
-    instructions of K = 96 that the tile has, and begins with a block of four scales.
-
-    Example:
-    ```mlir
-    pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more steps %n
-        : !pipe.tmem<128x128xf32>,
-          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
-          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-    ```
-  }];
-  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_TmemType:$a_scales,
-                       Pipe_SharedType:$b, Pipe_TmemType:$b_scales, Optional<I32>:$b_scale_row,
-                       I1:$accumulate, Optional<I32>:$steps, UnitAttr:$k96,
-                       OptionalAttr<DenseI64ArrayAttr>:$part);
-  let assemblyFormat = [{
-    $accumulator `,` $a `scaled` $a_scales `,` $b `scaled` $b_scales
-    (`from` $b_scale_row^)? `accumulate` $accumulate (`steps` $steps^)? attr-dict `:`
-    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,`
-    qualified(type($b)) `,` qualified(type($b_scales))
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # [{
-    /// Elements of k that share one scale factor: 16 or 32.
-    int64_t getBlockSize();
-    /// An operand has elements of 8 bits: kind mxf8f6f4.
-    bool isMXF8F6F4();
-    /// Elements of k of one instruction: 64 or 96, or 32 of kind mxf8f6f4.
-    int64_t getStepK() { return isMXF8F6F4() ? 32 : getK96() ? 96 : 64; }
-    /// Instructions, and the first of them: those of a whole tile, or of its part.
-    int64_t getMaxSteps();
-    int64_t getFirstStep() { return getPart() ? (*getPart())[0] : 0; }
-    /// Elements of k that they multiply.
-    int64_t getScaledK() { return getMaxSteps() * getStepK(); }
-  }];
-}
-
-def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
-  let summary = "every 16 rows of a tile, transposed, times one small matrix";
-  let description = [{
-    `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
-    A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
-    A row-major tile that TMA loaded is an MN-major operand; B is K-major. Products of bf16 or f16
-    are exact and their sum is fp32. One instruction per slice. PTX:
-    tcgen05.mma.cta_group::1.kind::f16.
-
-    Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
-    swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
-    the accumulator has the columns of all slices.
-
-    Example:
-    ```mlir
-    pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
-        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
-    ```
-  }];
-  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
-  let assemblyFormat = [{
-    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
-    qualified(type($a)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # [{
-    /// Slices of 16 rows of A.
-    int64_t getSlices();
-  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -151,7 +151,7 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     512-byte scale tile in 4 columns, the scale tiles of one k step adjacent: scale tile (i, j) of
     rows 128 i.. and scale columns 4 j.. is at column (j * rows/128 + i) * 4.
 
-    `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma_lanes`: row r in TMEM lane r, two elements
+    `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma`: row r in TMEM lane r, two elements
     of a row in each column.
 
     A tile of a `pair` lies in the tensor memory of both CTAs, at the same columns.

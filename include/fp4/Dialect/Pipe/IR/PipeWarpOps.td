@@ -1,57 +1,11 @@
-//===- PipeWarpOps.td - MMAs in the registers of warps --------------------===//
+//===- PipeWarpOps.td - Fragments of warps --------------------------------===//
 //
-// The only ops that few files need: they have a header of their own (PipeWarps.h).
+// Few files need these ops: they have a header of their own (PipeWarps.h).
 //
 #ifndef FP4_DIALECT_PIPE_IR_PIPEWARPOPS_TD
 #define FP4_DIALECT_PIPE_IR_PIPEWARPOPS_TD
 
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
-
-//===----------------------------------------------------------------------===//
-// Engine tensor
-//===----------------------------------------------------------------------===//
-
-def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegments]> {
-  let summary = "block-scaled MMA of tiles in shared memory, in registers of warps";
-  let description = [{
-    `acc[m, n] += sum over k of a[m, k] * sa[m + p, k / block] * b[n, k] * sb[n + q, k / block]`,
-    with block = K / scale columns of a tile, 16 (scales of f8E4M3FN) or 32 (f8E8M0FNU), and p =
-    `a_scale_row`, q = `b_scale_row` (default 0): the rows of the scale tiles that belong to row 0
-    of A and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below
-    each other first: with 4 of them from top to bottom, warp 5 has the second of the second column.
-    Instructions have 64 elements of K each, or 32 where elements have 8 bits, in ascending order.
-    The accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
-    mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
-    of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
-
-    Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32,
-    and a multiple of 32 columns; (C251) A and B have elements of 4, 6 or 8 bits (f4E2M1FN,
-    f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes under the
-    swizzle of that width; their rows are multiples of the fragment's rows and columns, and the role
-    has a warp for each fragment of the tile; (C252) both scale tiles have the element type of one
-    format, a column per block, and enough rows: a multiple of 128 that holds those of the tile;
-    (C469) A without scales, which are 1, has elements of f8E4M3FN beside a B of f4E2M1FN.
-
-    Example:
-    ```mlir
-    pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
-        !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
-        !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
-    ```
-  }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a,
-                       Optional<Pipe_SharedType>:$a_scales,
-                       Optional<I32>:$a_scale_row, Pipe_SharedType:$b, Pipe_SharedType:$b_scales,
-                       Optional<I32>:$b_scale_row, Optional<I32>:$blocks);
-  let assemblyFormat = [{
-    $accumulator `,` $a (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
-    $b `scaled` $b_scales (`from` $b_scale_row^)? (`blocks` $blocks^)? attr-dict `:`
-    qualified(type($accumulator)) `,`
-    custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
-    qualified(type($b)) `,` qualified(type($b_scales))
-  }];
-  let hasVerifier = 1;
-}
 
 //===----------------------------------------------------------------------===//
 // Engine threads
@@ -60,7 +14,7 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
 def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
   let summary = "place in a tile where the fragment of a warp begins";
   let description = [{
-    The row and the column of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out, that
+    The row and the column of a tile of `rows` x `columns`, as `pipe.mma` shares it out, that
     `pipe.fragment_factors` and `pipe.store_fragment` take for the first 16 rows of this warp. The
     two ops count 16 rows for each warp of the role before, so the row may be negative.
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/WeightLayout.h"
 
 namespace fp4::pipe {
@@ -43,18 +43,15 @@ bool usesTensorCore(mlir::Operation *op);
 /// reads are those of the tensor core, or it fences its own.
 bool fencesItsReads(mlir::Operation *op);
 
-/// Returns true when the weights are for e4m3.
-inline bool hasBytes(MmaPrepackedOp op) {
-  return op.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
-}
-/// Without powers, each half of such a tile is a part.
+/// Without powers, each half of a tile of prepacked weights for e4m3 is a part.
 inline constexpr int64_t kBytePartsOfTile = 2;
 
-/// Columns at which mma_prepacked takes mma.sync (PrepackedFew.cpp). With 16, mma.sync was slower
-/// than wgmma (notebook/gemm-weights.md).
+/// Columns at which an MMA of prepacked weights takes mma.sync (PrepackedFew.cpp). With 16,
+/// mma.sync was slower than wgmma (notebook/gemm-weights.md).
 inline constexpr int64_t kFewColumns = 8;
-inline bool takesWarpMmas(MmaPrepackedOp op) {
-  return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;
+inline bool takesWarpMmas(MmaOp op) {
+  return op.getForm() == hw::MmaForm::WgmmaPrepacked && !op.hasByteTiles() &&
+         op.getB().getType().getRows() == kFewColumns;
 }
 
 } // namespace fp4::pipe

@@ -307,7 +307,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
     **Precondition.** Kernels in the pipelined form with wgmma; `pipe-carry-stages` has run.
 
     **Postcondition.** MMAs of prepacked or converted weights in a loop over the stages of a deep channel are
-    `looped`. Each iteration releases the stage of the one before, and the code behind the loop the
+    `awaited_by next_iteration`. Each iteration releases the stage of the one before, and the code behind the loop the
     last one.
 
     ```mlir
@@ -325,7 +325,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
           %acc = pipe.fragment : !acc
           %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
             %w, %x = pipe.consumer_wait %tiles[%it] : !channel
-            pipe.mma_prepacked %acc, %w, %x accumulate %more : !acc, !weights, !x
+            pipe.mma %acc, %w, %x accumulate %more : !acc, !weights, !x
             pipe.consumer_release %tiles[%it] : !channel
             %next = arith.addi %it, %c1 : i32
             scf.yield %next : i32
@@ -337,7 +337,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
     // becomes
     ...
     %w, %b = pipe.consumer_wait %tiles[%it] : !channel
-    pipe.mma_prepacked %acc, %w, %b accumulate %more looped : ...
+    pipe.mma %acc, %w, %b accumulate %more awaited_by next_iteration : ...
     %goes = arith.cmpi sgt, %k, %zero : i32
     scf.if %goes {
       %one = arith.constant 1 : i32
@@ -402,9 +402,9 @@ def ChainMmas : Pass<"pipe-chain-mmas", "::mlir::ModuleOp"> {
     **Precondition.** Kernels in the pipelined form; `pipe-elide-sync` has run.
 
     **Postcondition.** An MMA of converted or prepacked weights that another one of the same B follows is
-    `continued`. An MMA whose sums take the place of sums that are read is `replacing`, and the
-    additions of these are `complete` before it. Two MMAs with sums of their own begin together:
-    `next` and `begun`.
+    `awaited_by next_mma`. An MMA whose sums take the place of sums that are read has `chain
+    replaces`, and the additions of these are `complete` before it. Two MMAs with sums of their own
+    begin together: `chain leads` and `chain follows`.
 
     ```mlir
     // fp4-opt --fp4-set-target=target=sm_90a --pipe-chain-mmas
@@ -420,9 +420,9 @@ def ChainMmas : Pass<"pipe-chain-mmas", "::mlir::ModuleOp"> {
           %acc = pipe.fragment : !sums
           %sums = pipe.fragment : !sums
           %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
-          pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+          pipe.mma %sums, %a, %b : !sums, !a, !b
           pipe.promote %acc, %sums scaled %scales at %n : !sums, vector<3xf32>
-          pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+          pipe.mma %sums, %a, %b : !sums, !a, !b
           pipe.consumer_release %tiles[%c0] : !channel
         }
         gpu.return
@@ -430,9 +430,9 @@ def ChainMmas : Pass<"pipe-chain-mmas", "::mlir::ModuleOp"> {
     }
     // becomes
     ...
-    pipe.mma_fragment %sums, %a[0], %b : ...
+    pipe.mma %sums, %a, %b : ...
     pipe.promote %acc, %sums scaled %scales at %n complete : ...
-    pipe.mma_fragment %sums, %a[0], %b replacing : ...
+    pipe.mma %sums, %a, %b chain replaces : ...
     ```
   }];
   let dependentDialects = ["::fp4::pipe::PipeDialect", "::mlir::arith::ArithDialect",

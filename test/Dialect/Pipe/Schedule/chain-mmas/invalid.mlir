@@ -14,10 +14,10 @@ gpu.module @kernels {
       %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
       // (C625)
       // expected-error @+2 {{that begins together with its neighbour must have one with other sums that says so}}
-      // expected-note @+1 {{write 'next' at the first MMA and 'begun' at the second, or neither}}
-      pipe.mma_fragment %sums, %a[0], %b next : !sums, !a, !b
+      // expected-note @+1 {{write 'chain leads' at the first MMA and 'chain follows' at the second, or neither}}
+      pipe.mma %sums, %a, %b chain leads : !sums, !a, !b
       pipe.promote %acc, %sums scaled %scales at %n : !sums, vector<3xf32>
-      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.mma %sums, %a, %b : !sums, !a, !b
       pipe.consumer_release %tiles[%c0] : !channel
     }
     gpu.return

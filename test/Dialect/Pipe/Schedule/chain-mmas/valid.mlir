@@ -1,11 +1,11 @@
 // An MMA replaces sums that are read; one with sums of its own begins with the other.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --pipe-chain-mmas | FileCheck %s
-// RUN: sed '/pipe.promote/d; 0,/pipe.mma_fragment %%sums/s//pipe.mma_fragment %%acc/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-chain-mmas | FileCheck %s --check-prefix=BOTH
+// RUN: sed '/pipe.promote/d; 0,/pipe.mma %%sums/s//pipe.mma %%acc/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-chain-mmas | FileCheck %s --check-prefix=BOTH
 
 // CHECK: pipe.promote {{.*}} complete
-// CHECK: pipe.mma_fragment {{.*}} replacing
-// BOTH: pipe.mma_fragment {{.*}} next
-// BOTH: pipe.mma_fragment {{.*}} begun
+// CHECK: pipe.mma {{.*}} chain replaces
+// BOTH: pipe.mma {{.*}} chain leads
+// BOTH: pipe.mma {{.*}} chain follows
 
 !a = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
 !b = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
@@ -19,9 +19,9 @@ gpu.module @kernels {
       %acc = pipe.fragment : !sums
       %sums = pipe.fragment : !sums
       %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
-      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.mma %sums, %a, %b : !sums, !a, !b
       pipe.promote %acc, %sums scaled %scales at %n : !sums, vector<3xf32>
-      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      pipe.mma %sums, %a, %b : !sums, !a, !b
       pipe.consumer_release %tiles[%c0] : !channel
     }
     gpu.return

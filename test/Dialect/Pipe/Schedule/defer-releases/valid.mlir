@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s
 // RUN: sed 's/depth 4/depth 2/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s --check-prefix=TWO
 
-// CHECK: pipe.mma_prepacked {{.*}} looped
+// CHECK: pipe.mma {{.*}} awaited_by next_iteration
 // CHECK: scf.if
 // CHECK: pipe.consumer_release
 // CHECK: scf.yield
@@ -24,7 +24,7 @@ gpu.module @kernels {
       %acc = pipe.fragment : !acc
       %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %w, %x = pipe.consumer_wait %tiles[%it] : !channel
-        pipe.mma_prepacked %acc, %w, %x accumulate %more : !acc, !weights, !x
+        pipe.mma %acc, %w, %x accumulate %more : !acc, !weights, !x
         pipe.consumer_release %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32

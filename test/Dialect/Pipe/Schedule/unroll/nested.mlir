@@ -1,6 +1,6 @@
 // Scales are read in a loop and once more in the loop around: the inner loop is unrolled, and the outer one stays.
 // RUN: fp4-opt %s --pipe-expand-work --pipe-unroll | FileCheck %s
-// CHECK: pipe.mma_fragment
+// CHECK: pipe.mma
 module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
   gpu.module @staged_matmul_1 {
     gpu.func @kernel(%arg0: !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B, residue>, %arg1: !pipe.tensor_map<16x128xf8E4M3FN, swizzle_128B>, %arg2: !pipe.tensor_map<128x4xf32, residue>, %arg3: !pipe.tensor_map<1x4xf32>, %arg4: !pipe.global<?x264xbf16>, %arg5: i32) kernel attributes {known_block_size = array<i32: 384, 1, 1>, pipe.shared_bytes = 165128 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 165120 : i64} {
@@ -61,7 +61,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
               %acc_2 = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
               %10 = pipe.tile_scales %tile[0], %tile_1 column %arg11 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
               %tile_3, %tile_4 = pipe.consumer_wait %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
-              pipe.mma_fragment %acc_2, %tile_3[0], %tile_4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
+              pipe.mma %acc_2, %tile_3, %tile_4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
               pipe.consumer_release %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               %11 = arith.addi %arg12, %c1_i32 : i32
               pipe.promote %acc, %acc_2 scaled %10 at %4 : !pipe.fragment<64x16xf32, wgmma>, vector<3xf32>

@@ -1,0 +1,177 @@
+//===- MmaAtoms.h - Ways to multiply: instructions and places of operands --===//
+//
+// An atom is an instruction that multiplies matrices, together with the memories in which its
+// accumulator and operands live and the elements that they have there. The table has a row for each
+// atom that kernels use. pipe.mma takes the first atom that its types fit, and has no other field
+// than those that this atom reads.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/InstrDescriptor.h"
+
+namespace fp4::hw {
+
+/// Memory of an operand. The registers of a warpgroup hold a fragment of wgmma, and those of a warp
+/// one of mma.sync.
+enum class MmaPlace : uint8_t { None, Shared, Tmem, Warpgroup, Warp };
+
+/// Elements of an operand, as a set. Tiles are those of prepacked weights (WeightLayout.h), for
+/// 16-bit floats or for e4m3 beside them.
+enum class MmaElements : uint8_t {
+  None = 0,
+  Codes4 = 1, ///< e2m1
+  Codes6 = 2, ///< e2m3, e3m2
+  E4M3 = 4,
+  E5M2 = 8,
+  Half = 16, ///< f16, bf16
+  HalfTiles = 32,
+  ByteTiles = 64,
+  Float8 = E4M3 | E5M2,
+  Codes = Codes4 | Codes6 | Float8,
+};
+
+constexpr MmaElements operator|(MmaElements x, MmaElements y) {
+  return MmaElements(uint8_t(x) | uint8_t(y));
+}
+/// Returns true when the sets have a member in common.
+constexpr bool intersect(MmaElements x, MmaElements y) { return uint8_t(x) & uint8_t(y); }
+
+/// The lowering of an atom.
+enum class MmaForm : uint8_t {
+  Tcgen05Scaled,    ///< both operands and their scales as memory has them
+  Tcgen05Dense,     ///< both operands in shared memory, without scales
+  Tcgen05TmemA,     ///< A in tensor memory
+  WgmmaShared,      ///< both operands in shared memory
+  WgmmaDequantized, ///< A from shared memory, dequantized in registers
+  WgmmaPrepacked,   ///< A from prepacked weights, dequantized in registers
+  WgmmaResident,    ///< A in registers, as pipe.dequantize leaves it there
+  MmaSync,          ///< both operands from shared memory
+};
+
+/// Fields of pipe.mma that not every atom reads, as a set.
+enum class MmaFields : uint16_t {
+  None = 0,
+  Accumulate = 1,
+  AScaleRow = 2,
+  BScaleRow = 4,
+  Existing = 8, ///< instructions, blocks of four scales, or tiles of prepacked weights
+  Next = 16,
+  ARow = 32,
+  K96 = 64, ///< instructions of K = 96, and a part of them
+  InOrder = 128,
+  WithoutPowers = 256,
+  Chain = 512,
+  AwaitedBy = 1024,
+  Fencing = 2048,
+};
+constexpr MmaFields operator|(MmaFields x, MmaFields y) {
+  return MmaFields(uint16_t(x) | uint16_t(y));
+}
+constexpr bool intersect(MmaFields x, MmaFields y) { return uint16_t(x) & uint16_t(y); }
+
+/// An operand of an atom.
+struct MmaOperand {
+  MmaPlace place;
+  MmaElements elements;
+  MmaPlace scales = MmaPlace::None;
+};
+
+struct MmaAtom {
+  std::string_view name; ///< for messages
+  MmaForm form;
+  MmaKind kind; ///< arithmetic of the instruction, and its K (mmaK)
+  MmaPlace accumulator;
+  MmaOperand a, b;
+  MmaFields fields;
+};
+
+/// All atoms. A type that fits several takes the first.
+inline constexpr MmaAtom mmaAtoms[] = {
+    {"tcgen05 mxf4nvf4",
+     MmaForm::Tcgen05Scaled,
+     MmaKind::MXF4NVF4,
+     MmaPlace::Tmem,
+     {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Tmem},
+     {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Tmem},
+     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing | MmaFields::K96},
+    {"tcgen05 mxf8f6f4",
+     MmaForm::Tcgen05Scaled,
+     MmaKind::MXF8F6F4,
+     MmaPlace::Tmem,
+     {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Tmem},
+     {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Tmem},
+     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing},
+    {"tcgen05 f8f6f4",
+     MmaForm::Tcgen05Dense,
+     MmaKind::F8F6F4,
+     MmaPlace::Tmem,
+     {MmaPlace::Shared, MmaElements::E4M3},
+     {MmaPlace::Shared, MmaElements::E4M3},
+     MmaFields::Accumulate},
+    {"tcgen05 f16 with A in tensor memory",
+     MmaForm::Tcgen05TmemA,
+     MmaKind::F16,
+     MmaPlace::Tmem,
+     {MmaPlace::Tmem, MmaElements::Half},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::Accumulate | MmaFields::Existing},
+    {"wgmma e4m3",
+     MmaForm::WgmmaShared,
+     MmaKind::F8F6F4,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Shared, MmaElements::E4M3},
+     {MmaPlace::Shared, MmaElements::E4M3},
+     MmaFields::ARow | MmaFields::Chain | MmaFields::Fencing},
+    {"wgmma f16 with A from scaled elements",
+     MmaForm::WgmmaDequantized,
+     MmaKind::F16,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Shared},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::InOrder | MmaFields::AwaitedBy},
+    {"wgmma f16 with A from prepacked weights",
+     MmaForm::WgmmaPrepacked,
+     MmaKind::F16,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Shared, MmaElements::HalfTiles},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::AwaitedBy},
+    {"wgmma e4m3 with A from prepacked weights",
+     MmaForm::WgmmaPrepacked,
+     MmaKind::F8F6F4,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Shared, MmaElements::ByteTiles},
+     {MmaPlace::Shared, MmaElements::E4M3},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::WithoutPowers | MmaFields::AwaitedBy},
+    {"wgmma e4m3 with A in registers",
+     MmaForm::WgmmaResident,
+     MmaKind::F8F6F4,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Warpgroup, MmaElements::E4M3},
+     {MmaPlace::Shared, MmaElements::E4M3},
+     MmaFields::Accumulate | MmaFields::Next},
+    {"mma.sync mxf4nvf4",
+     MmaForm::MmaSync,
+     MmaKind::MXF4NVF4,
+     MmaPlace::Warp,
+     {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Shared},
+     {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Shared},
+     MmaFields::Accumulate | MmaFields::AScaleRow | MmaFields::BScaleRow | MmaFields::Existing},
+    {"mma.sync mxf8f6f4",
+     MmaForm::MmaSync,
+     MmaKind::MXF8F6F4,
+     MmaPlace::Warp,
+     {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Shared},
+     {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Shared},
+     MmaFields::Accumulate | MmaFields::AScaleRow | MmaFields::BScaleRow | MmaFields::Existing},
+    {"mma.sync mxf8f6f4 with unit scales of A",
+     MmaForm::MmaSync,
+     MmaKind::MXF8F6F4,
+     MmaPlace::Warp,
+     {MmaPlace::Shared, MmaElements::E4M3},
+     {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Shared},
+     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing},
+};
+
+} // namespace fp4::hw

@@ -1,0 +1,235 @@
+//===- PipeMmaRegisters.cpp - MMAs with accumulators in registers ---------===//
+//
+// Verifiers of the forms of pipe.mma that wgmma and mma.sync execute. Labels such as (C181) refer
+// to PipeConstraints.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifyFragment.h"
+#include "VerifyMma.h"
+
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/ISA/WeightLayout.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+//===----------------------------------------------------------------------===//
+// Both operands in shared memory
+//===----------------------------------------------------------------------===//
+
+/// The MMA beside `product` in its block, in front of it or behind.
+static MmaOp neighbourOf(MmaOp product, bool behind) {
+  Operation *op = product;
+  do
+    op = behind ? op->getNextNode() : op->getPrevNode();
+  while (op && !isa<MmaOp>(op));
+  return cast_or_null<MmaOp>(op);
+}
+
+/// (C625) Two MMAs begin together where the first says so, and the second.
+static LogicalResult verifyNeighbours(MmaOp product) {
+  bool leads = product.getChain() == MmaChain::Leads;
+  if (!leads && product.getChain() != MmaChain::Follows)
+    return success();
+  MmaOp other = neighbourOf(product, /*behind=*/leads);
+  bool agrees = other && other.getChain() == (leads ? MmaChain::Follows : MmaChain::Leads) &&
+                other.getAccumulator() != product.getAccumulator();
+  if (agrees) // (C625)
+    return success();
+  return withNote(
+      product.emitOpError("that begins together with its neighbour must have one with "
+                          "other sums that says so"),
+      "write 'chain leads' at the first MMA and 'chain follows' at the second, or neither");
+}
+
+LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
+  auto sums = op.getAccumulatorAs<FragmentType>();
+  auto a = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  if (failed(verifySums(op, "accumulator", sums))) // (C220)
+    return failure();
+  if (failed(verifyPromotedTiles(op, a, b))) // (C220)
+    return failure();
+  int64_t row = op.getARow(), rows = a.getRows();
+  if (!hasRowsOfRole(op, row, rows))
+    return withNote(op.emitOpError() << "a must have " << kFragmentRows
+                                     << " rows for each warpgroup of its role, "
+                                     << "from a multiple of " << kFragmentRows << " on, but got "
+                                     << rows << " rows, from " << row << " on",
+                    "load a higher tile, or begin at another multiple of 64 rows"); // (C220)
+  if (b.getRows() != sums.getShape()[1])
+    return withNote(op.emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
+                                     << " columns of the accumulator, but got " << b,
+                    "load a row of b for each column"); // (C220)
+  return verifyNeighbours(op);
+}
+
+//===----------------------------------------------------------------------===//
+// A dequantized in registers
+//===----------------------------------------------------------------------===//
+
+LogicalResult fp4::pipe::verifyWgmmaDequantized(MmaOp op) {
+  auto acc = op.getAccumulatorAs<FragmentType>();
+  auto a = op.getAAs<SharedType>(), scales = op.getAScalesAs<SharedType>();
+  SharedType b = op.getB().getType();
+  if (failed(verifySums(op, "accumulator", acc))) // (C181)
+    return failure();
+  if (failed(verifyConvertible(op, "a", a, scales))) // (C180)
+    return failure();
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(a.getElementType());
+  if (op.getInOrder() ? isFloat8 : isSixBitElementType(a.getElementType()))
+    return withNote(op.emitOpError()
+                        << "a must have elements of " << (op.getInOrder() ? "4 or 6" : "4 or 8")
+                        << " bits " << (op.getInOrder() ? "with" : "without")
+                        << " 'in_order', but got " << a,
+                    "elements of 6 bits are converted in the order of memory, and those of 8 "
+                    "bits in the order of registers"); // (C181)
+  if (a.getRows() % kFragmentRows || !hasWarpgroups(op, a.getRows()))
+    return withNote(op.emitOpError() << "a must have " << kFragmentRows
+                                     << " rows for each warpgroup of its role, but got " << a,
+                    "let 'a' have 64 rows for each 4 warps of the role"); // (C181)
+  // Weights of 4 bits become what the activations beside them are.
+  Type element = convertedType(scales.getElementType());
+  bool mayBeHalf = op.getInOrder() && isa<Float4E2M1FNType>(a.getElementType());
+  if ((element.isF16() && b.getElementType().isBF16()) || (mayBeHalf && b.getElementType().isF16()))
+    element = b.getElementType();
+  auto expected =
+      SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
+  if (b != expected)
+    return withNote(op.emitOpError() << "b must be " << expected << ", but got " << b,
+                    "convert b with pipe.dequantize, or load a tile of this type"); // (C181)
+  return success();
+}
+
+bool MmaOp::hasByteTiles() {
+  auto tile = dyn_cast<SharedType>(getA().getType());
+  return tile && tile.getElementType().isInteger(8) && tile.getInnerBytes() == hw::byteTileBytes;
+}
+
+LogicalResult fp4::pipe::verifyWgmmaPrepacked(MmaOp op) {
+  auto acc = op.getAccumulatorAs<FragmentType>();
+  auto weights = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  if (failed(verifySums(op, "accumulator", acc))) // (C191)
+    return failure();
+  if (failed(verifyTwoWarpgroups(op))) // (C191)
+    return failure();
+  Type element = BFloat16Type::get(op.getContext());
+  if (op.hasByteTiles())
+    element = Float8E4M3FNType::get(op.getContext());
+  else if (b.getElementType().isF16())
+    element = b.getElementType();
+  int64_t depth = weights.getRows() * hw::weightColumnsOf(weights.getInnerBytes());
+  auto expected = SharedType::get({acc.getShape()[1], depth}, element, Layout::Swizzle128B);
+  if (b != expected)
+    return withNote(op.emitOpError() << "b must be " << expected << ", but got " << b,
+                    "load activations of this type, as deep as the weights"); // (C191)
+  return success();
+}
+
+/// Columns of an accumulator that register-resident weights are multiplied with.
+static constexpr int64_t kResidentColumns = 256;
+
+LogicalResult fp4::pipe::verifyWgmmaResident(MmaOp op) {
+  auto acc = op.getAccumulatorAs<FragmentType>();
+  auto sums = FragmentType::get(op.getContext(), {kFragmentRows, kResidentColumns},
+                                Float32Type::get(op.getContext()), FragmentKind::Wgmma);
+  if (acc != sums)
+    return withNote(
+        op.emitOpError() << "accumulator must be " << sums << ", but got " << acc,
+        "write an accumulator of 256 columns; MMAs of prepacked weights in shared memory take "
+        "others"); // (C318)
+  if (!op.getNext())
+    return withNote(op.emitOpError("'next' must be a tile of weights, but is missing"),
+                    "write 'next %w' with the weights of the next k tile"); // (C318)
+  if (failed(verifyResident(op, op.getAAs<FragmentType>(), "next", op.getNext().getType())))
+    return failure();
+  auto expected = SharedType::get({kResidentColumns, hw::byteTileColumns},
+                                  Float8E4M3FNType::get(op.getContext()), Layout::Swizzle128B);
+  if (op.getB().getType() != expected)
+    return withNote(op.emitOpError()
+                        << "b must be " << expected << ", but got " << op.getB().getType(),
+                    "load 256 rows of one tile's depth of activations"); // (C318)
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Registers of warps
+//===----------------------------------------------------------------------===//
+
+/// Rows of one instruction, and rows whose scales a register of a warp has.
+static constexpr int64_t kInstructionRows = 16, kScaleRows = 32;
+
+/// (C251) Rows of one panel; `isWide`: of any elements, an operand's of 6 or 8 bits.
+static LogicalResult verifyWarpOperand(Operation *op, StringRef name, SharedType data,
+                                       bool isWide) {
+  int64_t bytes = data.getInnerBytes();
+  bool fits = (bytes == 64 && data.getLayout() == Layout::Swizzle64B) ||
+              (bytes == 128 && data.getLayout() == Layout::Swizzle128B);
+  Type element = data.getElementType();
+  if (fits && ((isWide && isByteElementType(element)) || isa<Float4E2M1FNType>(element)))
+    return success();
+  return withNote(op->emitOpError()
+                      << name << " must be " << (isWide ? "of 4, 6 or 8 bits" : "f4E2M1FN")
+                      << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
+                      << data,
+                  "load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B");
+}
+
+/// (C252) A column of scales for each scale block, and rows for all of `data`.
+static LogicalResult verifyWarpScales(Operation *op, StringRef name, SharedType data,
+                                      SharedType scales) {
+  Type element = scales.getElementType();
+  int64_t block = isa<Float8E4M3FNType>(element) ? 16 : isa<Float8E8M0FNUType>(element) ? 32 : 0;
+  if (block && scales.isScales() && scales.getColumns() == data.getColumns() / block &&
+      scales.getRows() >= data.getRows())
+    return success();
+  return withNote(op->emitOpError()
+                      << "scales of " << name << " must be f8E4M3FN for each 16 or f8E8M0FNU for "
+                      << "each 32 of " << data.getColumns()
+                      << " elements, with layout tiled_128x4 and at least " << data.getRows()
+                      << " rows, but got " << scales,
+                  "load a column of scales for each block of k, in whole scale tiles of 128 rows");
+}
+
+LogicalResult fp4::pipe::verifyMmaSync(MmaOp op) {
+  auto acc = op.getAccumulatorAs<FragmentType>();
+  auto a = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  int64_t rows = acc.getShape()[0], columns = acc.getShape()[1];
+  if ((rows != kInstructionRows && rows % kScaleRows) || columns % kScaleRows)
+    return withNote(op.emitOpError()
+                        << "accumulator must be a fragment of mma_sync with " << kInstructionRows
+                        << " rows or a multiple of " << kScaleRows << ", and a multiple of "
+                        << kScaleRows << " columns, but got " << acc,
+                    "write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it"); // (C250)
+  bool isWide = op.getAtom()->kind == hw::MmaKind::MXF8F6F4;
+  if (failed(verifyWarpOperand(op, "a", a, isWide)) ||
+      failed(verifyWarpOperand(op, "b", b, isWide)))
+    return failure(); // (C251)
+  if (a.getColumns() != b.getColumns())
+    return withNote(op.emitOpError()
+                        << "a and b must have as many elements of k, but got " << a << " and " << b,
+                    "load tiles of one depth");                   // (C251)
+  if (failed(verifyFragments(op, acc, a.getRows(), b.getRows()))) // (C251)
+    return failure();
+  auto ofB = op.getBScalesAs<SharedType>();
+  if (failed(verifyWarpScales(op, "b", b, ofB))) // (C252)
+    return failure();
+  if (isWide && !isa<Float8E8M0FNUType>(ofB.getElementType()))
+    return withNote(
+        op.emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << ofB,
+        "quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8"); // (C252)
+  if (!op.getAScales())                                                             // unit scales
+    return success();
+  auto ofA = op.getAScalesAs<SharedType>();
+  if (failed(verifyWarpScales(op, "a", a, ofA))) // (C252)
+    return failure();
+  if (ofA.getElementType() == ofB.getElementType())
+    return success();
+  return withNote(op.emitOpError()
+                      << "scales of a and b must be of one type, but got " << ofA << " and " << ofB,
+                  "quantize both operands with one type of scales"); // (C252)
+}
