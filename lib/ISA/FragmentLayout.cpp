@@ -23,6 +23,8 @@ FragmentRule ruleOf(FragmentKind kind) {
   case FragmentKind::Lanes:
     return {"tensor memory", "16, 32, 64 or 128 columns",
             [](uint32_t n) { return std::has_single_bit(n) && n >= 16 && n <= 128; }};
+  case FragmentKind::Columns:
+    return {"columns", "to be read from an accumulator first", [](uint32_t) { return false; }};
   }
   return {};
 }
@@ -42,6 +44,20 @@ Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns) {
     return makeError(ErrorKind::Usage,
                      fmt::format("{} expects {}, but got {}", rule.name, rule.columns, columns));
   return {};
+}
+
+Status validateDistribution(FragmentKind kind, uint32_t rows, uint32_t columns) {
+  const bool areColumns = kind == FragmentKind::Columns, areLanes = kind == FragmentKind::Lanes;
+  const uint32_t unit = areLanes ? 1 : areColumns ? transposedColumns : fragmentTileColumns;
+  const bool hasRows =
+      areColumns ? rows > 0 && rows % fragmentRows(kind) == 0 : rows == fragmentRows(kind);
+  const bool hasColumns = areColumns ? columns == unit : columns > 0 && columns % unit == 0;
+  if (hasRows && hasColumns)
+    return {};
+  return makeError(ErrorKind::Usage,
+                   fmt::format("{}{} rows and {}{} columns, but got {}x{}",
+                               areColumns ? "a multiple of " : "", fragmentRows(kind),
+                               areColumns ? "" : "a multiple of ", unit, rows, columns));
 }
 
 } // namespace fp4::hw

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fp4;
 
 Value fp4::widenToF32(ImplicitLocOpBuilder &b, Value value) {
-  auto type = cast<VectorType>(value.getType());
+  auto type = cast<ShapedType>(value.getType());
   if (type.getElementType().isF32())
     return value;
   return arith::ExtFOp::create(b, type.clone(b.getF32Type()), value);

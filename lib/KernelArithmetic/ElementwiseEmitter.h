@@ -20,8 +20,9 @@ llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &build
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                int64_t atOnce = 8);
 
-/// `value`, a vector of f32, bf16 or f16, as f32, and back, to f8E4M3FN too.
+/// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
+/// `value`, a vector of f32, as bf16, f16 or f8E4M3FN.
 mlir::Value narrowTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, mlir::Type element);
 
 } // namespace fp4

@@ -58,6 +58,31 @@ TEST(FragmentLayout, EveryPlaceHasOneElement) {
   }
 }
 
+/// Thread l of warp w has column l of the w-th quarter of the rows, from the first row on.
+TEST(FragmentLayout, Columns) {
+  for (const uint32_t rows : {4u, 8u, 128u}) {
+    const uint32_t ofWarp = rows / 4;
+    EXPECT_EQ(fragmentElements(FragmentKind::Columns, rows, transposedColumns), ofWarp);
+    for (uint32_t row = 0; row < rows; ++row)
+      for (uint32_t column = 0; column < transposedColumns; ++column)
+        EXPECT_EQ(columnPlace(row, column, rows),
+                  (FragmentPlace{row / ofWarp * 32 + column, row % ofWarp}));
+  }
+}
+
+TEST(FragmentLayout, Distributions) {
+  EXPECT_TRUE(validateDistribution(FragmentKind::Wgmma, 64, 264));
+  EXPECT_TRUE(validateDistribution(FragmentKind::MmaSync, 16, 8));
+  EXPECT_TRUE(validateDistribution(FragmentKind::Lanes, 128, 1));
+  EXPECT_TRUE(validateDistribution(FragmentKind::Columns, 8, 32));
+  EXPECT_EQ(validateDistribution(FragmentKind::Wgmma, 128, 8).error().message,
+            "64 rows and a multiple of 8 columns, but got 128x8");
+  EXPECT_FALSE(validateDistribution(FragmentKind::MmaSync, 16, 4));
+  EXPECT_FALSE(validateDistribution(FragmentKind::Lanes, 128, 0));
+  EXPECT_EQ(validateDistribution(FragmentKind::Columns, 8, 16).error().message,
+            "a multiple of 4 rows and 32 columns, but got 8x16");
+}
+
 /// Every element once; and those of one place of a fragment of A are in one quarter of its row.
 TEST(FragmentLayout, OrderOfConvertedElements) {
   std::vector<unsigned> seen(convertedTileK);

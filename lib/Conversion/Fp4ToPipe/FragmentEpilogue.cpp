@@ -54,22 +54,19 @@ FragmentEpilogue::Place FragmentEpilogue::behind(Place place, int64_t first) {
 
 SmallVector<Value> FragmentEpilogue::alphasOfPart(Place place) {
   SmallVector<Value> alphas;
-  fragments.forParts([&](VectorType type, int64_t first) {
+  fragments.forParts([&](RankedTensorType type, int64_t first) {
     Place at = behind(place, first);
     alphas.push_back(conversion.loadAlphas(
-        type.getNumElements(), args.alpha,
-        [&](VectorType ofType, Value global, Value limit, bool) -> Value {
-          return FragmentFactorsOp::create(b, ofType, global, at.row, at.column, limit,
-                                           gemm.transposes(), /*one_row=*/false);
+        type, args.alpha, [&](RankedTensorType ofType, Value global, Value limit, bool) -> Value {
+          return LoadFactorsOp::create(b, ofType, global, at.row, at.column, limit,
+                                       gemm.transposes(), /*one_row=*/false);
         }));
   });
   return alphas;
 }
 
-FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfGroup group) {
-  auto all = [&](Value scalar) -> Value {
-    return scalar ? vector::BroadcastOp::create(b, type, scalar).getResult() : Value();
-  };
+FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(RankedTensorType type, OfGroup group) {
+  auto all = [&](Value scalar) -> Value { return scalar ? b.splat(type, scalar) : Value(); };
   if (gemm.results.alpha != Results::Alpha::One)
     return {all(group.alpha), all(group.alpha2)};
   auto load = [&](Value from) -> Value {
@@ -82,11 +79,13 @@ Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
   sums = conversion.timesPower(sums, restoring.exponent);
   if (!restoring.powers)
     return sums;
-  int64_t count = cast<VectorType>(sums.getType()).getNumElements();
-  SmallVector<int64_t> order = llvm::map_to_vector(
-      llvm::seq<int64_t>(count), [](int64_t i) { return i % 4; }); // two of each of two rows
-  Value powers = vector::ShuffleOp::create(b, restoring.powers, restoring.powers, order);
-  return arith::MulFOp::create(b, sums, powers);
+  auto type = cast<RankedTensorType>(sums.getType());
+  SmallVector<int64_t> order =
+      llvm::map_to_vector(llvm::seq<int64_t>(vectorOfThread(type).getNumElements()),
+                          [](int64_t i) { return i % 4; }); // two of each of two rows
+  Value ofRows = b.toVector(restoring.powers);
+  Value powers = vector::ShuffleOp::create(b, ofRows, ofRows, order);
+  return arith::MulFOp::create(b, sums, b.fromVector(type, powers));
 }
 
 void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::From sums,
@@ -100,21 +99,21 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
   if (!isStored && gemm.results.alpha == Alpha::Rows && loadsAlphasAhead())
     ahead = alphasOfPart(place);
   Factors factors;
-  fragments.forParts([&](VectorType type, int64_t first) {
+  fragments.forParts([&](RankedTensorType type, int64_t first) {
     OpBuilder::InsertionGuard restore(b);
     if (isStored) {
       auto branch = scf::IfOp::create(b, isStored(first), /*withElseRegion=*/false);
       b.setInsertionPointToStart(branch.thenBlock());
     }
     // Parts that have the factors of their rows in common take those of the first.
-    bool isOwn = isStored || first == 0 || 2 * type.getNumElements() < fragments.partColumns;
+    bool isOwn = isStored || first == 0 || type.getDimSize(1) < fragments.partColumns;
     Place at = behind(place, first);
-    auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
-      return FragmentFactorsOp::create(b, ofType, global, ofGroup ? group.group : at.row, at.column,
-                                       limit, gemm.transposes(), ofGroup);
+    auto numbers = [&](RankedTensorType ofType, Value global, Value limit, bool ofGroup) -> Value {
+      return LoadFactorsOp::create(b, ofType, global, ofGroup ? group.group : at.row, at.column,
+                                   limit, gemm.transposes(), ofGroup);
     };
     auto load = [&](Value from) {
-      return from ? conversion.loadAlphas(type.getNumElements(), from, numbers) : Value();
+      return from ? conversion.loadAlphas(type, from, numbers) : Value();
     };
     if (gemm.results.alpha == Alpha::One || group.alpha)
       factors = broadcastAlphas(type, group);
@@ -163,19 +162,18 @@ void FragmentEpilogue::store(Value elements, Place place, OfGroup group) {
   if (gemm.results.storesTiles)
     return stageTile(elements, place);
   constexpr int64_t fewestStaged = 8; // columns that stmatrix takes
-  int64_t count = cast<VectorType>(elements.getType()).getNumElements();
+  int64_t count = vectorOfThread(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
   bool isStaged =
       gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == fragments.partColumns;
-  StoreFragmentOp::create(b, elements, args.result, place.row, place.column,
-                          group.rowLimit ? group.rowLimit : args.rows, gemm.transposes(), isStaged,
-                          IntegerAttr());
+  StoreOp::create(b, elements, args.result, place.row, place.column,
+                  group.rowLimit ? group.rowLimit : args.rows, gemm.transposes(), isStaged);
 }
 
 void FragmentEpilogue::stageTile(Value elements, Place place) {
   auto box = cast<TensorMapType>(args.result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  Value tile = StageFragmentOp::create(b, type, elements, Value()).getResult();
+  Value tile = StageOp::create(b, type, elements, Value()).getResult();
   staged.push_back({tile, elements, place});
 }
 
@@ -194,8 +192,7 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   b.when(b.compare(arith::CmpIPredicate::sle, end, group.rowLimit), storeWhole);
   b.when(b.compare(arith::CmpIPredicate::sgt, end, group.rowLimit), [&] {
     for (const StagedPart &part : parts)
-      StoreFragmentOp::create(b, part.elements, args.resultBuffer, part.place.row,
-                              part.place.column, group.rowLimit, gemm.transposes(),
-                              /*staged=*/false, IntegerAttr());
+      StoreOp::create(b, part.elements, args.resultBuffer, part.place.row, part.place.column,
+                      group.rowLimit, gemm.transposes());
   });
 }

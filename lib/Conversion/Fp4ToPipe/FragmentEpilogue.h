@@ -57,7 +57,7 @@ private:
     Value first, second;
   };
   /// Factors that all sums have.
-  Factors broadcastAlphas(mlir::VectorType type, OfGroup group);
+  Factors broadcastAlphas(mlir::RankedTensorType type, OfGroup group);
   void leave(Value elements, Place place, OfGroup group);
   /// Elements of a box of the result that are in shared memory.
   struct StagedPart {

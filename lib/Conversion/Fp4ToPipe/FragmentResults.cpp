@@ -13,6 +13,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -20,15 +21,17 @@ using namespace fp4::pipe;
 
 /// Elements that are computed here, before others are, so that few sums are on their way at a time.
 Value FragmentEpilogue::hold(Value elements) {
-  auto type = cast<VectorType>(elements.getType());
+  VectorType type = vectorOfThread(elements.getType());
   int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
   auto words = VectorType::get({count}, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, words, elements);
+  Value all = vector::BitCastOp::create(b, words, b.toVector(elements));
   SmallVector<Value> registers;
   for (int64_t i = 0; i < count; ++i)
     registers.push_back(vector::ExtractOp::create(b, all, i));
   registers = computeHere(b, b.getLoc(), registers);
-  return vector::BitCastOp::create(b, type, vector::FromElementsOp::create(b, words, registers));
+  Value held =
+      vector::BitCastOp::create(b, type, vector::FromElementsOp::create(b, words, registers));
+  return b.fromVector(cast<RankedTensorType>(elements.getType()), held);
 }
 
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
@@ -38,9 +41,9 @@ void FragmentEpilogue::derive(Value elements, Place place, OfGroup group) {
     Value limit = args.rows;
     if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
       limit = b.constant(gemm.m());
-    amax = FragmentAmaxOp::create(b, b.getF32Type(), elements, place.row, place.column, limit,
-                                  args.columns ? args.columns : b.constant(gemm.n()), amax,
-                                  isTransposed());
+    amax = pipe::AmaxOp::create(b, b.getF32Type(), elements, place.row, place.column, limit,
+                                args.columns ? args.columns : b.constant(gemm.n()), amax,
+                                isTransposed());
   }
   if (!gemm.results.quantizer)
     return;
@@ -65,14 +68,15 @@ void FragmentEpilogue::quantizeElements(Place place, OfGroup group) {
          perPart = all.size() / parts;
   SmallVector<Value> values;
   for (size_t part = 0; part < parts; ++part)
-    values.push_back(concatenate(b, ArrayRef(all).slice(part * perPart, perPart)));
-  auto type = VectorType::get({gemm.gatheredColumns(fragments.threads)},
-                              cast<VectorType>(all.front().getType()).getElementType());
+    values.push_back(concatenateTiles(b, ArrayRef(all).slice(part * perPart, perPart)));
+  int64_t columns = gemm.gatheredColumns(fragments.threads);
+  auto type = DistributionAttr::tensorOf(FragmentKind::Lanes, columns,
+                                         getElementTypeOrSelf(all.front().getType()));
   // A segment of fragments with columns in their rows may be a part of a warpgroup's.
   Value rowOfWarp = ofWarps ? ofWarp.row : b.constant(0),
         columnOfWarp = ofWarps ? ofWarp.column : b.constant(0);
-  int64_t width = gemm.transposes() ? fragments.size[0] : type.getNumElements();
-  for (int64_t first = 0; first < width; first += type.getNumElements()) {
+  int64_t width = gemm.transposes() ? fragments.size[0] : columns;
+  for (int64_t first = 0; first < width; first += columns) {
     Value begin = first ? b.constant(first) : columnOfWarp;
     auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, rowOfWarp, begin,
                                          isTransposed(), IntegerAttr());

@@ -38,10 +38,11 @@ Value FragmentSums::create() {
   return FragmentOp::create(b, type);
 }
 
-void FragmentSums::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
+void FragmentSums::forParts(llvm::function_ref<void(RankedTensorType, int64_t)> body) {
   int64_t width = size[1];
   for (int64_t first = 0; first < width; first += partColumns)
-    body(VectorType::get({std::min(partColumns, width - first) / 2}, b.getF32Type()), first);
+    body(DistributionAttr::tensorOf(kind, std::min(partColumns, width - first), b.getF32Type()),
+         first);
 }
 
 IntegerAttr FragmentSums::placeOfSums(size_t part, int64_t first) {
@@ -75,7 +76,7 @@ void FragmentSums::finishParts(ValueRange accs, Finish finish) {
   size_t count = accs.size() / (gemm.problem.dual ? 2 : 1);
   for (size_t part = 0; part < count; ++part) {
     auto read = [&](size_t number) {
-      return [this, acc = accs[number], part](VectorType type, int64_t first) {
+      return [this, acc = accs[number], part](RankedTensorType type, int64_t first) {
         return readPart(acc, part, type, first);
       };
     };
@@ -86,7 +87,7 @@ void FragmentSums::finishParts(ValueRange accs, Finish finish) {
 
 /// Adds the sums over the k slices of a CTA that has all of them.
 void FragmentSums::addSlices(ValueRange accs, Finish finish) {
-  auto sums = [&](VectorType type, int64_t first) {
+  auto sums = [&](RankedTensorType type, int64_t first) {
     Value sum;
     for (Value acc : accs) {
       Value next = readPart(acc, 0, type, first);
@@ -104,7 +105,7 @@ void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish fin
   while (partColumns > kFewestColumns && (partColumns * ctas > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
   ReduceFragmentOp::create(b, accs, partColumns, IntegerAttr());
-  auto sums = [&](VectorType type, int64_t first) {
+  auto sums = [&](RankedTensorType type, int64_t first) {
     return readPart(accs.front(), 0, type, first);
   };
   finish(0, sums, {}, [&](int64_t first) {
@@ -115,15 +116,15 @@ void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish fin
 
 /// Leaves the sums of a part of a tile in `row` of the workspace.
 void FragmentSums::leave(Value acc, size_t part, Value row) {
-  forParts([&](VectorType type, int64_t first) {
+  forParts([&](RankedTensorType type, int64_t first) {
     LeaveFragmentOp::create(b, readPart(acc, part, type, first), args.workspace, row,
                             placeOfSums(part, first));
   });
 }
 
 void FragmentSums::finishSums(size_t part, ArrayRef<Value> sums, Finish finish) {
-  finish(part, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; }, {},
-         {});
+  finish(part, [&](RankedTensorType, int64_t first) { return sums[size_t(first / partColumns)]; },
+         {}, {});
 }
 
 /// The last CTA of a tile adds the sums that all CTAs have left, from the first to the last.
@@ -195,7 +196,7 @@ SmallVector<Value> FragmentSums::sumOfLeft(size_t number, Value row, Value step)
 /// Loads row `row` of the workspace, of part `number` of a tile.
 SmallVector<Value> FragmentSums::fetchAll(size_t number, Value row) {
   SmallVector<Value> sums;
-  forParts([&](VectorType type, int64_t first) {
+  forParts([&](RankedTensorType type, int64_t first) {
     sums.push_back(
         FetchFragmentOp::create(b, type, args.workspace, row, placeOfSums(number, first)));
   });
@@ -204,15 +205,15 @@ SmallVector<Value> FragmentSums::fetchAll(size_t number, Value row) {
 
 SmallVector<Value> FragmentSums::readAll(Value acc, size_t number) {
   SmallVector<Value> sums;
-  forParts(
-      [&](VectorType type, int64_t first) { sums.push_back(readPart(acc, number, type, first)); });
+  forParts([&](RankedTensorType type, int64_t first) {
+    sums.push_back(readPart(acc, number, type, first));
+  });
   return sums;
 }
 
-Value FragmentSums::readPart(Value acc, size_t number, VectorType type, int64_t first) {
-  if (kind == FragmentKind::MmaSync)
-    return ReadWarpFragmentOp::create(b, type, acc, int64_t(number) * kWarpRows, first);
-  return ReadFragmentOp::create(b, type, acc, b.getI64IntegerAttr(first));
+Value FragmentSums::readPart(Value acc, size_t number, RankedTensorType type, int64_t first) {
+  int64_t row = kind == FragmentKind::MmaSync ? int64_t(number) * kWarpRows : 0;
+  return ReadOp::create(b, type, acc, first, row);
 }
 
 /// Returns the other one of two parts.
@@ -252,7 +253,7 @@ SmallVector<Value> FragmentSums::chooseSums(Value condition,
                                             llvm::function_ref<SmallVector<Value>()> sums,
                                             llvm::function_ref<SmallVector<Value>()> others) {
   SmallVector<Type> types;
-  forParts([&](VectorType type, int64_t) { types.push_back(type); });
+  forParts([&](RankedTensorType type, int64_t) { types.push_back(type); });
   auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -29,9 +29,9 @@ public:
   /// A fragment without sums.
   Value create();
   /// Calls `body` for the columns of a fragment that are handled at a time.
-  void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
+  void forParts(llvm::function_ref<void(mlir::RankedTensorType type, int64_t first)> body);
   /// The sums of each thread from column `first` of its fragment on.
-  using From = llvm::function_ref<Value(mlir::VectorType type, int64_t first)>;
+  using From = llvm::function_ref<Value(mlir::RankedTensorType type, int64_t first)>;
   /// i1: this CTA has the columns of a fragment from `first` on.
   using Guard = llvm::function_ref<Value(int64_t first)>;
   /// Takes the sums of a part of a tile over all of K, and those of the second GEMM of a dual one.
@@ -43,7 +43,7 @@ public:
 private:
   /// The sums of part `number` of a tile, from column `first` on. A part has an accumulator `acc`
   /// of its own, or, where warps multiply, kWarpRows rows of the one that all have.
-  Value readPart(Value acc, size_t number, mlir::VectorType type, int64_t first);
+  Value readPart(Value acc, size_t number, mlir::RankedTensorType type, int64_t first);
   llvm::SmallVector<Value> partsOf(ValueRange accs) const;
   void reduce(ValueRange accs, const Tile &tile, Finish finish);
   void reduceShares(ValueRange accs, const Tile::Share &share, Finish finish);

@@ -2,8 +2,6 @@
 
 #include "LaneEpilogue.h"
 
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -20,13 +18,10 @@ void LaneEpilogue::begin() {
     results.emplace(b, gemm, args.derived);
 }
 
-Value LaneEpilogue::broadcast(Value scalar) {
-  auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
-  return vector::BroadcastOp::create(b, type, scalar);
-}
+Value LaneEpilogue::broadcast(Value scalar) { return b.splat(lanes.chunkType(), scalar); }
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
-Value LaneEpilogue::numbers(Value column, VectorType type, Value global, Value limit,
+Value LaneEpilogue::numbers(Value column, RankedTensorType type, Value global, Value limit,
                             bool ofGroup) {
   const Tile &tile = lanes.tile;
   Value row = gemm.swapsOperands() ? column : lanes.laneRow,
@@ -36,8 +31,8 @@ Value LaneEpilogue::numbers(Value column, VectorType type, Value global, Value l
 }
 
 Value LaneEpilogue::factors(Value alphas, Value column) {
-  return conversion.loadAlphas(gemm.chunk(), alphas,
-                               [&](VectorType type, Value global, Value limit, bool ofGroup) {
+  return conversion.loadAlphas(lanes.chunkType(), alphas,
+                               [&](RankedTensorType type, Value global, Value limit, bool ofGroup) {
                                  return numbers(column, type, global, limit, ofGroup);
                                });
 }
@@ -52,10 +47,10 @@ Value LaneEpilogue::convert(ValueRange chunks, Value column) {
   sums.push_back({restored(chunks[0]), ofColumns ? factors(args.alpha, column) : factor});
   if (gemm.problem.dual)
     sums.push_back({restored(chunks[1]), ofColumns ? factors(args.alpha2, column) : factor2});
-  return conversion.convertSums(sums,
-                                [&](VectorType type, Value global, Value limit, bool ofGroup) {
-                                  return numbers(column, type, global, limit, ofGroup);
-                                });
+  return conversion.convertSums(
+      sums, [&](RankedTensorType type, Value global, Value limit, bool ofGroup) {
+        return numbers(column, type, global, limit, ofGroup);
+      });
 }
 
 /// Stores a chunk; a staged tile is that of all threads.

@@ -19,6 +19,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -82,38 +83,37 @@ void LaneSums::forColumns(int64_t most, TileBuilder::LoopBody body) {
 
 /// A chunk of the sums of each GEMM.
 SmallVector<Value> LaneSums::read(Value column) {
-  auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   if (columnOfGroup)
     column = b.add(column, columnOfGroup);
   return llvm::map_to_vector(
-      accs, [&](Value acc) -> Value { return ReadOp::create(b, wide, acc, column); });
+      accs, [&](Value acc) -> Value { return ReadOp::create(b, chunkType(), acc, column); });
 }
 
 /// The registers of a chunk that is converted here and not where it is stored.
 SmallVector<Value> LaneSums::registersOf(Value chunk) {
-  auto type = cast<VectorType>(chunk.getType());
+  VectorType type = vectorOfThread(chunk.getType());
   int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
+  Value words = b.toVector(chunk);
   if (bits != 32)
-    chunk = vector::BitCastOp::create(b, VectorType::get({count}, b.getI32Type()), chunk);
+    words = vector::BitCastOp::create(b, VectorType::get({count}, b.getI32Type()), words);
   SmallVector<Value> registers;
   for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, chunk, i));
+    registers.push_back(vector::ExtractOp::create(b, words, i));
   return bits == 32 ? registers : computeHere(b, b.getLoc(), registers);
 }
 
 /// The chunk, or chunks side by side, that registers have.
 Value LaneSums::chunkOf(ValueRange registers, Type element) {
-  int64_t count = registers.size();
+  int64_t count = registers.size(), perWord = 32 / element.getIntOrFloatBitWidth();
   auto words = VectorType::get({count}, registers.front().getType());
   Value packed = vector::FromElementsOp::create(b, words, registers);
-  int64_t perWord = 32 / element.getIntOrFloatBitWidth();
-  if (perWord == 1)
-    return packed;
-  return vector::BitCastOp::create(b, VectorType::get({count * perWord}, element), packed);
+  if (perWord > 1)
+    packed = vector::BitCastOp::create(b, VectorType::get({count * perWord}, element), packed);
+  return b.fromVector(lanesType(count * perWord).clone(element), packed);
 }
 
 Value LaneSums::hold(Value chunk) {
-  return chunkOf(registersOf(chunk), cast<VectorType>(chunk.getType()).getElementType());
+  return chunkOf(registersOf(chunk), getElementTypeOrSelf(chunk.getType()));
 }
 
 /// The column that is read or stored in the place of `column`.
@@ -157,7 +157,7 @@ void LaneSums::readAccumulators(Conversion convert, Storing store) {
     readUpTo(std::min(column + 2 * chunk, most));
     Value place = b.add(tile.column, inTurn(column));
     Value converted = convert(chunks[(column - streamed) / chunk], orLast(place));
-    element = cast<VectorType>(converted.getType()).getElementType();
+    element = getElementTypeOrSelf(converted.getType());
     SmallVector<Value> registers = registersOf(converted);
     size = registers.size() * piece / chunk;
     llvm::append_range(held, registers);
@@ -170,10 +170,9 @@ void LaneSums::readAccumulators(Conversion convert, Storing store) {
 /// Registers have constant numbers, so the chunks are written out; a store knows what of them
 /// exists.
 void LaneSums::readRegisters(Conversion convert, Storing store) {
-  auto type = VectorType::get({gemm.chunk()}, b.getF32Type());
   int64_t columns = gemm.tiling.tileN / gemm.tiling.laneGroups;
   for (int64_t column = 0; column < columns; column += gemm.chunk()) {
-    Value sums = ReadLanesOp::create(b, type, accs.front(), b.getI64IntegerAttr(column));
+    Value sums = ReadOp::create(b, chunkType(), accs.front(), column, /*row=*/int64_t(0));
     Value place = b.add(tile.column, b.constant(column));
     store(convert(sums, orLast(place)), place);
   }
@@ -223,12 +222,11 @@ Value LaneSums::columnOfSums(Value column) {
 
 /// The parts of a chunk, added from the first to the last.
 Value LaneSums::sumOfParts(Value column) {
-  auto wide = VectorType::get({gemm.chunk()}, b.getF32Type());
   auto [row, rowsOfPart, end] = rowsOfSums();
   column = columnOfSums(column);
   Value sum;
   for (int64_t part = 0; part < gemm.work.splits; ++part) {
-    Value next = FetchOp::create(b, wide, args.workspace, row, column);
+    Value next = FetchOp::create(b, chunkType(), args.workspace, row, column);
     sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
     row = b.add(row, rowsOfPart);
   }
@@ -257,8 +255,7 @@ void LaneSums::reduce(Conversion convert, Storing store) {
 /// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
 void LaneSums::reduceInCluster(Conversion convert, Storing store) {
   int64_t width = gemm.reducedColumns(), chunk = gemm.chunk();
-  auto type = VectorType::get({width}, b.getF32Type());
-  Value sums = ReduceTmemOp::create(b, type, accs.front(), IntegerAttr());
+  Value sums = b.toVector(ReduceTmemOp::create(b, lanesType(width), accs.front(), IntegerAttr()));
   Value first = b.mul(tile.part, width), all = b.constant(gemm.tiling.laneColumns());
   if (gemm.hasRaggedColumns()) {
     Value existing = works.endOfColumns(tile);
@@ -272,7 +269,7 @@ void LaneSums::reduceInCluster(Conversion convert, Storing store) {
     auto finish = [&] {
       Value part = vector::ExtractStridedSliceOp::create(b, sums, ArrayRef(column), ArrayRef(chunk),
                                                          ArrayRef<int64_t>(1));
-      store(convert({part}, place), place);
+      store(convert({b.fromVector(chunkType(), part)}, place), place);
     };
     if (isWhole)
       finish();
@@ -301,28 +298,31 @@ static int64_t linesOfColumns(int64_t columns) { return columns / Gemm::kShareCo
 void LaneSums::leaveShare(Value chunk, Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
   row = b.add(row, b.mul(b.div(column, count), kMmaM));
+  Value elements = b.toVector(chunk);
   for (int64_t first = 0; first < gemm.storedColumns(); first += count) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, chunk, first + i));
+      sums.push_back(vector::ExtractOp::create(b, elements, first + i));
     auto type = VectorType::get({count}, b.getF32Type());
-    StoreOp::create(b, vector::FromElementsOp::create(b, type, sums), args.workspace,
-                    b.add(row, b.constant(linesOfColumns(first))), b.constant(0), Value());
+    Value part = b.fromVector(lanesType(count), vector::FromElementsOp::create(b, type, sums));
+    StoreOp::create(b, part, args.workspace, b.add(row, b.constant(linesOfColumns(first))),
+                    b.constant(0), Value());
   }
 }
 
 Value LaneSums::fetchShare(Value row, Value column) {
   constexpr int64_t count = Gemm::kShareColumns;
   row = b.add(row, b.mul(b.div(column, count), kMmaM));
-  auto type = VectorType::get({count}, b.getF32Type());
   SmallVector<Value> sums;
   for (int64_t first = 0; first < gemm.chunk(); first += count) {
-    Value part = FetchOp::create(b, type, args.workspace,
-                                 b.add(row, b.constant(linesOfColumns(first))), b.constant(0));
+    Value part =
+        b.toVector(FetchOp::create(b, lanesType(count), args.workspace,
+                                   b.add(row, b.constant(linesOfColumns(first))), b.constant(0)));
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, part, i));
   }
-  return vector::FromElementsOp::create(b, VectorType::get({gemm.chunk()}, b.getF32Type()), sums);
+  auto all = VectorType::get({gemm.chunk()}, b.getF32Type());
+  return b.fromVector(chunkType(), vector::FromElementsOp::create(b, all, sums));
 }
 
 /// The sums of all split-K parts of a tile, from the first to the last. The first two, which every

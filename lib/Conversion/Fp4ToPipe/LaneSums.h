@@ -27,6 +27,8 @@ public:
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
   void complete(Conversion convert, Storing store);
 
+  /// The type of a chunk of sums.
+  mlir::RankedTensorType chunkType() const { return lanesType(gemm.chunk()); }
   /// A chunk of the sums of each GEMM, from `column` of the tile on.
   llvm::SmallVector<Value> read(Value column);
   /// Elements that are computed where this is called.
@@ -42,6 +44,9 @@ public:
   Value laneRow; ///< base of the row of a thread, to which its lane is added
 
 private:
+  mlir::RankedTensorType lanesType(int64_t columns) const {
+    return pipe::DistributionAttr::tensorOf(pipe::FragmentKind::Lanes, columns, b.getF32Type());
+  }
   void readTile(Conversion convert, Storing store);
   void readAccumulators(Conversion convert, Storing store);
   void readRegisters(Conversion convert, Storing store);

@@ -232,7 +232,7 @@ OperandTiles ScaledPath::load(const Tile &tile, const KTile &k) {
 /// multiplied.
 void PrepackedPath::begin(Tile &tile) {
   if (gemm.route().accumulate == route::Accumulate::Fast) {
-    auto ofRows = VectorType::get({4}, b.getF32Type());
+    auto ofRows = DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
     for (int64_t part = 0; part < side.parts(); ++part)
       tile.powers.push_back(RowPowersOp::create(b, ofRows, side.sources.front().data,
                                                 loads.firstPacked(side.ofPart(tile.rowB, part))));

@@ -2,8 +2,6 @@
 
 #include "ResultStores.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -11,6 +9,11 @@
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
+
+/// Rows of threads, of `columns` columns.
+static RankedTensorType lanesOf(int64_t columns, Type element) {
+  return DistributionAttr::tensorOf(FragmentKind::Lanes, columns, element);
+}
 
 ResultStores::ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to)
     : b(builder), gemm(gemm), to(to) {
@@ -58,11 +61,14 @@ void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements el
 }
 
 void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
-  int64_t count = cast<VectorType>(elements.getType()).getNumElements(), square = 32;
+  auto type = cast<RankedTensorType>(elements.getType());
+  int64_t count = type.getDimSize(1), square = 32;
   for (int64_t first = 0; to.columnCodes && first < count; first += square) {
-    Value piece = vector::ExtractStridedSliceOp::create(
-        b, elements, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{square}, ArrayRef<int64_t>{1});
-    quantizeColumn(place, piece, b.add(place.column, b.constant(first)));
+    Value piece =
+        vector::ExtractStridedSliceOp::create(b, b.toVector(elements), ArrayRef<int64_t>{first},
+                                              ArrayRef<int64_t>{square}, ArrayRef<int64_t>{1});
+    quantizeColumn(place, b.fromVector(lanesOf(square, type.getElementType()), piece),
+                   b.add(place.column, b.constant(first)));
   }
   if (to.codes)
     quantizeRow(place, elements, place.column);
@@ -73,17 +79,15 @@ void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value colu
   Value rows = place.rows;
   if (!rows && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
     rows = b.constant(gemm.m());
-  running = RowAmaxOp::create(b, b.getF32Type(), elements, place.row, column, rows,
-                              to.columns ? to.columns : b.constant(gemm.n()), running);
+  running = pipe::AmaxOp::create(b, b.getF32Type(), elements, place.row, column, rows,
+                                 to.columns ? to.columns : b.constant(gemm.n()), running,
+                                 /*transposed=*/false);
 }
 
 std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {
   RecipeAttr recipe = gemm.results.quantizer->recipe;
-  numerics::BlockFormat format = recipe.getDecisions().format;
-  int64_t count = cast<VectorType>(elements.getType()).getNumElements();
-  auto codes = VectorType::get(count, Float4E2M1FNType::get(b.getContext()));
-  auto scales = VectorType::get(count / numerics::blockSizeOf(format),
-                                scaleType(b.getContext(), formatOf(format)));
+  auto [codes, scales] =
+      QuantizeBlocksOp::resultTypes(cast<RankedTensorType>(elements.getType()), recipe);
   auto quantized = QuantizeBlocksOp::create(
       b, codes, scales, elements, tensorAmax, /*rng=*/Value(), /*row=*/Value(),
       /*column=*/Value(), /*matrix=*/DenseI64ArrayAttr(), recipe, Philox::Element, columnwise,
@@ -100,8 +104,17 @@ Value fp4::concatenate(ImplicitLocOpBuilder &b, ArrayRef<Value> pieces) {
   return vector::ShuffleOp::create(b, low, high, llvm::to_vector(llvm::seq<int64_t>(count)));
 }
 
+Value fp4::concatenateTiles(TileBuilder &b, ArrayRef<Value> pieces) {
+  if (pieces.size() == 1)
+    return pieces.front();
+  auto type = cast<RankedTensorType>(pieces.front().getType());
+  SmallVector<int64_t> shape = {type.getDimSize(0), type.getDimSize(1) * int64_t(pieces.size())};
+  auto vectors = llvm::map_to_vector(pieces, [&](Value piece) { return b.toVector(piece); });
+  return b.fromVector(type.clone(shape, type.getElementType()), concatenate(b, vectors));
+}
+
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
-  auto [codes, scales] = quantize(concatenate(b, pieces), /*columnwise=*/false);
+  auto [codes, scales] = quantize(concatenateTiles(b, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
   keepScales(place, scales, b.div(column, gemm.results.quantizer->block()));
 }
@@ -117,7 +130,9 @@ void ResultStores::keepScales(const ResultPlace &place, Value scales, Value colu
 /// Quantizes the rows that a warp has of `column` and the next columns, which become rows of codes.
 /// The first row may be negative if the upper lanes begin at the first row too.
 void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
-  Value turned = TransposeOp::create(b, elements);
+  auto columns = DistributionAttr::get(b.getContext(), FragmentKind::Columns);
+  Type type = cast<RankedTensorType>(elements.getType()).cloneWithEncoding(columns);
+  Value turned = TransposeOp::create(b, type, elements);
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
   kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
   Value rowBlock = arith::ShRSIOp::create(
@@ -125,18 +140,8 @@ void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Valu
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
-/// Returns true for tiled scales that share their word with scales of other threads.
-static bool isPartOfWord(Value scales, Value dest) {
-  return cast<GlobalType>(dest.getType()).isScales() &&
-         cast<VectorType>(scales.getType()).getNumElements() < kScaleBlockColumns;
-}
-
 void ResultStores::storeKept() {
   for (const Store &store : std::exchange(kept, {}))
-    if (store.isColumn)
-      StoreColumnOp::create(b, store.value, store.dest, store.row, store.column);
-    else if (isPartOfWord(store.value, store.dest))
-      StoreFewScalesOp::create(b, store.value, store.dest, store.row, store.column, store.rows);
-    else
-      StoreOp::create(b, store.value, store.dest, store.row, store.column, store.rows);
+    StoreOp::create(b, store.value, store.dest, store.row, store.column, store.rows,
+                    /*transposed=*/store.isColumn);
 }

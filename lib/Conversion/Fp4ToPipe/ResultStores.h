@@ -39,6 +39,8 @@ struct ResultPlace {
 
 /// A power of two of vectors of one type, one after the other.
 mlir::Value concatenate(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> pieces);
+/// Tiles of one type, as many, that lie side by side.
+mlir::Value concatenateTiles(TileBuilder &b, llvm::ArrayRef<mlir::Value> pieces);
 
 class ResultStores {
 public:

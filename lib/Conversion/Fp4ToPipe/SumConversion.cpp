@@ -12,9 +12,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-Value SumConversion::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
-  auto type = VectorType::get({count}, b.getF32Type());
-  return numbers(type, alphas, gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
+Value SumConversion::loadAlphas(RankedTensorType sums, Value alphas, Numbers numbers) {
+  return numbers(sums.clone(b.getF32Type()), alphas,
+                 gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
                  /*ofGroup=*/false);
 }
 
@@ -22,8 +22,18 @@ Value SumConversion::timesPower(Value sums, int exponent) {
   if (!exponent)
     return sums;
   auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
-  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
+  auto powers = DenseElementsAttr::get(cast<RankedTensorType>(sums.getType()), power);
   return arith::MulFOp::create(b, sums, arith::ConstantOp::create(b, powers));
+}
+
+/// The elements of the result that `sums` round to.
+Value SumConversion::narrow(Value sums) {
+  if (gemm.results.type.isF32())
+    return sums;
+  RankedTensorType type = cast<RankedTensorType>(sums.getType()).clone(gemm.results.type);
+  if (!isa<Float8E4M3FNType>(gemm.results.type))
+    return arith::TruncFOp::create(b, type, sums);
+  return b.fromVector(type, narrowTo(b, b.toVector(sums), gemm.results.type));
 }
 
 /// A step on sums; `factor` is their alpha.
@@ -35,34 +45,36 @@ Value SumConversion::emitStep(numerics::EpilogueOp step, Value sums, Value facto
     return arith::MaximumFOp::create(b, sums,
                                      arith::ConstantOp::create(b, b.getZeroAttr(sums.getType())));
   case numerics::EpilogueOp::Round:
-    return narrowTo(b, sums, gemm.results.type);
+    return narrow(sums);
   }
   llvm_unreachable("every step has its operation");
 }
 
-/// Loads the numbers that the epilogue region reads of an input for `count` sums, in fp32.
-Value SumConversion::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
+/// Loads the numbers that the epilogue region reads of an input for `sums`, in fp32.
+Value SumConversion::loadInput(Value input, bool isOfGroups, RankedTensorType sums,
+                               Numbers numbers) {
   auto global = cast<GlobalType>(input.getType());
-  auto type = VectorType::get({count}, global.getElementType());
+  RankedTensorType type = sums.clone(global.getElementType());
   if (global.getRank() == 0) {
     Value scalar = LoadScalarOp::create(b, global.getElementType(), input);
-    return widenToF32(b, vector::BroadcastOp::create(b, type, scalar));
+    return widenToF32(b, b.splat(type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? args.rows : Value();
   return widenToF32(b, numbers(type, input, limit, isOfGroups));
 }
 
 Value SumConversion::emitRegion(ArrayRef<Value> sums, Numbers numbers) {
-  int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
-  SmallVector<Value> arguments(sums);
+  auto type = cast<RankedTensorType>(sums.front().getType());
+  int64_t count = vectorOfThread(type).getNumElements();
+  auto arguments = llvm::map_to_vector(sums, [&](Value values) { return b.toVector(values); });
   for (auto [input, given] : llvm::zip_equal(args.inputs, gemm.results.inputs))
-    arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
+    arguments.push_back(b.toVector(loadInput(input, given.isOfGroups, type, numbers)));
   bool hasParts = count > regionWidth && llvm::isPowerOf2_64(count);
   int64_t width = hasParts ? regionWidth : count;
   SmallVector<Value> elements;
   for (int64_t first = 0; first < count; first += width)
     elements.push_back(emitRegionOf(arguments, first, width));
-  return concatenate(b, elements);
+  return b.fromVector(type.clone(gemm.results.type), concatenate(b, elements));
 }
 
 /// The elements of `width` sums from `first` on.

@@ -17,27 +17,28 @@ public:
 
   /// The numbers of `global` that go with the sums; `rows` is their limit or null. With `ofGroup`
   /// they are those of the row that their group has.
-  using Numbers =
-      llvm::function_ref<Value(mlir::VectorType type, Value global, Value rows, bool ofGroup)>;
-  /// The factors of sums whose `alphas` are those of rows or columns.
-  Value loadAlphas(int64_t count, Value alphas, Numbers numbers);
+  using Numbers = llvm::function_ref<Value(mlir::RankedTensorType type, Value global, Value rows,
+                                           bool ofGroup)>;
+  /// The factors of `sums` whose `alphas` are those of rows or columns.
+  Value loadAlphas(mlir::RankedTensorType sums, Value alphas, Numbers numbers);
   /// Sums of one GEMM, and their alpha, if there is one.
   struct Sums {
     Value values, factor;
   };
-  /// Elements of the result from a vector of sums of each GEMM.
+  /// Elements of the result from a tile of sums of each GEMM.
   Value convertSums(llvm::ArrayRef<Sums> products, Numbers numbers);
-  /// A vector of sums times 2^exponent.
+  /// Sums times 2^exponent.
   Value timesPower(Value sums, int exponent);
 
-  /// Most sums that an epilogue region takes at a time.
+  /// Most sums of a thread that an epilogue region takes at a time.
   int64_t regionWidth = std::numeric_limits<int64_t>::max();
 
 private:
   Value emitStep(numerics::EpilogueOp step, Value sums, Value factor);
   Value emitRegion(llvm::ArrayRef<Value> sums, Numbers numbers);
   Value emitRegionOf(llvm::ArrayRef<Value> arguments, int64_t first, int64_t width);
-  Value loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers);
+  Value loadInput(Value input, bool isOfGroups, mlir::RankedTensorType sums, Numbers numbers);
+  Value narrow(Value sums);
 
   TileBuilder &b;
   const Gemm &gemm;

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fp4 {
@@ -38,6 +39,17 @@ public:
   Value quotientUp(Value x, int64_t unit) { return div(add(x, constant(unit - 1)), unit); }
   Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y) {
     return mlir::arith::CmpIOp::create(*this, predicate, x, y);
+  }
+  /// The elements that a thread has of `tile`, and the tile of such elements.
+  Value toVector(Value tile) {
+    return pipe::ToVectorOp::create(*this, pipe::vectorOfThread(tile.getType()), tile);
+  }
+  Value fromVector(mlir::RankedTensorType type, Value vector) {
+    return pipe::FromVectorOp::create(*this, type, vector);
+  }
+  /// The tile of `type` all of whose elements are `scalar`.
+  Value splat(mlir::RankedTensorType type, Value scalar) {
+    return mlir::tensor::SplatOp::create(*this, type, scalar, mlir::ValueRange());
   }
   /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
   Value existing(Value done, int64_t unit, int64_t total) {

@@ -121,11 +121,11 @@ void TransformBuilder::buildTile(Value row, Value column) {
 
 void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
   QuantizeOp op = transform.op;
-  int64_t count = transform.tileM;
-  Value sums = ReadOp::create(b, VectorType::get(count, b.getF32Type()), acc, b.constant(0));
-  Value values = arith::TruncFOp::create(b, VectorType::get(count, b.getBF16Type()), sums);
-  auto codesType = VectorType::get(count, b.getType<Float4E2M1FNType>());
-  auto scalesType = VectorType::get(count / Transform::kBlock, transform.scales().getElementType());
+  auto type = DistributionAttr::tensorOf(FragmentKind::Lanes, transform.tileM, b.getF32Type());
+  Value sums = ReadOp::create(b, type, acc, b.constant(0));
+  RankedTensorType elements = type.clone(b.getBF16Type());
+  Value values = arith::TruncFOp::create(b, elements, sums);
+  auto [codesType, scalesType] = QuantizeBlocksOp::resultTypes(elements, op.getRecipe());
   // Row and column of Q are column and row of X.
   Value q = args.rng ? column : Value(), p = args.rng ? row : Value();
   DenseI64ArrayAttr matrix;

@@ -31,6 +31,10 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
       return VectorType::get(type.getShape(), IntegerType::get(type.getContext(), 8));
     return type;
   });
+  addConversion([this](RankedTensorType type) -> Type {
+    VectorType ofThread = pipe::vectorOfThread(type);
+    return ofThread ? convertType(ofThread) : Type(type);
+  });
   // The prologue names tensor maps before the signature is converted; its casts fold with these
   // materializations.
   addSourceMaterialization([](OpBuilder &b, Type type, ValueRange inputs, Location loc) -> Value {

@@ -73,7 +73,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Case([](fp4::pipe::ClusterReductionOpInterface op) {
                 return op.getReductionPlace().has_value();
               })
-              .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
+              .Case([](fp4::pipe::StoreOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
       auto region = dyn_cast<fp4::pipe::RoleRegionOp>(op);
@@ -153,6 +153,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
   static void populatePatterns(const fp4::PipeTypeConverter &converter, RewritePatternSet &patterns,
                                const fp4::KernelState &state) {
     fp4::populateBoundaryPatterns(converter, patterns, state);
+    fp4::populateRegisterPatterns(converter, patterns);
     fp4::populateRolePatterns(converter, patterns, state);
     fp4::populateChannelPatterns(converter, patterns, state);
     fp4::populateLoadPatterns(converter, patterns, state);
@@ -228,6 +229,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
     if (failed(registers))
+      return failure();
+    if (failed(fp4::takeVectors(kernel)))
       return failure();
     fp4::pinSizes(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);

@@ -23,13 +23,17 @@ using namespace mlir;
 
 namespace {
 
+/// Reads columns of tensor memory; those of a fragment are elements of an array
+/// (FragmentElements.cpp).
 struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::ReadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!isa<fp4::pipe::TmemType>(op.getAccumulator().getType()))
+      return rewriter.notifyMatchFailure(op, "reads a fragment");
     Location loc = op.getLoc();
-    auto type = cast<VectorType>(op.getResult().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     int64_t count = type.getNumElements();
     Type word = rewriter.getI32Type();
     // tcgen05.ld is aligned, and the guarded stores of an earlier segment may have split the warp.
@@ -59,7 +63,11 @@ private:
     Block *block = op->getBlock();
     llvm::SmallPtrSet<Operation *, 4> users;
     for (Operation *user : op->getUsers())
-      users.insert(block->findAncestorOpInBlock(*user));
+      if (isa<fp4::pipe::ToVectorOp>(user)) // no instruction
+        for (Operation *next : user->getUsers())
+          users.insert(block->findAncestorOpInBlock(*next));
+      else
+        users.insert(block->findAncestorOpInBlock(*user));
     auto placeBehind = [&](auto passes) {
       Operation *place = op->getNextNode();
       while (!users.contains(place) && passes(place) && !place->hasTrait<OpTrait::IsTerminator>())
@@ -93,14 +101,17 @@ struct LowerLaneHalf : fp4::PipePattern<fp4::pipe::LaneHalfOp> {
   }
 };
 
+/// Loads the factors of rows of threads; FragmentElements.cpp has those of fragments.
 struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (fp4::pipe::distributionOf(op.getResult().getType()).isFragment())
+      return rewriter.notifyMatchFailure(op, "loads the factors of a fragment");
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
-    auto type = cast<VectorType>(op.getResult().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     Type element = type.getElementType();
     if (op.getTransposed()) {
       rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, column(rewriter, op, adaptor));
@@ -131,7 +142,7 @@ private:
   static SmallVector<Value> units(OpBuilder &b, fp4::pipe::LoadFactorsOp op, Value start,
                                   Value column) {
     Location loc = op.getLoc();
-    auto type = cast<VectorType>(op.getResult().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     Type element = type.getElementType();
     bool isDynamic = op.getGlobal().getType().hasDynamicColumns();
     int64_t unit =
@@ -167,7 +178,7 @@ private:
   SmallVector<Value> column(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
-    auto type = cast<VectorType>(op.getResult().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     Type element = type.getElementType();
     Value lane = arith::AddIOp::create(b, loc, adaptor.getColumn(),
                                        fp4::accumulatorLane(b, loc, state));
@@ -224,13 +235,15 @@ private:
   }
 };
 
-/// Stores count in units: elements, or words of eight packed fp4. The type converter turns the
-/// vector into a vector of units.
+/// Stores rows of threads. Stores count in units: elements, or words of eight packed fp4. The type
+/// converter turns the elements of a thread into a vector of units.
 struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getKind() != fp4::pipe::FragmentKind::Lanes || op.isOfPartialWord())
+      return rewriter.notifyMatchFailure(op, "stores a fragment, columns, or a part of a word");
     Location loc = op.getLoc();
     fp4::pipe::GlobalType dest = op.getDest().getType();
     if (dest.isScales())
@@ -239,7 +252,7 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
       return storeColumn(op, adaptor, rewriter);
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t unitBytes = type.getElementTypeBitWidth() / 8;
-    bool packed = type != op.getValue().getType() && unitBytes == 4;
+    bool packed = type != op.getThreadType() && unitBytes == 4;
     int64_t count = type.getNumElements();
     std::optional<int64_t> known = knownUnits(dest, packed, unitBytes);
     bool ragged = !known || *known % count != 0; // a segment may straddle the last unit
@@ -256,11 +269,7 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     rewriter.setInsertionPointToStart(guard.thenBlock());
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
-    Value units = adaptor.getValue();
-    // Stores go as integers: of a vector of floats LLVM makes pairs, for which ptxas spills sums in
-    // registers.
-    if (state.keepsLanes && type.getElementType().isF32())
-      units = LLVM::BitcastOp::create(rewriter, loc, type.clone(rewriter.getI32Type()), units);
+    Value units = unitsOf(rewriter, loc, adaptor.getValue());
     for (int64_t first = 0; first < count; first += piece)
       storeGuarded(rewriter, loc, ragged && first > 0 ? last : Value(), firstColumn, first, [&] {
         fp4::storePiece(rewriter, loc, units, first, piece,
@@ -273,6 +282,15 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
 private:
   static Value isBelow(OpBuilder &b, Location loc, Value value, Value limit) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, limit);
+  }
+
+  /// Stores go as integers where threads keep sums in registers: of a vector of floats LLVM makes
+  /// pairs, for which ptxas spills these.
+  Value unitsOf(OpBuilder &b, Location loc, Value value) const {
+    auto type = cast<VectorType>(value.getType());
+    if (!state.keepsLanes || !type.getElementType().isF32())
+      return value;
+    return LLVM::BitcastOp::create(b, loc, type.clone(b.getI32Type()), value);
   }
 
   /// Units of a row with static columns. The bytes behind the last packed column belong to nobody.

@@ -1,7 +1,7 @@
 //===- FragmentElements.cpp - Elements of fragments, and where they go ----===//
 //
-// read_fragment, fragment_factors, store_fragment. The rows of a fragment are those of the result,
-// or, transposed, its columns.
+// Reads of fragments, their factors, and their stores. The rows of a fragment are those of the
+// result, or, transposed, its columns.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -20,14 +20,23 @@ using namespace fp4;
 
 namespace {
 
-struct LowerReadFragment : PipePattern<pipe::ReadFragmentOp> {
+/// Elements of a tile follow one another in the array of the fragment; below them are those of the
+/// rows of the next instruction.
+struct LowerReadFragment : PipePattern<pipe::ReadOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::ReadFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ReadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    auto fragment = dyn_cast<pipe::FragmentType>(op.getAccumulator().getType());
+    if (!fragment)
+      return rewriter.notifyMatchFailure(op, "reads tensor memory");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, loadVector(b, adaptor.getAccumulator(), int64_t(op.getColumn()) / 2,
-                                      op.getResult().getType()));
+    RankedTensorType tile = op.getResult().getType();
+    VectorType type = pipe::vectorOfThread(tile);
+    int64_t ofColumn = tile.getDimSize(1) / type.getNumElements(); // columns of an element
+    int64_t instruction = int64_t(op.getRow()) / tile.getDimSize(0);
+    int64_t first = (instruction * fragment.getShape()[1] + int64_t(*op.getFirst())) / ofColumn;
+    rewriter.replaceOp(op, loadVector(b, adaptor.getAccumulator(), first, type));
     return success();
   }
 };
@@ -78,18 +87,20 @@ Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
   return rows ? rows : constantI32(b, loc, type.getShape()[0]);
 }
 
-struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
+struct LowerFragmentFactors : PipePattern<pipe::LoadFactorsOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::LoadFactorsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!pipe::distributionOf(op.getResult().getType()).isFragment())
+      return rewriter.notifyMatchFailure(op, "loads the factors of rows of threads");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     if (comesInMatrices(op)) {
       rewriter.replaceOp(op, loadMatrices(b, op, adaptor));
       return success();
     }
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
-    auto type = op.getResult().getType();
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
     SmallVector<Value> elements;
     for (int64_t i = 0; i < type.getNumElements(); i = int64_t(elements.size())) {
       if (int64_t first = firstLike(i, op); first < i)
@@ -108,7 +119,7 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
 private:
   /// The first element that has the same number as element i: one of the same row, or column, if
   /// only that counts.
-  static int64_t firstLike(int64_t i, pipe::FragmentFactorsOp op) {
+  static int64_t firstLike(int64_t i, pipe::LoadFactorsOp op) {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     bool everyLine = shape[0] == 1 || op.getOneRow(), everyPlace = shape[1] == 1;
     if (op.getTransposed())
@@ -118,14 +129,14 @@ private:
     return everyLine ? i & ~2 : i;
   }
 
-  static bool isMatrix(pipe::FragmentFactorsOp op) {
+  static bool isMatrix(pipe::LoadFactorsOp op) {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     return !op.getOneRow() && shape[0] != 1 && shape[1] != 1;
   }
 
   /// Returns true when two neighbours of a row of 16 bits both exist, or do not, and warps can
   /// transpose them.
-  static bool comesInMatrices(pipe::FragmentFactorsOp op) {
+  static bool comesInMatrices(pipe::LoadFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return op.getTransposed() && isMatrix(op) && hasMultipleColumns(global, 2) &&
            global.getElementType().getIntOrFloatBitWidth() == 16;
@@ -133,8 +144,8 @@ private:
 
   /// Loads elements of a thread that are in different rows. A thread loads two neighbours of a row
   /// instead, and warps transpose every 8 x 8, as they do to store such elements.
-  Value loadMatrices(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor) const {
-    VectorType type = op.getResult().getType();
+  Value loadMatrices(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
     Location loc = op.getLoc();
     Int32 rows(b, rowLimit(b, loc, op.getGlobal().getType(), adaptor.getRows())),
         columns(b, columnsOfBuffer(b, loc, op.getGlobal()));
@@ -156,12 +167,12 @@ private:
   }
 
   /// Returns true when every two elements are of two columns that both exist, or do not.
-  static bool hasPairsOfColumns(pipe::FragmentFactorsOp op) {
+  static bool hasPairsOfColumns(pipe::LoadFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return !op.getTransposed() && global.getShape()[1] != 1 && hasMultipleColumns(global, 2);
   }
 
-  static SmallVector<Value> loadColumns(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op,
+  static SmallVector<Value> loadColumns(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op,
                                         OpAdaptor adaptor, const ElementPlaces &places, int64_t i) {
     Type element = op.getGlobal().getType().getElementType();
     unsigned bits = element.getIntOrFloatBitWidth();
@@ -176,7 +187,7 @@ private:
 
   /// Returns true when every two elements have the numbers of two neighbouring rows that both
   /// exist, or do not.
-  static bool hasPairsOfRows(pipe::FragmentFactorsOp op) {
+  static bool hasPairsOfRows(pipe::LoadFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
     return isOfRows && global.getElementType().isF32() && !op.getRows() &&
@@ -185,15 +196,15 @@ private:
 
   /// Loads the numbers of `row` and the next one with one access. If these rows do not exist, the
   /// last two are loaded, for elements that nobody stores.
-  static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer,
-                                     pipe::FragmentFactorsOp op, Int32 row) {
+  static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer, pipe::LoadFactorsOp op,
+                                     Int32 row) {
     int64_t rows = op.getGlobal().getType().getShape()[0];
     Value pointer = stridedPointer(b, op.getLoc(), buffer, minimum(row, Int32(b, rows - 2)), 4);
     Value pair = load(b, VectorType::get(2, b.getF32Type()), pointer, 8);
     return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
   }
 
-  static Value loadElement(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+  static Value loadElement(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor,
                            const ElementPlaces &places, int64_t i) {
     pipe::GlobalType global = op.getGlobal().getType();
     int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
@@ -206,7 +217,7 @@ private:
   }
 
   /// The address of `row`, or of the last row, or of the one row that all elements read.
-  static Value lineOf(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+  static Value lineOf(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor,
                       Int32 row) {
     pipe::GlobalType global = op.getGlobal().getType();
     if (op.getOneRow())
@@ -221,11 +232,13 @@ private:
 
 /// Stores a fragment. Elements of 16 bits leave 16 bytes at a time: the four threads of a row
 /// exchange their words of four tiles of 8 columns, until each has the row of one tile.
-struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
+struct LowerStoreFragment : PipePattern<pipe::StoreOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "stores no fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
     Int32 rows(b, rowLimit(b, op.getLoc(), op.getDest().getType(), adaptor.getRows()));
@@ -239,7 +252,7 @@ struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
   }
 
 private:
-  static void storeRows(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  static void storeRows(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                         const ElementPlaces &places, Int32 rows) {
     bool together = exchanges(op);
     SmallVector<SmallVector<Value>> words;
@@ -260,20 +273,16 @@ private:
   /// Elements that a thread has of four tiles, and of one row of them.
   static constexpr int64_t kExchanged = 16, kTiles = 4;
 
-  static VectorType vectorOf(pipe::StoreFragmentOp op) {
-    return cast<VectorType>(op.getValue().getType());
-  }
-
-  static bool exchanges(pipe::StoreFragmentOp op) {
-    return vectorOf(op).getElementTypeBitWidth() == 16 &&
-           vectorOf(op).getNumElements() % kExchanged == 0 &&
+  static bool exchanges(pipe::StoreOp op) {
+    return op.getThreadType().getElementTypeBitWidth() == 16 &&
+           op.getThreadType().getNumElements() % kExchanged == 0 &&
            hasMultipleColumns(op.getDest().getType(), hw::fragmentTileColumns);
   }
 
   /// The words of row `half` of each four tiles, after their exchange.
-  static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op,
+  static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreOp op,
                                         OpAdaptor adaptor, int64_t half) {
-    int64_t count = vectorOf(op).getNumElements();
+    int64_t count = op.getThreadType().getNumElements();
     Value all =
         LLVM::BitcastOp::create(b, VectorType::get(count / 2, b.getI32Type()), adaptor.getValue());
     SmallVector<Value> words;
@@ -305,7 +314,7 @@ private:
   }
 
   /// Stores rows of tiles: lane l has the row of tile l % 4 of four.
-  static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     Int32 mine =
@@ -324,9 +333,9 @@ private:
 
   /// Stores elements of 16 bits: every 8 x 8 is transposed between the threads of a warp, so that a
   /// thread has two neighbours of a row of the result, and four threads 16 bytes of the row.
-  void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                      Int32 rows) const {
-    int64_t count = vectorOf(op).getNumElements();
+    int64_t count = op.getThreadType().getNumElements();
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     MatrixPlaces places(b, threadOfRole(b, op, state), adaptor.getRow(), adaptor.getColumn());
     SmallVector<Value> words;
@@ -348,10 +357,9 @@ private:
 
   /// Stores through shared memory: a warpgroup exchanges its elements in lines of the result's rows
   /// with 64 columns each, so that eight threads store a line of 128 bytes.
-  void storeStaged(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                   Int32 rows) const {
+  void storeStaged(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor, Int32 rows) const {
     Int32 group = groupOfThread(b, op, state), thread = threadOfRole(b, op, state) % kGroupThreads;
-    int64_t bytes = kGroupThreads * vectorOf(op).getNumElements() * 2;
+    int64_t bytes = kGroupThreads * op.getThreadType().getNumElements() * 2;
     Value space = stridedPointer(b, op.getLoc(),
                                  offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace()),
                                  group, bytes);
@@ -377,13 +385,13 @@ private:
   }
 
   /// stmatrix.x4: 16 columns of the fragment, which are lines here, of this warp's 16 rows.
-  static void stageMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  static void stageMatrices(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                             Value space, Int32 thread) {
     constexpr int64_t matrix = hw::fragmentTileColumns, together = 8;
     Int32 lane = thread % 32, number = lane / matrix;
     Int32 byte = thread / 32 * 32 + number % 2 * 16;
     auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), matrix, matrix);
-    for (int64_t i = 0; i < vectorOf(op).getNumElements(); i += together) {
+    for (int64_t i = 0; i < op.getThreadType().getNumElements(); i += together) {
       Int32 row = number / 2 * matrix + lane % matrix + i / together * 2 * matrix;
       SmallVector<Value> words;
       for (int64_t j = i; j < i + together; j += 2) {
@@ -405,9 +413,9 @@ private:
 
   /// Stores single elements: those of one row are columns of the result 8 apart, and those of
   /// neighbouring lanes lie between them.
-  void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                        const ElementPlaces &places, Int32 rows) const {
-    int64_t count = vectorOf(op).getNumElements();
+    int64_t count = op.getThreadType().getNumElements();
     pipe::GlobalType dest = op.getDest().getType();
     if (op.getStaged())
       return storeStaged(b, op, adaptor, rows);
@@ -424,11 +432,11 @@ private:
   }
 
   /// Stores pairs of columns where the number of columns is even.
-  static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half) {
     int64_t together = hasMultipleColumns(op.getDest().getType(), 2) ? 2 : 1;
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
-    for (int64_t i = half; i < vectorOf(op).getNumElements(); i += 4)
+    for (int64_t i = half; i < op.getThreadType().getNumElements(); i += 4)
       for (int64_t j = i; j < i + 2; j += together) {
         auto branch = scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
         OpBuilder::InsertionGuard restore(b);
@@ -437,15 +445,15 @@ private:
       }
   }
 
-  static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
-                         Int32 row, Int32 column) {
+  static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor, Int32 row,
+                         Int32 column) {
     pipe::GlobalType dest = op.getDest().getType();
     Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), row);
     return stridedPointer(b, op.getLoc(), line, column,
                           dest.getElementType().getIntOrFloatBitWidth() / 8);
   }
 
-  static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+  static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                             const ElementPlaces &places, int64_t first, int64_t count) {
     Type element = op.getDest().getType().getElementType();
     SmallVector<Value> elements;

@@ -34,11 +34,13 @@ constexpr int64_t kAccessBytes = 16, kPanelBytes = pipe::GatherRowsOp::kRows * k
 // The maximum
 //===----------------------------------------------------------------------===//
 
-struct LowerFragmentAmax : PipePattern<pipe::FragmentAmaxOp> {
+struct LowerFragmentAmax : PipePattern<pipe::AmaxOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::FragmentAmaxOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::AmaxOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!pipe::distributionOf(op.getValue().getType()).isFragment())
+      return rewriter.notifyMatchFailure(op, "takes the maximum of rows of threads");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Scalars s(b, *state.target);
     Int32 thread = threadOfRole(b, op, state);
@@ -68,9 +70,9 @@ private:
     bool areWhole; ///< all places of the op exist, or none
   };
 
-  static Limits limitsOf(ImplicitLocOpBuilder &b, pipe::FragmentAmaxOp op, OpAdaptor adaptor) {
+  static Limits limitsOf(ImplicitLocOpBuilder &b, pipe::AmaxOp op, OpAdaptor adaptor) {
     std::optional<int64_t> columns = getConstantIntValue(op.getColumns());
-    int64_t covered = 2 * cast<VectorType>(op.getValue().getType()).getNumElements();
+    int64_t covered = op.getValue().getType().getDimSize(1);
     Int32 row(b, adaptor.getRow()), column(b, adaptor.getColumn());
     if (op.getTransposed())
       return {column, row, adaptor.getColumns(), adaptor.getRows(), false};
@@ -80,9 +82,9 @@ private:
 
   /// The maximum of the upper or of the lower line; a thread has two neighbours of every 8 places
   /// of each line.
-  static Value ofHalf(ImplicitLocOpBuilder &b, Scalars &s, pipe::FragmentAmaxOp op,
-                      OpAdaptor adaptor, const Limits &limits, int64_t half, Int32 thread) {
-    auto type = cast<VectorType>(op.getValue().getType());
+  static Value ofHalf(ImplicitLocOpBuilder &b, Scalars &s, pipe::AmaxOp op, OpAdaptor adaptor,
+                      const Limits &limits, int64_t half, Int32 thread) {
+    VectorType type = pipe::vectorOfThread(op.getValue().getType());
     SmallVector<Value> all = s.widen(packedWords(b, adaptor.getValue()), type.getElementType());
     SmallVector<Value> kept;
     for (int64_t i = 2 * half; i < type.getNumElements(); i += 4)
@@ -114,7 +116,7 @@ struct LowerGatherRows : PipePattern<pipe::GatherRowsOp> {
   LogicalResult matchAndRewrite(pipe::GatherRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    VectorType type = op.getSegment().getType();
+    VectorType type = pipe::vectorOfThread(op.getSegment().getType());
     int64_t count = type.getNumElements();
     int64_t groups = state.roles.at(op).getNumThreads() / kGroupThreads;
     Int32 group = groupOfThread(b, op, state);
@@ -157,9 +159,9 @@ private:
   /// Vectors have as many columns as a segment, or more, or a part of them.
   void writeSegments(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, OpAdaptor adaptor, Value space,
                      int64_t begin) const {
-    VectorType type = op.getSegment().getType();
+    VectorType type = pipe::vectorOfThread(op.getSegment().getType());
     int64_t segment = type.getNumElements(), bytes = type.getElementTypeBitWidth() / 8;
-    int64_t given = cast<VectorType>(op.getValues().front().getType()).getNumElements();
+    int64_t given = pipe::vectorOfThread(op.getValues().front().getType()).getNumElements();
     int64_t part = std::min(segment, 2 * given); // columns
     Int32 row(b, adaptor.getRow()), column(b, adaptor.getColumn());
     for (int64_t at = 0; at < 2 * given; at += part) {
@@ -236,7 +238,7 @@ private:
   /// of warpgroup `turn`.
   void writeColumns(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, OpAdaptor adaptor, Value space,
                     int64_t turn) const {
-    VectorType type = op.getSegment().getType();
+    VectorType type = pipe::vectorOfThread(op.getSegment().getType());
     int64_t bytes = type.getElementTypeBitWidth() / 8;
     Int32 warp = threadOfRole(b, op, state) / kLanes;
     Int32 place = warp * kWarpRows - Int32(b, adaptor.getColumn()) - turn * kGroupRows;
@@ -298,14 +300,14 @@ private:
   /// exists.
   Int32 rowToRead(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op) const {
     Int32 lane(b, accumulatorLane(b, b.getLoc(), state));
-    auto part = cast<VectorType>(op.getValues().front().getType());
-    return op.getTransposed() ? lane % (2 * part.getNumElements()) : lane;
+    auto part = cast<RankedTensorType>(op.getValues().front().getType());
+    return op.getTransposed() ? lane % part.getDimSize(1) : lane;
   }
 
   /// Reads the rows of the threads of warpgroup `turn`; `words` are those of the turns before.
   void readSegment(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, Value space, Int32 group,
                    int64_t turn, SmallVector<Value> &words) const {
-    VectorType type = op.getSegment().getType();
+    VectorType type = pipe::vectorOfThread(op.getSegment().getType());
     int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
     if (words.empty())
       words.assign(size_t(bytes / 4), constI32(b, 0));
@@ -334,11 +336,13 @@ private:
 
 /// Stores scales of few rows. Every byte of a scale tile is written by one thread. Columns that pad
 /// a word belong to the thread that has the last column, because no tile may reach them.
-struct LowerStoreFewScales : PipePattern<pipe::StoreFewScalesOp> {
+struct LowerStoreFewScales : PipePattern<pipe::StoreOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::StoreFewScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfPartialWord())
+      return rewriter.notifyMatchFailure(op, "stores no part of a word");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::GlobalType dest = op.getDest().getType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
@@ -427,7 +431,7 @@ static void meetBehindSegments(Block &block) {
   for (Operation &op : block)
     if (isa<pipe::GatherRowsOp>(op))
       meet();
-    else if (isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::StoreFewScalesOp>(op))
+    else if (auto store = dyn_cast<pipe::StoreOp>(op); store && !store.isOfFragment())
       last = &op;
   meet();
 }

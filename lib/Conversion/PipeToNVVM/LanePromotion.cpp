@@ -147,23 +147,10 @@ private:
   }
 };
 
-struct LowerReadLanes : PipePattern<pipe::ReadLanesOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::ReadLanesOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, loadVector(b, adaptor.getAccumulator(), int64_t(op.getColumn()),
-                                      op.getResult().getType()));
-    return success();
-  }
-};
-
 } // namespace
 
 void fp4::populateLanePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                         const KernelState &state) {
-  patterns
-      .add<LowerLaneColumn, LowerLaneScale, LowerLaneTileScale, LowerPromoteLanes, LowerReadLanes>(
-          converter, patterns.getContext(), state);
+  patterns.add<LowerLaneColumn, LowerLaneScale, LowerLaneTileScale, LowerPromoteLanes>(
+      converter, patterns.getContext(), state);
 }

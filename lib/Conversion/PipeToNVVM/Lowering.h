@@ -10,6 +10,7 @@
 //   !pipe.shared      !llvm.ptr<3>   first byte of the tile
 //   !pipe.tmem        i32            tensor memory address (TMEM lane 0) of the first column
 //   !pipe.fragment    !llvm.ptr      the thread's elements, an array that becomes registers
+//   tensor of threads vector         the thread's elements (Registers.cpp)
 //   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth), and if
 //                                    a warp of its own copies scales (ScaleWarps.cpp),
 //                                    copied[0..depth) and one barrier for all copies
@@ -145,6 +146,10 @@ void populateReduceTmemPatterns(const mlir::TypeConverter &, mlir::RewritePatter
                                 const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+
+/// Gives values of other dialects the elements of one thread in place of a tile (Registers.cpp).
+llvm::LogicalResult takeVectors(mlir::gpu::GPUFuncOp kernel);
+void populateRegisterPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &);
 
 /// Makes the code of roles in turn that of each of their warpgroups (Turns.cpp).
 llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &state);

@@ -141,7 +141,7 @@ struct LowerLeaveFragment : PipePattern<pipe::LeaveFragmentOp> {
   LogicalResult matchAndRewrite(pipe::LeaveFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = cast<VectorType>(op.getValue().getType()).getNumElements();
+    int64_t count = pipe::vectorOfThread(op.getValue().getType()).getNumElements();
     for (int64_t i = 0; i < count; i += kTogether) {
       Value pointer = partPointer(b, op, state, op.getDest().getType(), adaptor.getDest(),
                                   adaptor.getRow(), op.getColumn(), i);
@@ -161,7 +161,7 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
   LogicalResult matchAndRewrite(pipe::FetchFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    VectorType type = cast<VectorType>(op.getResult().getType());
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
     auto part = VectorType::get(kTogether, b.getF32Type());
     SmallVector<Value> elements;
     for (int64_t i = 0; i < type.getNumElements(); i += kTogether) {

@@ -110,7 +110,7 @@ struct LowerRowPowers : PipePattern<pipe::RowPowersOp> {
     SmallVector<Value> powers, elements;
     for (int64_t row = 0; row < PackedBytes::numRowWords; ++row)
       powers.push_back(bytes.powerOf(vector::ExtractOp::create(b, words, row)));
-    VectorType type = op.getResult().getType();
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
     for (int64_t i = 0; i < type.getNumElements(); ++i)
       elements.push_back(powers[size_t(i % ofBoth / 2)]);
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);

@@ -40,9 +40,9 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
       firstBlock = arith::DivUIOp::create(b, adaptor.getColumn(), fp4::constI32(b, blockSize));
     }
 
-    auto type = cast<VectorType>(op.getValue().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getValue().getType());
     SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
-    int64_t blocks = cast<VectorType>(op.getScales().getType()).getNumElements();
+    int64_t blocks = fp4::pipe::vectorOfThread(op.getScales().getType()).getNumElements();
     int64_t perBlock = words.size() / blocks;
     SmallVector<Value> codes, scales;
     for (int64_t i = 0; i < blocks; ++i) {

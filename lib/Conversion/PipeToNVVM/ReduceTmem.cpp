@@ -38,13 +38,14 @@ public:
     SmallVector<Value> own = readOwn();
     if (sizes.adding == blocks)
       return add(own, phase);
-    auto branch = scf::IfOp::create(b, op.getSums().getType(), place < sizes.adding,
+    VectorType type = pipe::vectorOfThread(op.getSums().getType());
+    auto branch = scf::IfOp::create(b, type, place < sizes.adding,
                                     /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(b, add(own, phase));
     b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, Value(LLVM::PoisonOp::create(b, op.getSums().getType())));
+    scf::YieldOp::create(b, Value(LLVM::PoisonOp::create(b, type)));
     return branch.getResult(0);
   }
 
@@ -159,7 +160,7 @@ private:
         sums.push_back(vector::ExtractOp::create(b, sum, j));
     }
     arriveAdded(blocks, [&](Int32 block) { return rankAt(block); });
-    return vector::FromElementsOp::create(b, op.getSums().getType(), sums);
+    return vector::FromElementsOp::create(b, pipe::vectorOfThread(op.getSums().getType()), sums);
   }
 
   pipe::ReduceTmemOp op;

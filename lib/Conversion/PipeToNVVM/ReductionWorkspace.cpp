@@ -105,7 +105,8 @@ struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {
     Value start = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), row,
                                       op.getSource().getType().getRowPitch());
     Value pointer = fp4::stridedPointer(rewriter, loc, start, adaptor.getColumn(), 4);
-    rewriter.replaceOp(op, loadGlobal(rewriter, loc, op.getResult().getType(), pointer,
+    rewriter.replaceOp(op, loadGlobal(rewriter, loc,
+                                      fp4::pipe::vectorOfThread(op.getResult().getType()), pointer,
                                       /*isInvariant=*/false));
     return success();
   }

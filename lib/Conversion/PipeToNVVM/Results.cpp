@@ -27,11 +27,14 @@ Value isBelow(OpBuilder &b, Location loc, Value value, Value limit) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, limit);
 }
 
-struct LowerRowAmax : fp4::PipePattern<fp4::pipe::RowAmaxOp> {
+/// The maximum of rows of threads; GatherRows.cpp has that of fragments.
+struct LowerRowAmax : fp4::PipePattern<fp4::pipe::AmaxOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::RowAmaxOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::AmaxOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (fp4::pipe::distributionOf(op.getValue().getType()).isFragment())
+      return rewriter.notifyMatchFailure(op, "takes the maximum of a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     fp4::Scalars s(b, *state.target);
     Value amax = magnitude(b, s, op, adaptor);
@@ -49,9 +52,9 @@ struct LowerRowAmax : fp4::PipePattern<fp4::pipe::RowAmaxOp> {
 
 private:
   /// The largest magnitude of the elements whose columns exist.
-  static Value magnitude(ImplicitLocOpBuilder &b, fp4::Scalars &s, fp4::pipe::RowAmaxOp op,
+  static Value magnitude(ImplicitLocOpBuilder &b, fp4::Scalars &s, fp4::pipe::AmaxOp op,
                          OpAdaptor adaptor) {
-    auto type = cast<VectorType>(op.getValue().getType());
+    VectorType type = fp4::pipe::vectorOfThread(op.getValue().getType());
     SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
     std::optional<int64_t> columns = getConstantIntValue(op.getColumns());
     if (columns && *columns % type.getNumElements() == 0) {
@@ -109,11 +112,14 @@ struct LowerTranspose : fp4::PipePattern<fp4::pipe::TransposeOp> {
   }
 };
 
-struct LowerStoreColumn : fp4::PipePattern<fp4::pipe::StoreColumnOp> {
+/// Stores what threads made of columns, which become rows.
+struct LowerStoreColumns : fp4::PipePattern<fp4::pipe::StoreOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::StoreColumnOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getKind() != fp4::pipe::FragmentKind::Columns)
+      return rewriter.notifyMatchFailure(op, "stores no columns");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Place place = placeOf(b, op, adaptor);
     fp4::pipe::GlobalType dest = op.getDest().getType();
@@ -130,8 +136,8 @@ private:
     Value row, column;
   };
 
-  Place placeOf(ImplicitLocOpBuilder &b, fp4::pipe::StoreColumnOp op, OpAdaptor adaptor) const {
-    int64_t count = cast<VectorType>(op.getValue().getType()).getNumElements();
+  Place placeOf(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) const {
+    int64_t count = op.getThreadType().getNumElements();
     Value lane = arith::AndIOp::create(b, state.threadIndex, fp4::constI32(b, kWarp - 1));
     Value warp = arith::AndIOp::create(b, state.warpIndex, fp4::constI32(b, 3));
     Value offset = arith::MulIOp::create(b, warp, fp4::constI32(b, count));
@@ -147,12 +153,12 @@ private:
   }
 
   /// Stores codes, in words of eight, and row-major scales.
-  static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreColumnOp op, OpAdaptor adaptor,
+  static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                         const Place &place) {
     fp4::pipe::GlobalType dest = op.getDest().getType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t bytes = type.getElementTypeBitWidth() / 8, count = type.getNumElements();
-    int64_t elements = cast<VectorType>(op.getValue().getType()).getNumElements() / count;
+    int64_t elements = op.getThreadType().getNumElements() / count;
     int64_t piece = std::min(count, std::gcd<int64_t>(16, dest.getRowPitch()) / bytes);
     Location loc = op.getLoc();
     Value exists = isBelow(b, loc, place.row, fp4::rowsOfBuffer(b, loc, op.getDest()));
@@ -173,7 +179,7 @@ private:
 
   /// Stores bytes of a word of a tiled_128x4 buffer, zero where they pad its columns. Rows that pad
   /// are not written.
-  static void storeTiled(ImplicitLocOpBuilder &b, fp4::pipe::StoreColumnOp op, OpAdaptor adaptor,
+  static void storeTiled(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                          const Place &place) {
     fp4::pipe::GlobalType dest = op.getDest().getType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
@@ -209,6 +215,6 @@ private:
 
 void fp4::populateResultPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                  const KernelState &state) {
-  patterns.add<LowerRowAmax, LowerFoldAmax, LowerTranspose, LowerStoreColumn>(
+  patterns.add<LowerRowAmax, LowerFoldAmax, LowerTranspose, LowerStoreColumns>(
       converter, patterns.getContext(), state);
 }

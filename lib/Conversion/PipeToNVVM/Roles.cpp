@@ -405,7 +405,8 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
       state.allCopied =
           *channel.getBarriers() + pipe::barrierBytes(channel, *channel.getDepth()) - 8;
   kernel.walk([&](Operation *op) {
-    state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
+    auto store = dyn_cast<pipe::StoreOp>(op);
+    state.splitsWarps |= (store && !store.isOfFragment()) || isa<pipe::FoldAmaxOp>(op);
     state.keepsLanes |= isa<pipe::PromoteLanesOp>(op);
   });
   state.pairs = pipe::usesPairs(kernel);

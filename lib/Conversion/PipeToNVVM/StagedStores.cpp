@@ -28,8 +28,8 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getDest())
-      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination");
+    if (!op.getDest() || op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "expects a destination of rows of threads");
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getDest().getType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
@@ -51,16 +51,16 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
 
 /// Stages a fragment. A warp has 16 rows, and four matrices of two neighbouring parts of 8 columns:
 /// lane l names row l % 16 of part l / 16.
-struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageFragmentOp> {
+struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::StageFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getDest())
-      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination");
+    if (!op.getDest() || !op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "expects a destination of a fragment");
     constexpr int64_t warpRows = 16, warpThreads = 32, wordsOfStore = 4;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = op.getValue().getType().getNumElements() / 2;
+    int64_t count = fp4::pipe::vectorOfThread(op.getValue().getType()).getNumElements() / 2;
     Value words =
         LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), adaptor.getValue());
     fp4::Int32 thread = fp4::threadOfRole(b, op, state);

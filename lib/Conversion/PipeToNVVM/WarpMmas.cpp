@@ -63,20 +63,6 @@ struct LowerWarpPlace : PipePattern<pipe::WarpPlaceOp> {
   }
 };
 
-struct LowerReadWarpFragment : PipePattern<pipe::ReadWarpFragmentOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::ReadWarpFragmentOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t columns = op.getAccumulator().getType().getShape()[1];
-    int64_t first = int64_t(op.getRow()) / hw::warpRowsA * columns + int64_t(op.getColumn());
-    rewriter.replaceOp(
-        op, loadVector(b, adaptor.getAccumulator(), first / 2, op.getResult().getType()));
-    return success();
-  }
-};
-
 /// The scales of an operand: their tile, and the first row in it whose scales this lane has.
 struct ScaleTile {
   Value tile; ///< null for unit scales
@@ -362,6 +348,5 @@ private:
 
 void fp4::populateWarpMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
-  patterns.add<LowerMmaSync, LowerReadWarpFragment, LowerWarpPlace>(converter,
-                                                                    patterns.getContext(), state);
+  patterns.add<LowerMmaSync, LowerWarpPlace>(converter, patterns.getContext(), state);
 }

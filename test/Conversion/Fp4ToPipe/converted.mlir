@@ -10,7 +10,7 @@
 // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x128xf4E2M1FN, swizzle_64B, residue>
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1)
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [threads] registers 48 auxiliary, math warps 0 to 8 drives [tensor, threads] registers 208>}
-// CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : vector<16xf32>
+// CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.for_each_work
 // CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   scf.for
@@ -19,12 +19,12 @@
 // CHECK:     %[[B:.*]] = pipe.dequantize {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     pipe.mma %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
 // CHECK:   }
-// CHECK:   %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
+// CHECK:   %[[V:.*]] = pipe.read %[[ACC]][0]
 // CHECK:   %[[RESTORED:.*]] = arith.mulf %[[V]], %[[POWER]]
 // CHECK:   %[[SCALED:.*]] = arith.mulf %[[RESTORED]], %{{.*}}
 // CHECK:   arith.truncf %[[SCALED]]
-// CHECK:   pipe.store_fragment {{.*}} rows %[[MARG]] : vector<16xbf16>, !pipe.global<?x512xbf16>
-// CHECK:   pipe.read_fragment %[[ACC]][96]
+// CHECK:   pipe.store {{.*}} rows %[[MARG]] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xbf16>
+// CHECK:   pipe.read %[[ACC]][96]
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
@@ -46,12 +46,12 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // tile has one block of 4 scale columns, so that no k tile has a part of its blocks.
 // CHECK-LABEL: func.func @narrow
 // CHECK: gpu.func @kernel
-// CHECK: %[[POWER:.*]] = arith.constant dense<2.560000e+02> : vector<16xf32>
+// CHECK: %[[POWER:.*]] = arith.constant dense<2.560000e+02> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.dequantize {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK: pipe.mma {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
-// CHECK: %[[R:.*]] = pipe.read_fragment
+// CHECK: %[[R:.*]] = pipe.read
 // CHECK: %[[RESTORED:.*]] = arith.mulf %[[R]], %[[POWER]]
-// CHECK: pipe.store_fragment %[[RESTORED]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
+// CHECK: pipe.store %[[RESTORED]], {{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<100x40xf32>
 func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<40x288xf4E2M1FN>, %sw: tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32> {
   %q_scaled = fp4.scaled %q, %s : !lhs
@@ -83,8 +83,8 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // CHECK:     %[[B:.*]] = pipe.dequantize
 // CHECK:     pipe.mma %[[ACC0]], %[[A0]] scaled %[[S0]], %[[B]]
 // CHECK:     pipe.mma %[[ACC1]], %[[A1]] scaled %[[S1]], %[[B]]
-// CHECK:   pipe.read_fragment %[[ACC0]][0]
-// CHECK:   pipe.read_fragment %[[ACC1]][0]
+// CHECK:   pipe.read %[[ACC0]][0]
+// CHECK:   pipe.read %[[ACC1]][0]
 func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16> {
   %q_scaled = fp4.scaled %q, %s : !lhs
@@ -99,7 +99,7 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
 // If the lhs is pre-dequantized, threads exchange what they store.
 // CHECK-LABEL: func.func @ahead
 // CHECK: pipe.mma
-// CHECK-COUNT-8: pipe.store_fragment {{.*}} transposed staged
+// CHECK-COUNT-8: pipe.store {{.*}} transposed staged
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
@@ -119,7 +119,7 @@ func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
 
 // Beside rows that are quantized there is no room for that.
 // CHECK-LABEL: func.func @quantized
-// CHECK: pipe.store_fragment {{.*}} transposed :
+// CHECK: pipe.store {{.*}} transposed :
 // CHECK: pipe.gather_rows
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -148,7 +148,7 @@ func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
 // Beside an amax of the elements there are no registers for that, and elements of 32 bits and an odd number of columns
 // have no such stores.
 // CHECK-LABEL: func.func @amax
-// CHECK: pipe.store_fragment {{.*}} transposed :
+// CHECK: pipe.store {{.*}} transposed :
 // CHECK: pipe.fold_amax
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
@@ -172,7 +172,7 @@ func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, te
 // -----
 
 // CHECK-LABEL: func.func @wide
-// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xf32>
+// CHECK: pipe.store {{.*}} transposed : tensor<64x32xf32, #pipe.distribution<wgmma>>
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<512x512xf4E2M1FN>
@@ -191,7 +191,7 @@ func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
 // -----
 
 // CHECK-LABEL: func.func @odd
-// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>
+// CHECK: pipe.store {{.*}} transposed : tensor<64x32xbf16, #pipe.distribution<wgmma>>
 !a = tensor<300x512xf4E2M1FN>
 !sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<516x512xf4E2M1FN>
@@ -212,7 +212,7 @@ func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
 // Small M: the CTAs of a cluster store their sums that way, and warps that reduce in a workspace do not.
 // CHECK-LABEL: func.func @few
 // CHECK: pipe.reduce_fragment
-// CHECK: pipe.store_fragment {{.*}} transposed staged
+// CHECK: pipe.store {{.*}} transposed staged
 !a = tensor<64x8192xf4E2M1FN>
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<256x8192xf4E2M1FN>
@@ -231,7 +231,7 @@ func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
 
 // CHECK-LABEL: func.func @workspace
 // CHECK: pipe.count_partial %
-// CHECK: pipe.store_fragment {{.*}} transposed :
+// CHECK: pipe.store {{.*}} transposed :
 !a = tensor<64x8192xf4E2M1FN>
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<256x8192xf4E2M1FN>

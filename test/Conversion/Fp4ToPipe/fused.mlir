@@ -25,12 +25,12 @@
 // The tile has no second pair of accumulators: all of it is read before codes are stored.
 // CHECK:   pipe.read %[[UP]][%c0_i32]
 // CHECK:   pipe.read %[[GATE]][%c0_i32]
-// CHECK:   pipe.quantize_blocks %{{.*}} amax %[[TENSOR]] {recipe = #fp4.recipe<transformer_engine>, resident} : vector<64xbf16>
+// CHECK:   pipe.quantize_blocks %{{.*}} amax %[[TENSOR]] {recipe = #fp4.recipe<transformer_engine>, resident} : tensor<128x64xbf16, #pipe.distribution<lanes>>
 // CHECK:   pipe.read %[[UP]][%c64_i32]
 // CHECK:   pipe.quantize_blocks
 // CHECK-NOT: pipe.quantize_blocks
-// CHECK-COUNT-2: pipe.store %{{.*}} : vector<64xf4E2M1FN>
-// CHECK-NOT: vector<32xbf16>, !pipe.global
+// CHECK-COUNT-2: pipe.store %{{.*}} : tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>
+// CHECK-NOT: tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global
 func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
     -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %a_scaled = fp4.scaled %a, %s : !operand
@@ -58,11 +58,11 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
 // CHECK-LABEL: func.func @columns
 // CHECK-COUNT-2: gpu.memset
 // CHECK: gpu.func @kernel
-// CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}} rows %c160_i32 of %c160_i32{{.*}} : vector<32xf32>
-// CHECK: %[[TURNED:.*]] = pipe.transpose %{{.*}} : vector<32xf32>
-// CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, recipe = #fp4.recipe<ocp_floor>, resident} : vector<32xf32>
-// CHECK: %[[SECOND:.*]] = pipe.row_amax %{{.*}} of %c160_i32{{.*}} and %[[FIRST]] : vector<32xf32>
-// CHECK: pipe.store_column %{{.*}} : vector<32xf4E2M1FN>, !pipe.global<160x160xf4E2M1FN>
+// CHECK: %[[FIRST:.*]] = pipe.amax %{{.*}} rows %c160_i32 of %c160_i32{{.*}} : tensor<128x32xf32, #pipe.distribution<lanes>>
+// CHECK: %[[TURNED:.*]] = pipe.transpose %{{.*}} : tensor<128x32xf32, #pipe.distribution<lanes>> -> tensor<128x32xf32, #pipe.distribution<columns>>
+// CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, recipe = #fp4.recipe<ocp_floor>, resident} : tensor<128x32xf32, #pipe.distribution<columns>>
+// CHECK: %[[SECOND:.*]] = pipe.amax %{{.*}} of %c160_i32{{.*}} and %[[FIRST]] : tensor<128x32xf32, #pipe.distribution<lanes>>
+// CHECK: pipe.store %{{.*}} : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<160x160xf4E2M1FN>
 // CHECK: pipe.fold_amax %{{.*}}, %{{.*}} : !pipe.global<f32>
 func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {
   %a_scaled = fp4.scaled %a, %s : !operand

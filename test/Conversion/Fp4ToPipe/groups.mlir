@@ -26,7 +26,7 @@
 // CHECK: pipe.for_each_work %[[M:.*]], %[[N:.*]] in (%c4{{.*}}, %c1
 // CHECK: pipe.load_entry %[[TABLE]][%[[M]]]
 // CHECK: pipe.load_entry %[[ALPHA]]
-// CHECK: pipe.store {{.*}} rows %{{.*}} : vector<32xf32>, !pipe.global<300x64xf32>
+// CHECK: pipe.store {{.*}} rows %{{.*}} : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<300x64xf32>
 // CHECK-LABEL: gpu.module @offsets_matmul_0
 // CHECK: gpu.func @kernel({{.*}}%[[TABLE:[a-z0-9]+]]: !pipe.global<5x4xi32>)
 // CHECK: %[[COUNT:.*]] = pipe.load_entry %[[TABLE]][%c4

@@ -13,9 +13,9 @@
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
 // CHECK:   pipe.mma %[[SUMS]], %[[A]], %[[B]]
 // CHECK:   pipe.promote_lanes %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
-// CHECK: pipe.read_lanes %[[ACC]][0]
+// CHECK: pipe.read %[[ACC]][0]
 // CHECK: pipe.store {{.*}}[%[[ROW]], %[[COLUMN]]]
-// CHECK: pipe.read_lanes %[[ACC]][32]
+// CHECK: pipe.read %[[ACC]][32]
 // CHECK: pipe.store
 func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs

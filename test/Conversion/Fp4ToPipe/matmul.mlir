@@ -21,7 +21,7 @@
 // CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c224, %c1, %c1)
 // CHECK: gpu.module @linear_matmul_0
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>}
-// CHECK: %[[ALPHA:.*]] = vector.broadcast
+// CHECK: %[[ALPHA:.*]] = tensor.splat
 // CHECK: pipe.for_each_work %{{.*}}, %{{.*}} in (%{{.*}}, %{{.*}}) schedule #pipe.static_persistent<along_m> {
 // CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK:   scf.for
@@ -37,7 +37,7 @@
 // CHECK:     %[[V:.*]] = pipe.read %[[ACC]][%[[C]]]
 // CHECK:     %[[SCALED:.*]] = arith.mulf %[[V]], %[[ALPHA]]
 // CHECK:     arith.truncf %[[SCALED]]
-// CHECK:     pipe.store {{.*}} rows %[[MARG]] : vector<32xbf16>, !pipe.global<?x512xbf16>
+// CHECK:     pipe.store {{.*}} rows %[[MARG]] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
 func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<512x1024xf4E2M1FN>, %sw: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %alpha: tensor<f32>) -> tensor<?x512xbf16> {
@@ -76,7 +76,7 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 // CHECK:   %[[REST:.*]] = arith.subi %c200_i32, %[[N0]]
 // CHECK:   %[[COLUMNS:.*]] = arith.minsi %[[REST]], %c192_i32
 // CHECK:   scf.for %{{.*}} = %c0_i32 to %[[COLUMNS]] step %c32_i32
-// CHECK:     pipe.store {{.*}}] : vector<32xf32>, !pipe.global<1x200xf32>
+// CHECK:     pipe.store {{.*}}] : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<1x200xf32>
 func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<200x272xf4E2M1FN>, %sw: tensor<200x17xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<1x200xf32> {
@@ -107,7 +107,7 @@ func.func @ragged(%q: tensor<1x272xf4E2M1FN>, %s: tensor<1x17xf8E4M3FN, #fp4.sca
 // CHECK:   %[[STEPS:.*]] = arith.minsi %[[STEPSLEFT]], %c4_i32
 // CHECK:   pipe.load %{{.*}} existing %[[BLOCKS]] : !pipe.global<300x11xf8E8M0FNU, tiled_128x4> -> !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
 // CHECK:   pipe.mma {{.*}} existing %[[STEPS]] : !pipe.tmem<128x64xf32>
-// CHECK:   arith.truncf %{{.*}} : vector<32xf32> to vector<32xf16>
+// CHECK:   arith.truncf %{{.*}} : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xf16, #pipe.distribution<lanes>>
 // CHECK: gpu.module @mx_matmul_1
 func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<8x352xf4E2M1FN>, %sw: tensor<8x11xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
@@ -129,7 +129,7 @@ func.func @mx(%q: tensor<300x352xf4E2M1FN>, %s: tensor<300x11xf8E8M0FNU, #fp4.sc
 // CHECK-LABEL: gpu.module @activated_matmul_0
 // CHECK: %[[V:.*]] = pipe.read
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[V]]
-// CHECK: %[[RELU:.*]] = arith.maximumf %[[SCALED]], %{{.*}} : vector<32xf32>
+// CHECK: %[[RELU:.*]] = arith.maximumf %[[SCALED]], %{{.*}} : tensor<128x32xf32, #pipe.distribution<lanes>>
 // CHECK: arith.truncf %[[RELU]]
 func.func @activated(%q: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<128x256xf4E2M1FN>, %sw: tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,

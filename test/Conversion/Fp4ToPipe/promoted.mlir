@@ -65,7 +65,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: pipe.reduce_fragment %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
 // CHECK: arith.cmpi eq, %[[PART]], %c0
 // CHECK: arith.cmpi eq, %[[PART]], %c1
-// CHECK: pipe.store_fragment
+// CHECK: pipe.store
 func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs

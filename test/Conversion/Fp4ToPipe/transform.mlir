@@ -25,8 +25,8 @@
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
 // CHECK: pipe.mma_blockwise %[[ACC]], %[[X]], %[[H]]
 // CHECK: %[[V:.*]] = pipe.read %[[ACC]]
-// CHECK: %[[R:.*]] = arith.truncf %[[V]] : vector<64xf32> to vector<64xbf16>
-// CHECK: %[[CODES:.*]], %[[SCALES:.*]] = pipe.quantize_blocks %[[R]] amax %{{.*}} {columnwise, recipe = #fp4.recipe<transformer_engine>} : vector<64xbf16> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+// CHECK: %[[R:.*]] = arith.truncf %[[V]] : tensor<128x64xf32, #pipe.distribution<lanes>> to tensor<128x64xbf16, #pipe.distribution<lanes>>
+// CHECK: %[[CODES:.*]], %[[SCALES:.*]] = pipe.quantize_blocks %[[R]] amax %{{.*}} {columnwise, recipe = #fp4.recipe<transformer_engine>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>
 // CHECK: pipe.store %[[CODES]]
 // CHECK: pipe.store %[[SCALES]]
 

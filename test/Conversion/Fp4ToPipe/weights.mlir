@@ -7,16 +7,16 @@
 // CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, residue>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
 // CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl
-// CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : vector<16xf32>
+// CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: scf.for
 // CHECK:   %[[COUNT:.*]] = arith.minsi
 // CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xbf16, swizzle_128B>
 // CHECK:   pipe.mma %[[ACC]], %[[W]], %[[X]] accumulate %{{.*}} existing %[[COUNT]]
-// CHECK: %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
+// CHECK: %[[V:.*]] = pipe.read %[[ACC]][0]
 // CHECK: arith.mulf %[[V]], %[[POWER]]
-// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>, !pipe.global<20x256xbf16>
+// CHECK: pipe.store {{.*}} transposed : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<20x256xbf16>
 func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
       : (tensor<20x320xbf16>, tensor<2x5x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
@@ -37,8 +37,8 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 // CHECK: pipe.reduce_fragment %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
 // CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[PART]], %c0
 // CHECK: scf.if %[[MINE]]
-// CHECK:   pipe.read_fragment %[[ACC]][0]
-// CHECK:   pipe.store_fragment {{.*}} transposed
+// CHECK:   pipe.read %[[ACC]][0]
+// CHECK:   pipe.store {{.*}} transposed
 func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
@@ -53,14 +53,14 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK: gpu.alloc () {fp4.counters} : memref<2x8xi32>
 // CHECK-NOT: gpu.memset
 // CHECK: gpu.launch_func @split_matmul_0::@kernel blocks in (%c4, %c1, %c1)
-// CHECK: pipe.leave_fragment %{{.*}}, 0] : vector<4xf32>, !pipe.global<4x1024xf32>
+// CHECK: pipe.leave_fragment %{{.*}}, 0] : tensor<64x8xf32, #pipe.distribution<wgmma>>, !pipe.global<4x1024xf32>
 // CHECK: %[[LAST:.*]] = pipe.count_partial %{{.*}} of 2 : !pipe.global<2x8xi32>
 // CHECK: scf.if %[[LAST]]
-// CHECK:   %[[OWN:.*]] = pipe.read_fragment
+// CHECK:   %[[OWN:.*]] = pipe.read
 // CHECK:   %[[OTHER:.*]] = pipe.fetch_fragment
 // CHECK-NOT: pipe.fetch_fragment
 // CHECK:   arith.addf %[[OWN]], %[[OTHER]]
-// CHECK:   pipe.store_fragment {{.*}} transposed
+// CHECK:   pipe.store {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
   %y = fp4.matmul %x, %p
       {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [1, 1]>}
@@ -77,15 +77,15 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // CHECK: pipe.count_partial
 // CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[PART:.*]], %c0_i32
 // CHECK:   %[[A:.*]] = scf.if %[[FIRST]]
-// CHECK:     pipe.read_fragment
+// CHECK:     pipe.read
 // CHECK:     pipe.fetch_fragment %{{.*}}[%[[ROW:.*]], 0]
 // CHECK:   %[[SECOND:.*]] = arith.cmpi eq, %[[PART]], %c1_i32
 // CHECK:   %[[B:.*]] = scf.if %[[SECOND]]
-// CHECK:     pipe.read_fragment
+// CHECK:     pipe.read
 // CHECK:     pipe.fetch_fragment
 // CHECK:   %[[THIRD:.*]] = arith.cmpi eq, %[[PART]], %c2_i32
 // CHECK:   %[[C:.*]] = scf.if %[[THIRD]]
-// CHECK:     pipe.read_fragment
+// CHECK:     pipe.read
 // CHECK:     pipe.fetch_fragment
 // CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
 // CHECK:   arith.addf %[[AB]], %[[C]]
@@ -102,10 +102,10 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-LABEL: func.func @many
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
-// CHECK-NOT: pipe.read_fragment
+// CHECK-NOT: pipe.read
 // CHECK: pipe.fetch_fragment
-// CHECK-NOT: pipe.read_fragment
-// CHECK: pipe.store_fragment
+// CHECK-NOT: pipe.read
+// CHECK: pipe.store
 func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
   %y = fp4.matmul %x, %p
       {work = #fp4.work<split_k = 3>, fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128], cluster = [1, 1]>}
@@ -125,7 +125,7 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK: scf.for %{{.*}} = %c2_i32 to %c5_i32 {{.*}} iter_args(%[[SUM:[^ ]*]] = %[[BOTH]],
 // CHECK:   %[[NEXT:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
 // CHECK:   arith.addf %[[SUM]], %[[NEXT]]
-// CHECK: pipe.store_fragment
+// CHECK: pipe.store
 func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
   %y = fp4.matmul %x, %p
       {work = #fp4.work<split_k = 5>,
@@ -141,10 +141,10 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 // CHECK-LABEL: func.func @wide
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
-// CHECK-NOT: pipe.read_fragment
+// CHECK-NOT: pipe.read
 // CHECK: pipe.fetch_fragment
-// CHECK-NOT: pipe.read_fragment
-// CHECK: pipe.store_fragment
+// CHECK-NOT: pipe.read
+// CHECK: pipe.store
 func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
   %y = fp4.matmul %x, %p
       {work = #fp4.work<split_k = 3>,
@@ -165,16 +165,16 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK: %[[ACC:.*]] = pipe.fragment
 // CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[PARTS:.*]], %c1_i32
 // CHECK: scf.if %[[ONE]]
-// CHECK:   pipe.store_fragment
+// CHECK:   pipe.store
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[PARTS]], %c1_i32
 // CHECK: scf.if %[[MORE]]
-// CHECK:   pipe.leave_fragment {{.*}} : vector<8xf32>, !pipe.global<4x2048xf32>
+// CHECK:   pipe.leave_fragment {{.*}} : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<4x2048xf32>
 // CHECK:   %[[LAST:.*]] = pipe.count_partial %{{.*}} of %[[PARTS]] : !pipe.global<2x8xi32>
 // CHECK:   scf.if %[[LAST]]
 // CHECK:     %[[TWO:.*]] = arith.cmpi eq, %[[PARTS]], %c2_i32
 // CHECK:     scf.if %[[TWO]]
 // CHECK:     scf.for
-// CHECK:     pipe.store_fragment
+// CHECK:     pipe.store
 func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
   %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
@@ -194,10 +194,10 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK:   pipe.mma %[[A0:.*]], %[[W0]], %[[X]] accumulate
 // CHECK:   pipe.mma %[[A1:.*]], %[[W1]], %[[X]] accumulate
-// CHECK: pipe.read_fragment %[[A0]][0]
-// CHECK: pipe.store_fragment {{.*}} transposed
-// CHECK: pipe.read_fragment %[[A1]][0]
-// CHECK: pipe.store_fragment {{.*}} transposed
+// CHECK: pipe.read %[[A0]][0]
+// CHECK: pipe.store {{.*}} transposed
+// CHECK: pipe.read %[[A1]][0]
+// CHECK: pipe.store {{.*}} transposed
 func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16> {
   %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 256, 128]>}
       : (tensor<60x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16>
@@ -232,7 +232,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xf8E4M3FN, swizzle_128B>
 // CHECK: pipe.mma %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] existing %[[COUNT]]
-// CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>>
 func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<20x1xf32>) -> tensor<20x256xbf16> {
   %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256]>}
       : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>)
@@ -246,14 +246,16 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // sums before alpha does.
 // CHECK-LABEL: func.func @fast
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
-// CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> vector<4xf32>
+// CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
-// CHECK-COUNT-8: pipe.fragment_factors
-// CHECK: %[[SUMS:.*]] = pipe.read_fragment %[[ACC]][0] {{.*}}-> vector<16xf32>
-// CHECK: %[[OF_ROWS:.*]] = vector.shuffle %[[POWERS]], %[[POWERS]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
+// CHECK-COUNT-8: pipe.load_factors
+// CHECK: %[[SUMS:.*]] = pipe.read %[[ACC]][0] {{.*}}-> tensor<64x32xf32, #pipe.distribution<wgmma>>
+// CHECK: %[[VECTOR:.*]] = pipe.to_vector %[[POWERS]]
+// CHECK: %[[REPEATED:.*]] = vector.shuffle %[[VECTOR]], %[[VECTOR]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
+// CHECK: %[[OF_ROWS:.*]] = pipe.from_vector %[[REPEATED]] : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[SUMS]], %[[OF_ROWS]]
-// CHECK: arith.mulf %[[SCALED]], %{{.*}} : vector<16xf32>
-// CHECK: pipe.store_fragment {{.*}} transposed staged
+// CHECK: arith.mulf %[[SCALED]], %{{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>>
+// CHECK: pipe.store {{.*}} transposed staged
 func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
   %y = fp4.matmul %x, %p alpha %s
       {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>,
@@ -282,9 +284,9 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK: pipe.promote %[[ACC0:.*]], %[[SUMS]] scaled %[[S]]
 // CHECK: pipe.mma %[[SUMS]], %[[W]], %[[X1]]
 // CHECK: pipe.promote %[[ACC1:.*]], %[[SUMS]] scaled %[[S]]
-// CHECK: pipe.read_fragment %[[ACC0]][96]
-// CHECK: pipe.store_fragment {{.*}} transposed staged
-// CHECK: pipe.read_fragment %[[ACC1]][0]
+// CHECK: pipe.read %[[ACC0]][96]
+// CHECK: pipe.store {{.*}} transposed staged
+// CHECK: pipe.read %[[ACC1]][0]
 func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
   %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>)
@@ -296,11 +298,11 @@ func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weig
 
 // Alphas of rows are asked for before any is used, as many as a part of the tile has.
 // CHECK-LABEL: func.func @ahead_rows
-// CHECK-COUNT-4: pipe.fragment_factors
-// CHECK: pipe.read_fragment
-// CHECK-NOT: pipe.fragment_factors
-// CHECK-COUNT-4: pipe.store_fragment
-// CHECK-COUNT-4: pipe.fragment_factors
+// CHECK-COUNT-4: pipe.load_factors
+// CHECK: pipe.read
+// CHECK-NOT: pipe.load_factors
+// CHECK-COUNT-4: pipe.store
+// CHECK-COUNT-4: pipe.load_factors
 func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
   %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>,
@@ -338,7 +340,7 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: %[[S:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<16x128xbf16, swizzle_128B>
 // CHECK: pipe.mma %[[ACC]], %[[W]] scaled %[[S]], %[[X]] accumulate %{{.*}} in_order
-// CHECK: pipe.read_fragment %[[ACC]]
+// CHECK: pipe.read %[[ACC]]
 // CHECK-NOT: arith.mulf
 func.func @six(%x: tensor<16x512xbf16>, %w: tensor<256x512xf6E3M2FN>, %t: tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<16x256xf32> {
   %w_scaled = fp4.scaled %w, %t : !fp4.scaled<mxfp6_e3m2, tensor<256x512xf6E3M2FN>, tensor<256x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>

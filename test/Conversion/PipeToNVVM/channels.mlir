@@ -79,8 +79,8 @@ gpu.func @mma_to_threads(%it: i32, %y: !y) kernel
     // CHECK: nvvm.tcgen05.fence <after>
     %a = pipe.consumer_wait %acc[%it] : !accs
     // CHECK: nvvm.tcgen05.ld
-    %v = pipe.read %a[%c0] : !pipe.tmem<128x64xf32> -> vector<4xf32>
-    pipe.store %v, %y[%c0, %c0] : vector<4xf32>, !y
+    %v = pipe.read %a[%c0] : !pipe.tmem<128x64xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
+    pipe.store %v, %y[%c0, %c0] : tensor<128x4xf32, #pipe.distribution<lanes>>, !y
     // Every thread arrives, after its reads are ordered before the barrier.
     // CHECK: nvvm.tcgen05.fence <before>
     // CHECK: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<3> -> i64

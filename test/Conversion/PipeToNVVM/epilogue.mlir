@@ -33,9 +33,9 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
     // CHECK: %[[WAIT:.*]] = llvm.inline_asm has_side_effects "tcgen05.wait::ld.sync.aligned;", "=r,=r,=r,=r,0,1,2,3" %[[E0]], %{{.*}}, %{{.*}}, %{{.*}} :
     // CHECK-NOT: %[[LD]]
     // CHECK: llvm.extractvalue %[[WAIT]][0]
-    %v = pipe.read %acc[%col] : !acc -> vector<4xf32>
+    %v = pipe.read %acc[%col] : !acc -> tensor<128x4xf32, #pipe.distribution<lanes>>
     // CHECK: %[[H:.*]] = llvm.fptrunc %{{.*}} : vector<4xf32> to vector<4xbf16>
-    %h = arith.truncf %v : vector<4xf32> to vector<4xbf16>
+    %h = arith.truncf %v : tensor<128x4xf32, #pipe.distribution<lanes>> to tensor<128x4xbf16, #pipe.distribution<lanes>>
     // Row r = row + thread mod 128 must be below M, the column below 512; rows are 1024 bytes.
     // CHECK: %[[INDEX:.*]] = llvm.and %[[THREAD]], %[[C127]]
     // CHECK: %[[R:.*]] = llvm.add %[[ROW]], %[[INDEX]]
@@ -45,7 +45,7 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
     // CHECK: llvm.cond_br %[[IN]]
     // CHECK: llvm.getelementptr inbounds %[[Y]][%[[R]]] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, !llvm.array<1024 x i8>
     // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : vector<4xbf16>, !llvm.ptr<1>
-    pipe.store %h, %y[%row, %col] rows %m : vector<4xbf16>, !pipe.global<?x512xbf16>
+    pipe.store %h, %y[%row, %col] rows %m : tensor<128x4xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
   }
   gpu.return
 }
@@ -53,7 +53,7 @@ gpu.func @aligned(%y: !pipe.global<?x512xbf16>, %row: i32, %col: i32, %m: i32, %
 // Rows of 200 bf16 are 400 bytes, a multiple of 16, but not of the segment of 32 columns: pieces of
 // 8 elements, each guarded, since a segment may straddle the last column.
 // CHECK-LABEL: llvm.func @ragged
-gpu.func @ragged(%y: !pipe.global<?x200xbf16>, %v: vector<32xbf16>, %row: i32, %col: i32, %m: i32)
+gpu.func @ragged(%y: !pipe.global<?x200xbf16>, %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %row: i32, %col: i32, %m: i32)
     kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>
@@ -62,18 +62,18 @@ gpu.func @ragged(%y: !pipe.global<?x200xbf16>, %v: vector<32xbf16>, %row: i32, %
     // CHECK: llvm.cond_br %[[IN]]
     // CHECK-COUNT-3: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>
     // CHECK-NOT: llvm.store
-    pipe.store %v, %y[%row, %col] rows %m : vector<32xbf16>, !pipe.global<?x200xbf16>
+    pipe.store %v, %y[%row, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x200xbf16>
   }
   gpu.return
 }
 
 // Rows of 7 f32 are 28 bytes: aligned for one element at a time.
 // CHECK-LABEL: llvm.func @odd
-gpu.func @odd(%y: !pipe.global<5x7xf32>, %v: vector<2xf32>, %row: i32, %col: i32) kernel {
+gpu.func @odd(%y: !pipe.global<5x7xf32>, %v: tensor<128x2xf32, #pipe.distribution<lanes>>, %row: i32, %col: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.mlir.constant(5 : i32)
     // CHECK-COUNT-2: llvm.store %{{.*}} {alignment = 4 : i64} : f32
-    pipe.store %v, %y[%row, %col] : vector<2xf32>, !pipe.global<5x7xf32>
+    pipe.store %v, %y[%row, %col] : tensor<128x2xf32, #pipe.distribution<lanes>>, !pipe.global<5x7xf32>
   }
   gpu.return
 }
@@ -87,14 +87,14 @@ gpu.func @factors(%y: !pipe.global<?x64xf32>, %p: !pipe.global<?x1xf32>, %q: !pi
     // CHECK: %[[LAST:.*]] = llvm.sub %{{.*}}, %{{.*}} : i32
     // CHECK: %[[AT:.*]] = llvm.intr.smin(%{{.*}}, %[[LAST]])
     // CHECK: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-    %f = pipe.load_factors %p[%row, %col] rows %m : !pipe.global<?x1xf32> -> vector<4xf32>
+    %f = pipe.load_factors %p[%row, %col] rows %m : !pipe.global<?x1xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
     // CHECK: llvm.load %{{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
-    %g = pipe.load_factors %q[%row, %col] : !pipe.global<1x64xf32> -> vector<4xf32>
+    %g = pipe.load_factors %q[%row, %col] : !pipe.global<1x64xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
     // CHECK-COUNT-4: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-    %h = pipe.load_factors %r[%row, %col] : !pipe.global<1x6xf32> -> vector<4xf32>
-    pipe.store %f, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
-    pipe.store %g, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
-    pipe.store %h, %y[%row, %col] rows %m : vector<4xf32>, !pipe.global<?x64xf32>
+    %h = pipe.load_factors %r[%row, %col] : !pipe.global<1x6xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
+    pipe.store %f, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>
+    pipe.store %g, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>
+    pipe.store %h, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>
   }
   gpu.return
 }

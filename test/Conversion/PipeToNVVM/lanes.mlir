@@ -67,8 +67,8 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
     pipe.consumer_release %ss[%it] : !sumss
     pipe.consumer_release %sc[%it] : !scales
     %column = pipe.lane_column %acc : !acc
-    %v = pipe.read_lanes %acc[0] : !acc -> vector<32xf32>
-    pipe.store %v, %y[%c0, %column] : vector<32xf32>, !pipe.global<256x64xf32>
+    %v = pipe.read %acc[0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+    pipe.store %v, %y[%c0, %column] : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<256x64xf32>
   }
   gpu.return
 }

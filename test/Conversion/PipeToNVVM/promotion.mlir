@@ -26,8 +26,8 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
       pipe.mma %sums, %a, %b : !sums, !a, !b
       %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
       pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
-      %v = pipe.read_fragment %acc[0] : !sums -> vector<32xf32>
-      pipe.store_fragment %v, %y[%c0, %c0] : vector<32xf32>, !pipe.global<128x64xf32>
+      %v = pipe.read %acc[0] : !sums -> tensor<64x64xf32, #pipe.distribution<wgmma>>
+      pipe.store %v, %y[%c0, %c0] : tensor<64x64xf32, #pipe.distribution<wgmma>>, !pipe.global<128x64xf32>
     }
   }
   gpu.return

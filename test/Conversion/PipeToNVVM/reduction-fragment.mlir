@@ -78,8 +78,8 @@ gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size
     %c0 = arith.constant 0 : i32
     %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
     pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
-    %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
-    pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+    %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
   }
   gpu.return
 }
@@ -92,8 +92,8 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
       pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
-      %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
-      pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+      %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+      pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
     }
   }
   gpu.return
@@ -109,8 +109,8 @@ gpu.func @reductions_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {kn
       scf.for %i = %c0 to %c4 step %c1 : i32 {
         %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
         pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
-        %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
-        pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+        %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+        pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
       }
     }
   }
@@ -124,8 +124,8 @@ gpu.func @ranges(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_si
     %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
     %next = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
     pipe.reduce_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
-    %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
-    pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+    %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
   }
   gpu.return
 }

@@ -8,7 +8,7 @@
 !tiles = !pipe.channel<!tile>
 gpu.module @m {
 // CHECK-LABEL: llvm.func @two
-gpu.func @two(%y: !map, %v: vector<64xbf16>, %n: i32, %row: i32, %col: i32) kernel {
+gpu.func @two(%y: !map, %v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %n: i32, %row: i32, %col: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %staged = pipe.channel from threads(128) to bulk_store depth 2 payload [0] barriers 32768 : !tiles
@@ -20,7 +20,7 @@ gpu.func @two(%y: !map, %v: vector<64xbf16>, %n: i32, %row: i32, %col: i32) kern
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %end = scf.for %i = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %slot = pipe.producer_acquire %staged[%it] : !tiles
-      pipe.stage %v into %slot : vector<64xbf16>, !tile
+      pipe.stage %v into %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !tile
       pipe.producer_commit %staged[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -49,7 +49,7 @@ gpu.func @two(%y: !map, %v: vector<64xbf16>, %n: i32, %row: i32, %col: i32) kern
 
 // One stage: its own group has been read before it is released.
 // CHECK-LABEL: llvm.func @one
-gpu.func @one(%y: !map, %v: vector<64xbf16>, %n: i32, %row: i32, %col: i32) kernel {
+gpu.func @one(%y: !map, %v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %n: i32, %row: i32, %col: i32) kernel {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %staged = pipe.channel from threads(128) to bulk_store depth 1 payload [0] barriers 16384 : !tiles
@@ -69,7 +69,7 @@ gpu.func @one(%y: !map, %v: vector<64xbf16>, %n: i32, %row: i32, %col: i32) kern
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %end = scf.for %i = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %slot = pipe.producer_acquire %staged[%it] : !tiles
-      pipe.stage %v into %slot : vector<64xbf16>, !tile
+      pipe.stage %v into %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !tile
       pipe.producer_commit %staged[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32

@@ -79,38 +79,38 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
 
 // Rows of 272 fp4 have a pitch of 144 bytes: two words of four each, the second guarded.
 // CHECK-LABEL: llvm.func @packed
-gpu.func @packed(%q: !pipe.global<512x272xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %row: i32, %col: i32) kernel {
+gpu.func @packed(%q: !pipe.global<512x272xf4E2M1FN>, %v: tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, %row: i32, %col: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.mlir.constant(36 : i32)
     // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
     // CHECK: llvm.cond_br
     // CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
-    pipe.store %v, %q[%row, %col] : vector<64xf4E2M1FN>, !pipe.global<512x272xf4E2M1FN>
+    pipe.store %v, %q[%row, %col] : tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, !pipe.global<512x272xf4E2M1FN>
   }
   gpu.return
 }
 
 // A pitch of a multiple of 32 bytes: one 256-bit store.
 // CHECK-LABEL: llvm.func @wide
-gpu.func @wide(%q: !pipe.global<512x256xf4E2M1FN>, %v: vector<64xf4E2M1FN>, %row: i32, %col: i32) kernel {
+gpu.func @wide(%q: !pipe.global<512x256xf4E2M1FN>, %v: tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, %row: i32, %col: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: llvm.store %{{.*}} {alignment = 32 : i64} : vector<8xi32>, !llvm.ptr<1>
     // CHECK-NOT: llvm.store
-    pipe.store %v, %q[%row, %col] : vector<64xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
+    pipe.store %v, %q[%row, %col] : tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, !pipe.global<512x256xf4E2M1FN>
   }
   gpu.return
 }
 
 // 17 scales to a row: the last block keeps one byte of four; rows behind 500 of 512 are zero.
 // CHECK-LABEL: llvm.func @scales
-gpu.func @scales(%s: !pipe.global<500x17xf8E4M3FN, tiled_128x4>, %v: vector<4xf8E4M3FN>, %row: i32, %col: i32) kernel {
+gpu.func @scales(%s: !pipe.global<500x17xf8E4M3FN, tiled_128x4>, %v: tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, %row: i32, %col: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<4xi8> to i32
     // CHECK: %[[KEPT:.*]] = llvm.select %{{.*}}, %[[WORD]], %{{.*}} : i1, i32
     // CHECK: %[[BYTE:.*]] = llvm.and %[[KEPT]], %{{.*}}
     // CHECK: %[[OUT:.*]] = llvm.select %{{.*}}, %[[KEPT]], %[[BYTE]] : i1, i32
     // CHECK: llvm.store %[[OUT]], %{{.*}} {alignment = 4 : i64} : i32, !llvm.ptr<1>
-    pipe.store %v, %s[%row, %col] : vector<4xf8E4M3FN>, !pipe.global<500x17xf8E4M3FN, tiled_128x4>
+    pipe.store %v, %s[%row, %col] : tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, !pipe.global<500x17xf8E4M3FN, tiled_128x4>
   }
   gpu.return
 }

@@ -50,7 +50,7 @@ gpu.module @requests {
 }
 
 func.func @factors(%p: !pipe.global<?x1xf32>, %m0: i32, %n0: i32, %m: i32) {
-  %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> vector<32xf32>
+  %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
@@ -101,23 +101,23 @@ func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe
   pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf16, swizzle_128B>
-  %v = pipe.read_fragment %acc[32] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  %v = pipe.read %acc[32] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
-                     %v: vector<16xbf16>, %d: !pipe.global<512x512xbf16>, %p: !pipe.global<1x512xf32>,
+                     %v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<512x512xbf16>, %p: !pipe.global<1x512xf32>,
                      %m0: i32, %n0: i32) {
   %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
-  %f = pipe.fragment_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> vector<16xf32>
-  pipe.store_fragment %v, %d[%m0, %n0] : vector<16xbf16>, !pipe.global<512x512xbf16>
+  %f = pipe.load_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  pipe.store %v, %d[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
   return
 }
 
-func.func @staged_fragments(%v: vector<32xbf16>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>) {
-  %t = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  pipe.stage_fragment %v into %slot : vector<32xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+func.func @staged_fragments(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>) {
+  %t = pipe.stage %v : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.stage %v into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }
 
@@ -142,7 +142,7 @@ func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 
 func.func @row_powers(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<16xf32>
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -165,13 +165,13 @@ func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x2
   return
 }
 
-func.func @fragment_parts(%v: vector<16xf32>, %parts: !pipe.global<64x16384xf32>, %row: i32) {
-  pipe.leave_fragment %v, %parts[%row, 1024] : vector<16xf32>, !pipe.global<64x16384xf32>
+func.func @fragment_parts(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %parts: !pipe.global<64x16384xf32>, %row: i32) {
+  pipe.leave_fragment %v, %parts[%row, 1024] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
   return
 }
 
 func.func @fetched_parts(%parts: !pipe.global<64x16384xf32>, %row: i32) {
-  %v = pipe.fetch_fragment %parts[%row, 4096] : !pipe.global<64x16384xf32> -> vector<16xf32>
+  %v = pipe.fetch_fragment %parts[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -182,7 +182,7 @@ func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.sha
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
-  %v = pipe.read_warp_fragment %acc[16, 32] : !pipe.fragment<32x64xf32, mma_sync> -> vector<16xf32>
+  %v = pipe.read %acc[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
 
@@ -206,7 +206,7 @@ func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3F
   %s = pipe.lane_scale %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
   pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
-  %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+  %v = pipe.read %acc[32] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
@@ -260,26 +260,26 @@ func.func @halves() -> i32 {
 }
 
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
-  %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
+  %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
-func.func @quantizers(%v: vector<64xbf16>, %a: f32, %rng: !pipe.global<2xi64>, %row: i32, %column: i32) {
+func.func @quantizers(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %a: f32, %rng: !pipe.global<2xi64>, %row: i32, %column: i32) {
   %codes, %bytes = pipe.quantize_blocks %v amax %a random %rng[%row, %column] of [512, 8192]
       {recipe = #fp4.recipe<transformer_engine>, columnwise}
-      : vector<64xbf16>, !pipe.global<2xi64> -> vector<64xf4E2M1FN>, vector<4xf8E4M3FN>
+      : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.global<2xi64> -> tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 
-func.func @stores(%v: vector<32xbf16>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32) {
-  pipe.store %v, %d[%m0, %n0] rows %m : vector<32xbf16>, !pipe.global<?x512xbf16>
+func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32) {
+  pipe.store %v, %d[%m0, %n0] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
   return
 }
 
-func.func @staged(%v: vector<64xbf16>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
+func.func @staged(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
                   %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %row: i32, %column: i32) {
-  %t = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  pipe.stage %v into %slot : vector<64xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+  %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.stage %v into %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
       !pipe.tensor_map<128x64xbf16, swizzle_128B>
   return
@@ -328,10 +328,10 @@ func.func @overlapping_stages(%it: i32) {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [192] barriers 0
       : !overlapping
   %acc = pipe.consumer_wait %accs[%it] : !overlapping
-  %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> vector<64xf32>
-  %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+  %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
+  %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
   pipe.partial_release %accs[%it] : !overlapping
-  %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> vector<128xf32>
+  %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> tensor<128x128xf32, #pipe.distribution<lanes>>
   pipe.consumer_release %accs[%it] : !overlapping
   return
 }
@@ -341,27 +341,27 @@ func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.glo
   %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
   %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
   %also = pipe.count_partial %counters[%tile] of %n : !pipe.global<24x4xi32>
-  %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
+  %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
-func.func @derived(%codes: vector<32xf4E2M1FN>, %q: !pipe.global<512x256xf4E2M1FN>, %n0: i32, %m0: i32,
-    %v: vector<32xbf16>, %rows: i32, %columns: i32, %n: f32, %amax: !pipe.global<f32>, %row: i32, %column: i32) {
-  %m = pipe.row_amax %v[%row, %column] rows %rows of %columns and %n : vector<32xbf16>
+func.func @derived(%codes: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<512x256xf4E2M1FN>, %n0: i32, %m0: i32,
+    %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %rows: i32, %columns: i32, %n: f32, %amax: !pipe.global<f32>, %row: i32, %column: i32) {
+  %m = pipe.amax %v[%row, %column] rows %rows of %columns and %n : tensor<128x32xbf16, #pipe.distribution<lanes>>
   pipe.fold_amax %m, %amax : !pipe.global<f32>
-  %t = pipe.transpose %v : vector<32xbf16>
-  pipe.store_column %codes, %q[%n0, %m0] : vector<32xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
+  %t = pipe.transpose %v : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xbf16, #pipe.distribution<columns>>
+  pipe.store %codes, %q[%n0, %m0] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
   return
 }
 
-func.func @gathered(%v: vector<16xbf16>, %row: i32, %column: i32, %rows: i32, %columns: i32, %n: f32) {
-  %m = pipe.fragment_amax %v[%row, %column] rows %rows of %columns and %n : vector<16xbf16>
+func.func @gathered(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %row: i32, %column: i32, %rows: i32, %columns: i32, %n: f32) {
+  %m = pipe.amax %v[%row, %column] rows %rows of %columns and %n : tensor<64x32xbf16, #pipe.distribution<wgmma>>
   return
 }
-func.func @rows_of_warps(%v: vector<64xbf16>, %s2: vector<2xf8E8M0FNU>, %row: i32, %column: i32, %m0: i32, %b0: i32,
+func.func @rows_of_warps(%v: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %s2: tensor<128x2xf8E8M0FNU, #pipe.distribution<lanes>>, %row: i32, %column: i32, %m0: i32, %b0: i32,
     %d: !pipe.global<512x8xf8E8M0FNU, tiled_128x4>) {
-  %s, %first = pipe.gather_rows %v[%row, %column] : vector<64xbf16> -> vector<64xbf16>
-  pipe.store_few_scales %s2, %d[%m0, %b0] : vector<2xf8E8M0FNU>, !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
+  %s, %first = pipe.gather_rows %v[%row, %column] : tensor<64x128xbf16, #pipe.distribution<wgmma>> -> tensor<128x64xbf16, #pipe.distribution<lanes>>
+  pipe.store %s2, %d[%m0, %b0] : tensor<128x2xf8E8M0FNU, #pipe.distribution<lanes>>, !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
   return
 }
 
@@ -379,14 +379,14 @@ gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
 }
 gpu.func @joined_lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 gpu.func @roles(%c: i32) kernel {
   %accs = pipe.channel from tensor to threads(128) : !accs
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+    %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return

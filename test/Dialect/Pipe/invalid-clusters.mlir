@@ -181,7 +181,7 @@ gpu.func @leader(%x: i32) kernel attributes {known_cluster_size = array<i32: 2, 
   // expected-note @+1 {{give the other engines to a role of their own, because the second CTA of a pair skips this one}}
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     %acc = pipe.accumulator : !pipe.tmem<256x256xf32, pair>
-    %v = pipe.read %acc[%x] : !pipe.tmem<256x256xf32, pair> -> vector<32xf32>
+    %v = pipe.read %acc[%x] : !pipe.tmem<256x256xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   }
   gpu.return
 }

@@ -212,160 +212,146 @@ func.func @bad(%b: !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, %s: !powers) {
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
-  %v = pipe.read_fragment %acc[96] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  %v = pipe.read %acc[96] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>) {
   // (C182)
-  // expected-error @+2 {{columns must be multiples of 8 within the 128 of the accumulator, but got 32 from 104 on}}
-  // expected-note @+1 {{read an element of a thread for each 2 columns, from a multiple of 8 on}}
-  %v = pipe.read_fragment %acc[104] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
+  // expected-error @+2 {{tile must be within the 64x128 of the accumulator, from a multiple of 64 rows and 8 columns on, but got 64x32 from [0, 104] on}}
+  // expected-note @+1 {{read fewer columns, or from an earlier one on}}
+  %v = pipe.read %acc[104] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
-  %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x128xf32, wgmma> -> vector<4xf32>
+  %v = pipe.read %acc[0] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
-func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>) {
+func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>) {
   // (C182)
-  // expected-error @+2 {{accumulator must have 64 rows of f32, but got}}
-  // expected-note @+1 {{take an accumulator of wgmma; pipe.read_warp_fragment reads one of mma_sync}}
-  %v = pipe.read_fragment %acc[0] : !pipe.fragment<128x128xf32, wgmma> -> vector<4xf32>
+  // expected-error @+2 {{result must have the distribution of its accumulator of f32, but got}}
+  // expected-note @+1 {{write the kind of the fragment in the #pipe.distribution}}
+  %v = pipe.read %acc[0] : !pipe.fragment<64x128xf8E4M3FN, wgmma> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
-  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%p: !pipe.global<1x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  // (C183)
+  // (C144)
   // expected-error @+2 {{buffer must have 2 dimensions of 'f32', but got}}
   // expected-note @+1 {{pass a buffer of that element type, in rows and columns}}
-  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xbf16> -> vector<16xf32>
+  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xbf16> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
-  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
-  // (C183)
+  // (C144)
   // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %f = pipe.fragment_factors %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> vector<16xf32>
+  %f = pipe.load_factors %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
-func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
-  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<16xf32>
+func.func @twin(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store %v, %d[%m, %n] rows %r : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xbf16>
   return
 }
-func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
-  // (C183)
-  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
-  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
-  %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<6xf32>
+func.func @bad(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xf32>, %m: i32, %n: i32, %r: i32) {
+  // (C118)
+  // expected-error @+2 {{destination must be a buffer of 'bf16' and rank 2, but got}}
+  // expected-note @+1 {{convert the value to the elements of the buffer first}}
+  pipe.store %v, %d[%m, %n] rows %r : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xf32>
   return
 }
 
 // -----
 
-func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
+func.func @twin(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store %v, %d[%m, %n] rows %r : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xbf16>
   return
 }
-func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xf32>, %m: i32, %n: i32, %r: i32) {
+func.func @bad(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  // (C118)
+  // expected-error @+2 {{must bound the rows of a destination with dynamic rows}}
+  // expected-note @+1 {{add 'rows %m'}}
+  pipe.store %v, %d[%m, %n] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xbf16>
+  return
+}
+
+// -----
+
+func.func @twin(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
+  pipe.store %v, %d[%m, %n] rows %r : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x512xbf16>
+  return
+}
+func.func @bad(%v: tensor<64x32xf8E8M0FNU, #pipe.distribution<wgmma>>, %d: !pipe.global<?x512xf8E8M0FNU>, %m: i32, %n: i32, %r: i32) {
   // (C184)
-  // expected-error @+2 {{buffer must have 2 dimensions of 'bf16', but got}}
-  // expected-note @+1 {{convert the vector to the elements of the buffer first}}
-  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xf32>
+  // expected-error @+2 {{buffer must be linear, of f32, bf16, f16 or f8E4M3FN, for a tile of wgmma or mma_sync, but got}}
+  // expected-note @+1 {{make rows of threads with pipe.gather_rows, and quantize these}}
+  pipe.store %v, %d[%m, %n] rows %r : tensor<64x32xf8E8M0FNU, #pipe.distribution<wgmma>>, !pipe.global<?x512xf8E8M0FNU>
   return
 }
 
 // -----
 
-func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
+func.func @twin(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %m: i32) {
+  pipe.store %v, %d[%m, %m] transposed staged : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   return
 }
-func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  // (C184)
-  // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
-  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  pipe.store_fragment %v, %d[%m, %n] : vector<16xbf16>, !pipe.global<?x512xbf16>
-  return
-}
-
-// -----
-
-func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xbf16>
-  return
-}
-func.func @bad(%v: vector<2xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
-  // (C184)
-  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<2xbf16>'}}
-  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
-  pipe.store_fragment %v, %d[%m, %n] rows %r : vector<2xbf16>, !pipe.global<?x512xbf16>
-  return
-}
-
-// -----
-
-func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
-  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
-  return
-}
-func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x508xbf16>, %m: i32) {
+func.func @bad(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x508xbf16>, %m: i32) {
   // (C333)
-  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got}}
+  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of wgmma, a multiple of 16 columns of 16 bits and of a buffer with a multiple of 8 columns, but got}}
   // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
-  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x508xbf16>
+  pipe.store %v, %d[%m, %m] transposed staged : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x508xbf16>
   return
 }
 
 // -----
 
-func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.global<24x8xi32>, %m: i32) {
+func.func @bad(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %c: !pipe.global<24x8xi32>, %m: i32) {
   %last = pipe.count_partial %c[%m] of 2 : !pipe.global<24x8xi32>
   scf.if %last {
-    pipe.store_fragment %v, %d[%m, %m] transposed : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%m, %m] transposed : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
     // (C333)
     // expected-error @+2 {{staged must be executed by whole warpgroups, but is by the warps that are the last to arrive}}
     // expected-note @+1 {{leave 'staged' out where reduced results are stored}}
-    pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%m, %m] transposed staged : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   return
 }
 
 // -----
 
-func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
+func.func @bad(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %m: i32) {
   // (C333)
-  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits}}
+  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of wgmma, a multiple of 16 columns of 16 bits}}
   // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
-  pipe.store_fragment %v, %d[%m, %m] staged : vector<16xbf16>, !pipe.global<64x512xbf16>
+  pipe.store %v, %d[%m, %m] staged : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   return
 }
 
 // -----
 
-func.func @bad(%v: vector<16xf32>, %d: !pipe.global<64x512xf32>, %m: i32) {
+func.func @bad(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xf32>, %m: i32) {
   // (C333)
-  // expected-error @+2 {{of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got 'vector<16xf32>'}}
+  // expected-error @+2 {{a multiple of 16 columns of 16 bits and of a buffer with a multiple of 8 columns, but got 'tensor<64x32xf32, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
-  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xf32>, !pipe.global<64x512xf32>
+  pipe.store %v, %d[%m, %m] transposed staged : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x512xf32>
   return
 }
 
@@ -450,28 +436,28 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzl
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<16xf32>
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x4352xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{weights must be i8 in linear rows of 8704 bytes, but got '!pipe.global<64x4352xi8>'}}
   // expected-note @+1 {{fp4.prepack makes such weights for e4m3, a row for each tile}}
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x4352xi8> -> vector<16xf32>
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x4352xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<4xf32>
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
-  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
-  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<6xf32>
+  // expected-error @+2 {{result must be of wgmma, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>'}}
+  // expected-note @+1 {{write #pipe.distribution<wgmma>}}
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
   return
 }
 
@@ -595,16 +581,16 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>) {
 
 // -----
 
-func.func @twin(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
-  pipe.leave_fragment %v, %p[%i, 4080] : vector<16xf32>, !pipe.global<8x4096xf32>
-  %w = pipe.fetch_fragment %p[%i, 0] : !pipe.global<8x4096xf32> -> vector<16xf32>
+func.func @twin(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
+  pipe.leave_fragment %v, %p[%i, 4080] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
+  %w = pipe.fetch_fragment %p[%i, 0] : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
-func.func @bad(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
+func.func @bad(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
   // (C192)
   // expected-error @+2 {{buffer must be f32 with the 'vector<16xf32>' of 1 threads from column 4084 of a row on, but got}}
   // expected-note @+1 {{make the workspace wider, a row for every part of all threads}}
-  pipe.leave_fragment %v, %p[%i, 4084] : vector<16xf32>, !pipe.global<8x4096xf32>
+  pipe.leave_fragment %v, %p[%i, 4084] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   return
 }
 

@@ -127,8 +127,8 @@ func.func @halves_of_a(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %more: i1
 
 !tile = !pipe.shared<128x64xbf16, swizzle_128B>
 !map = !pipe.tensor_map<64x64xbf16, swizzle_128B>
-func.func @stores(%v: vector<64xbf16>, %y: !map, %c: i32) {
-  %t = pipe.stage %v : vector<64xbf16> -> !tile
+func.func @stores(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %y: !map, %c: i32) {
+  %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
   pipe.store_tile %t, %y[%c, %c] halves 128 : !tile, !map
   // (C441)
   // expected-error @+2 {{halves must be a positive multiple of 16 bytes apart, but got 100 elements}}
@@ -141,8 +141,8 @@ func.func @stores(%v: vector<64xbf16>, %y: !map, %c: i32) {
 
 !tile = !pipe.shared<128x64xbf16, swizzle_128B>
 !whole = !pipe.tensor_map<128x64xbf16, swizzle_128B>
-func.func @stores(%v: vector<64xbf16>, %whole: !whole, %c: i32) {
-  %t = pipe.stage %v : vector<64xbf16> -> !tile
+func.func @stores(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %whole: !whole, %c: i32) {
+  %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
   // (C441)
   // expected-error @+2 {{tile must have twice the box of its map, '!pipe.shared<128x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
   // expected-note @+1 {{stage the tile in the box, element type and layout of the map}}
@@ -154,10 +154,10 @@ func.func @stores(%v: vector<64xbf16>, %whole: !whole, %c: i32) {
 
 !acc = !pipe.tmem<128x64xf32, pair>
 func.func @read(%acc: !acc, %c: i32) {
-  %twin = pipe.read %acc[%c] : !acc -> vector<32xf32>
+  %twin = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C117)
-  // expected-error @+2 {{vector must have a power of two of at most 128 elements that divides the accumulator's 32 columns, but got 64}}
+  // expected-error @+2 {{result must have a power of two of at most 128 columns that divides the accumulator's 32, but got 64}}
   // expected-note @+1 {{read the columns with several operations}}
-  %v = pipe.read %acc[%c] : !acc -> vector<64xf32>
+  %v = pipe.read %acc[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
   return
 }

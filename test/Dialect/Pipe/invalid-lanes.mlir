@@ -386,7 +386,7 @@ gpu.module @m {
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C119)
       // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 0 to 16}}
-      %v = pipe.read %sums[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+      %v = pipe.read %sums[%c0] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     }
     gpu.return
   }
@@ -394,36 +394,36 @@ gpu.module @m {
 
 // -----
 
-func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
-  %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
-  return %v : vector<32xf32>
+func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> tensor<128x32xf32, #pipe.distribution<lanes>> {
+  %v = pipe.read %acc[32] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  return %v : tensor<128x32xf32, #pipe.distribution<lanes>>
 }
-func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
-  // (C378)
-  // expected-error @+2 {{columns 48 to 80 must be among the 64 of the accumulator}}
+func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> tensor<128x32xf32, #pipe.distribution<lanes>> {
+  // (C182)
+  // expected-error @+2 {{tile must be within the 128x64 of the accumulator, from a multiple of 128 rows and 8 columns on, but got 128x32 from [0, 48] on}}
   // expected-note @+1 {{read fewer columns, or from an earlier one on}}
-  %v = pipe.read_lanes %acc[48] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
-  return %v : vector<32xf32>
+  %v = pipe.read %acc[48] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  return %v : tensor<128x32xf32, #pipe.distribution<lanes>>
 }
 
 // -----
 
-func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
-  // (C378)
-  // expected-error @+2 {{columns -32 to 0 must be among the 64 of the accumulator}}
+func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> tensor<128x32xf32, #pipe.distribution<lanes>> {
+  // (C182)
+  // expected-error @+2 {{tile must be within the 128x64 of the accumulator, from a multiple of 128 rows and 8 columns on, but got 128x32 from [0, -32] on}}
   // expected-note @+1 {{read fewer columns, or from an earlier one on}}
-  %v = pipe.read_lanes %acc[-32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
-  return %v : vector<32xf32>
+  %v = pipe.read %acc[-32] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  return %v : tensor<128x32xf32, #pipe.distribution<lanes>>
 }
 
 // -----
 
-func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> vector<32xf32> {
-  // (C378)
-  // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
-  // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
-  %v = pipe.read_lanes %acc[32] : !pipe.fragment<64x64xf32, wgmma> -> vector<32xf32>
-  return %v : vector<32xf32>
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> tensor<128x32xf32, #pipe.distribution<lanes>> {
+  // (C182)
+  // expected-error @+2 {{result must have the distribution of its accumulator of f32, but got 'tensor<128x32xf32, #pipe.distribution<lanes>>' from '!pipe.fragment<64x64xf32, wgmma>'}}
+  // expected-note @+1 {{write the kind of the fragment in the #pipe.distribution}}
+  %v = pipe.read %acc[32] : !pipe.fragment<64x64xf32, wgmma> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  return %v : tensor<128x32xf32, #pipe.distribution<lanes>>
 }
 
 // -----

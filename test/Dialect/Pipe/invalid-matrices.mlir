@@ -49,26 +49,26 @@ func.func @bad(%q: memref<?x256xi8>, %k: index) {
 
 // -----
 
-func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %v: vector<32xbf16>, %c: i32) {
+func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %c: i32) {
   %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
-  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<64x?xbf16>
   return
 }
-func.func @bad(%y: !pipe.global<64x?xbf16>, %v: vector<32xbf16>, %c: i32) {
+func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %c: i32) {
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<64x?xbf16>
   return
 }
 
 // -----
 
-func.func @bad(%y: !pipe.global<64x?xbf16>, %v: vector<32xbf16>, %c: i32) {
+func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %c: i32) {
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  pipe.store_fragment %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  pipe.store %v, %y[%c, %c] : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x?xbf16>
   return
 }
 
@@ -78,7 +78,7 @@ func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %v = pipe.fragment_factors %f[%c, %c] : !pipe.global<1x?xf32> -> vector<16xf32>
+  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -88,6 +88,6 @@ func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> vector<32xf32>
+  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }

@@ -35,11 +35,11 @@ func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
 // -----
 
 func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %i: i32) {
-  %0 = pipe.fetch %s[%i, %i] : !pipe.global<256x64xf32> -> vector<32xf32>
+  %0 = pipe.fetch %s[%i, %i] : !pipe.global<256x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C172)
-  // expected-error @+2 {{buffer must have 2 dimensions with whole segments of 'vector<32xf32>' in a row, but got '!pipe.global<256x48xf32>'}}
-  // expected-note @+1 {{fetch segments that divide the columns of the buffer}}
-  %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> vector<32xf32>
+  // expected-error @+2 {{buffer must have 2 dimensions with whole segments of 'tensor<128x32xf32, #pipe.distribution<lanes>>' in a row, but got '!pipe.global<256x48xf32>'}}
+  // expected-note @+1 {{fetch tiles whose columns divide those of the buffer}}
+  %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
@@ -116,12 +116,12 @@ func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
 gpu.module @m {
 gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
   // (C520)
   // expected-error @+2 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
   // expected-note @+1 {{take an accumulator of 128 TMEM lanes for each CTA}}
-  %1 = pipe.reduce_tmem %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
+  %1 = pipe.reduce_tmem %halves : !pipe.tmem<128x64xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -134,7 +134,7 @@ gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C521)
   // expected-error @+2 {{expects a cluster of at least 2 pairs along m, but got 1}}
   // expected-note @+1 {{a cluster of two pairs has 4 CTAs along m}}
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<256x64xf32, pair> -> tensor<128x64xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -145,9 +145,9 @@ gpu.module @m {
 gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   // (C522)
-  // expected-error @+2 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
+  // expected-error @+2 {{result must be lanes of a multiple of 4 columns, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'tensor<128x12xf32, #pipe.distribution<lanes>>'}}
   // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
+  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -159,11 +159,11 @@ gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   %accs = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x64xf32>>
   pipe.role epilogue warps 0 to 8 drives [threads] {
     %acc = pipe.consumer_wait %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
-    %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
+    %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x16xf32, #pipe.distribution<lanes>>
     // (C522)
-    // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
+    // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'tensor<128x12xf32, #pipe.distribution<lanes>>'}}
     // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-    %1 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
+    %1 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
   }
   gpu.return

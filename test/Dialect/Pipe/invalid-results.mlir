@@ -12,34 +12,34 @@ func.func @fold_amax(%m: f32, %p: !pipe.global<f32>, %q: !pipe.global<4xf32>) {
 
 // -----
 
-func.func @transpose(%v: vector<32xbf16>, %w: vector<16xbf16>) {
-  %ok = pipe.transpose %v : vector<32xbf16>
+func.func @transpose(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %w: tensor<128x16xbf16, #pipe.distribution<lanes>>) {
+  %ok = pipe.transpose %v : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xbf16, #pipe.distribution<columns>>
   // (C212)
-  // expected-error @+2 {{vector must have an element for each of the 32 threads of a warp, but got 16}}
+  // expected-error @+2 {{value must be lanes with a column for each of the 32 threads of a warp, and the result its columns, but got 'tensor<128x16xbf16, #pipe.distribution<lanes>>'}}
   // expected-note @+1 {{read 32 columns of the accumulator}}
-  %bad = pipe.transpose %w : vector<16xbf16>
+  %bad = pipe.transpose %w : tensor<128x16xbf16, #pipe.distribution<lanes>> -> tensor<64x32xbf16, #pipe.distribution<columns>>
   return
 }
 
 // -----
 
-func.func @store(%v: vector<32xf4E2M1FN>, %w: vector<64xf4E2M1FN>, %q: !pipe.global<64x128xf4E2M1FN>, %c: i32) {
-  pipe.store_column %v, %q[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<64x128xf4E2M1FN>
+func.func @store(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %w: tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<64x128xf4E2M1FN>, %c: i32) {
+  pipe.store %v, %q[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<64x128xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{vector must be 32 codes, or 1 or 2 scales, but got 'vector<64xf4E2M1FN>'}}
+  // expected-error @+2 {{value of columns must be transposed, 32 codes or 1 or 2 scales of a thread, but got 'tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>'}}
   // expected-note @+1 {{quantize 32 elements of a column at a time}}
-  pipe.store_column %w, %q[%c, %c] : vector<64xf4E2M1FN>, !pipe.global<64x128xf4E2M1FN>
+  pipe.store %w, %q[%c, %c] transposed : tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<64x128xf4E2M1FN>
   return
 }
 
 // -----
 
-func.func @rows(%v: vector<32xf4E2M1FN>, %g: !pipe.global<?x?xf4E2M1FN>, %p: !pipe.global<?x128xf4E2M1FN>, %c: i32, %b: i64) {
+func.func @rows(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %g: !pipe.global<?x?xf4E2M1FN>, %p: !pipe.global<?x128xf4E2M1FN>, %c: i32, %b: i64) {
   %q = pipe.matrix %g rows %c pitch %b : !pipe.global<?x?xf4E2M1FN> -> !pipe.global<?x128xf4E2M1FN>
-  pipe.store_column %v, %q[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<?x128xf4E2M1FN>
+  pipe.store %v, %q[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<?x128xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{destination must be a buffer of 'f4E2M1FN' and rank 2 with static columns, and with static rows or those of a pipe.matrix, but got '!pipe.global<?x128xf4E2M1FN>'}}
-  // expected-note @+1 {{pass a buffer of the vector's elements, and say its rows with pipe.matrix}}
-  pipe.store_column %v, %p[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<?x128xf4E2M1FN>
+  // expected-error @+2 {{destination must have static columns, and static rows or those of a pipe.matrix, but got '!pipe.global<?x128xf4E2M1FN>'}}
+  // expected-note @+1 {{say the rows with pipe.matrix in place of 'rows'}}
+  pipe.store %v, %p[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<?x128xf4E2M1FN>
   return
 }

@@ -14,7 +14,7 @@ gpu.func @bad(%c0: i32) kernel {
     %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
     // (C119)
     // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 6}}
-    %v = pipe.read %acc[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   }
   gpu.return
 }

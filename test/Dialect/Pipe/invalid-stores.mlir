@@ -1,33 +1,33 @@
 // Tiles that leave through shared memory; the first operation of each case is legal.
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
-func.func @rows(%v: vector<64xbf16>, %w: vector<32xbf16>) {
-  %ok = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  %narrow = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x32xbf16, swizzle_64B>
-  %two = pipe.stage %v : vector<64xbf16> -> !pipe.shared<256x64xbf16, swizzle_128B>
-  // (C160)
-  // expected-error @+2 {{tile must be 128 rows for each warpgroup of the role, one or two, of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
-  // expected-note @+1 {{write a row for each thread, and the columns of the vector as wide as a swizzle}}
-  %bad = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+func.func @rows(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %w: tensor<128x32xbf16, #pipe.distribution<lanes>>) {
+  %ok = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  %narrow = pipe.stage %w : tensor<128x32xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x32xbf16, swizzle_64B>
+  %two = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<256x64xbf16, swizzle_128B>
+  // (C325)
+  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 16 bits, as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<128x32xbf16, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
+  %bad = pipe.stage %w : tensor<128x32xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }
 
 // -----
 
-func.func @ends(%v: vector<64xbf16>) {
+func.func @ends(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>) {
   // (C160)
   // expected-error @+2 {{must either return a tile or fill a destination}}
   // expected-note @+1 {{write a result, or 'into %slot', and not both}}
-  pipe.stage %v : vector<64xbf16>
+  pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
 !tile = !pipe.shared<128x64xbf16, swizzle_128B>
-func.func @box(%v: vector<64xbf16>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
+func.func @box(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
     %z: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %c: i32) {
-  %t = pipe.stage %v : vector<64xbf16> -> !tile
+  %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
   pipe.store_tile %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
   // (C161)
   // expected-error @+2 {{tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
@@ -85,35 +85,25 @@ func.func @several() {
 
 // -----
 
-func.func @transposed(%v: vector<8xbf16>, %y: !pipe.global<8x512xbf16>, %w: vector<4xf8E4M3FN>,
+func.func @transposed(%v: tensor<128x8xbf16, #pipe.distribution<lanes>>, %y: !pipe.global<8x512xbf16>, %w: tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>,
     %s: !pipe.global<128x4xf8E4M3FN, tiled_128x4>, %z: !pipe.global<8x512xf8E4M3FN>, %c: i32) {
-  pipe.store %v, %y[%c, %c] transposed : vector<8xbf16>, !pipe.global<8x512xbf16>
-  pipe.store %w, %z[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<8x512xf8E4M3FN>
+  pipe.store %v, %y[%c, %c] transposed : tensor<128x8xbf16, #pipe.distribution<lanes>>, !pipe.global<8x512xbf16>
+  pipe.store %w, %z[%c, %c] transposed : tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, !pipe.global<8x512xf8E4M3FN>
   // (C200)
   // expected-error @+2 {{transposed must be elements of 8, 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{leave 'transposed' out for codes and scales}}
-  pipe.store %w, %s[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
+  pipe.store %w, %s[%c, %c] transposed : tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
   return
 }
 
 // -----
 
-func.func @fragments(%v: vector<32xbf16>, %w: vector<16xbf16>) {
-  %ok = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  %narrow = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<64x32xbf16, swizzle_64B>
+func.func @fragments(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %w: tensor<64x32xbf16, #pipe.distribution<wgmma>>) {
+  %ok = pipe.stage %v : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  %narrow = pipe.stage %w : tensor<64x32xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<64x32xbf16, swizzle_64B>
   // (C325)
-  // expected-error @+2 {{tile must have 64 rows for each warpgroup of its role and two columns for each element of 'vector<16xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
-  // expected-note @+1 {{store to a tile of these rows and columns; more columns take several operations}}
-  %bad = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  return
-}
-
-// -----
-
-func.func @ends_of_fragments(%v: vector<32xbf16>) {
-  // (C325)
-  // expected-error @+2 {{must either return a tile or fill a destination}}
-  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
-  pipe.stage_fragment %v : vector<32xbf16>
+  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 16 bits, as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<64x32xbf16, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
+  %bad = pipe.stage %w : tensor<64x32xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }

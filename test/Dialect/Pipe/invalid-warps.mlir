@@ -230,7 +230,7 @@ func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) {
   // (C253)
   // expected-error @+2 {{accumulator must be a fragment of mma_sync, but got}}
-  // expected-note @+1 {{pipe.read_fragment and others are for fragments of wgmma; this operation places those of warps}}
+  // expected-note @+1 {{fragments of wgmma have the rows of their warpgroups; this operation places those of warps}}
   %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<64x64xf32, wgmma>
   return
 }
@@ -274,28 +274,28 @@ gpu.func @bad() kernel {
 // -----
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
-  %v = pipe.read_warp_fragment %acc[16, 32] : !pipe.fragment<32x64xf32, mma_sync> -> vector<16xf32>
+  %v = pipe.read %acc[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
 func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
-  // (C254)
-  // expected-error @+2 {{elements must be of 16 rows from a multiple of that on, and of multiples of 8 columns, within a fragment of mma_sync, but got row 32 and 32 columns from 32 on}}
-  // expected-note @+1 {{read two columns for each element, from multiples of 8 on}}
-  %v = pipe.read_warp_fragment %acc[32, 32] : !pipe.fragment<32x64xf32, mma_sync> -> vector<16xf32>
+  // (C182)
+  // expected-error @+2 {{tile must be within the 32x64 of the accumulator, from a multiple of 16 rows and 8 columns on, but got 16x32 from [32, 32] on}}
+  // expected-note @+1 {{read fewer columns, or from an earlier one on}}
+  %v = pipe.read %acc[32] row 32 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
-  %v = pipe.read_warp_fragment %acc[0, 56] : !pipe.fragment<32x64xf32, mma_sync> -> vector<4xf32>
+  %v = pipe.read %acc[56] : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) {
-  // (C254)
-  // expected-error @+2 {{within a fragment of mma_sync, but got row 0 and 8 columns from 56 on}}
-  // expected-note @+1 {{read two columns for each element, from multiples of 8 on}}
-  %v = pipe.read_warp_fragment %acc[0, 56] : !pipe.fragment<64x64xf32, wgmma> -> vector<4xf32>
+  // (C182)
+  // expected-error @+2 {{result must have the distribution of its accumulator of f32, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>' from '!pipe.fragment<64x64xf32, wgmma>'}}
+  // expected-note @+1 {{write the kind of the fragment in the #pipe.distribution}}
+  %v = pipe.read %acc[56] : !pipe.fragment<64x64xf32, wgmma> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
   return
 }
 

@@ -345,77 +345,77 @@ func.func @mma(%acc: !acc, %a: !data, %s: !of16, %t: !of32, %p: i1) {
 // -----
 
 func.func @read(%acc: !pipe.tmem<128x96xf32>, %c: i32) {
-  %twin = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> vector<32xf32>
+  %twin = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C117)
-  // expected-error @+2 {{vector must have a power of two of at most 128 elements that divides the accumulator's 96 columns, but got 64}}
+  // expected-error @+2 {{result must have a power of two of at most 128 columns that divides the accumulator's 96, but got 64}}
   // expected-note @+1 {{read the columns with several operations}}
-  %bad = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> vector<64xf32>
+  %bad = pipe.read %acc[%c] : !pipe.tmem<128x96xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
 func.func @load_factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<64x64xbf16>, %c: i32) {
-  %ok = pipe.load_factors %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> vector<32xf32>
-  %matrix = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xbf16> -> vector<32xbf16>
+  %ok = pipe.load_factors %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %matrix = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xbf16> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
   // (C144)
   // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %bad = pipe.load_factors %p[%c, %c] : !pipe.global<?x1xf32> -> vector<32xf32>
+  %bad = pipe.load_factors %p[%c, %c] : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
 func.func @load_factors(%p: !pipe.global<1x64xf32>, %q: !pipe.global<1x64xbf16>, %c: i32) {
-  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> vector<32xf32>
+  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C144)
   // expected-error @+2 {{buffer must have 2 dimensions of 'f32', but got '!pipe.global<1x64xbf16>'}}
   // expected-note @+1 {{pass a buffer of that element type, in rows and columns}}
-  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<1x64xbf16> -> vector<32xf32>
+  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<1x64xbf16> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
-func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
-  pipe.store %v, %y[%c, %c] rows %c : vector<32xbf16>, !pipe.global<?x512xbf16>
+func.func @store(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %y: !pipe.global<?x512xbf16>, %c: i32) {
+  pipe.store %v, %y[%c, %c] rows %c : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
   // (C118)
   // expected-error @+2 {{must bound the rows of a destination with dynamic rows}}
   // expected-note @+1 {{add 'rows %m'}}
-  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<?x512xbf16>
+  pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
   return
 }
 
 // -----
 
-func.func @store(%v: vector<32xbf16>, %y: !pipe.global<128x512xf32>, %c: i32) {
+func.func @store(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %y: !pipe.global<128x512xf32>, %c: i32) {
   // (C118)
   // expected-error @+2 {{destination must be a buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
-  // expected-note @+1 {{convert the vector to the elements of the buffer first}}
-  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<128x512xf32>
+  // expected-note @+1 {{convert the value to the elements of the buffer first}}
+  pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<128x512xf32>
   return
 }
 
 // -----
 
-func.func @store(%v: vector<32xf4E2M1FN>, %w: vector<16xf4E2M1FN>, %y: !pipe.global<128x512xf4E2M1FN>, %c: i32) {
-  pipe.store %v, %y[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<128x512xf4E2M1FN>
+func.func @store(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, %w: tensor<128x16xf4E2M1FN, #pipe.distribution<lanes>>, %y: !pipe.global<128x512xf4E2M1FN>, %c: i32) {
+  pipe.store %v, %y[%c, %c] : tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, !pipe.global<128x512xf4E2M1FN>
   // (C118)
-  // expected-error @+2 {{vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got 16}}
-  // expected-note @+1 {{store at least 16 bytes at a time: codes of smaller vectors share them}}
-  pipe.store %w, %y[%c, %c] : vector<16xf4E2M1FN>, !pipe.global<128x512xf4E2M1FN>
+  // expected-error @+2 {{value of f4E2M1FN must have at least 32 columns, 16 bytes, but got 16}}
+  // expected-note @+1 {{store at least 16 bytes at a time: codes of narrower tiles share them}}
+  pipe.store %w, %y[%c, %c] : tensor<128x16xf4E2M1FN, #pipe.distribution<lanes>>, !pipe.global<128x512xf4E2M1FN>
   return
 }
 
 // -----
 
-func.func @store(%v: vector<4xf8E4M3FN>, %w: vector<2xf8E4M3FN>, %s: !pipe.global<128x30xf8E4M3FN, tiled_128x4>, %c: i32) {
-  pipe.store %v, %s[%c, %c] : vector<4xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
+func.func @store(%v: tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, %w: tensor<128x8xf8E4M3FN, #pipe.distribution<lanes>>, %s: !pipe.global<128x30xf8E4M3FN, tiled_128x4>, %c: i32) {
+  pipe.store %v, %s[%c, %c] : tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
   // (C118)
-  // expected-error @+2 {{vector must have the 4 columns of a scale tile, but got 2}}
-  // expected-note @+1 {{gather the scales of four blocks of a row first}}
-  pipe.store %w, %s[%c, %c] : vector<2xf8E4M3FN>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
+  // expected-error @+2 {{value must have at most the 4 columns of a scale tile, but got 8}}
+  // expected-note @+1 {{store the columns of each scale tile with an operation of its own}}
+  pipe.store %w, %s[%c, %c] : tensor<128x8xf8E4M3FN, #pipe.distribution<lanes>>, !pipe.global<128x30xf8E4M3FN, tiled_128x4>
   return
 }
 
@@ -465,54 +465,54 @@ func.func @blockwise(%acc: !acc, %x: !x, %h: !h, %l: !linear) {
 
 // -----
 
-func.func @quantize(%v: vector<32xf32>, %w: vector<24xf32>, %a: f32) {
-  %twin, %s0 = pipe.quantize_blocks %v amax %a {recipe = #fp4.recipe<transformer_engine>} : vector<32xf32> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+func.func @quantize(%v: tensor<128x32xf32, #pipe.distribution<lanes>>, %w: tensor<128x24xf32, #pipe.distribution<lanes>>, %a: f32) {
+  %twin, %s0 = pipe.quantize_blocks %v amax %a {recipe = #fp4.recipe<transformer_engine>} : tensor<128x32xf32, #pipe.distribution<lanes>> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   // (C127)
-  // expected-error @+2 {{value must be blocks of 16 elements, but got 24}}
-  // expected-note @+1 {{pad the vector with zeros to whole blocks}}
-  %bad, %s1 = pipe.quantize_blocks %w amax %a {recipe = #fp4.recipe<transformer_engine>} : vector<24xf32> -> vector<24xf4E2M1FN>, vector<2xf8E4M3FN>
+  // expected-error @+2 {{value must be lanes or columns, blocks of 16 elements in a thread, but got 'tensor<128x24xf32, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{make rows of threads with pipe.gather_rows, of whole blocks}}
+  %bad, %s1 = pipe.quantize_blocks %w amax %a {recipe = #fp4.recipe<transformer_engine>} : tensor<128x24xf32, #pipe.distribution<lanes>> -> tensor<128x24xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
-func.func @quantize(%v: vector<32xbf16>, %a: f32) {
-  %twin, %s0 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<1xf8E8M0FNU>
+func.func @quantize(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %a: f32) {
+  %twin, %s0 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x1xf8E8M0FNU, #pipe.distribution<lanes>>
   // (C127)
-  // expected-error @+2 {{results must be 'vector<32xf4E2M1FN>' and 'vector<1xf8E8M0FNU>', but got 'vector<32xf4E2M1FN>' and 'vector<2xf8E4M3FN>'}}
+  // expected-error @+2 {{results must be 'tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>' and 'tensor<128x1xf8E8M0FNU, #pipe.distribution<lanes>>', but got 'tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>' and 'tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>'}}
   // expected-note @+1 {{write a code for each element and a scale for each block}}
-  %bad, %s1 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  %bad, %s1 = pipe.quantize_blocks %v {recipe = #fp4.recipe<ocp_floor>} : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
-func.func @quantize(%v: vector<32xbf16>, %a: f32) {
+func.func @quantize(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %a: f32) {
   // (C127)
   // expected-error @+2 {{recipe expects an amax}}
   // expected-note @+1 {{add 'amax %a', the maximum that the recipe's tensor scale follows from}}
-  %bad, %s = pipe.quantize_blocks %v {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  %bad, %s = pipe.quantize_blocks %v {recipe = #fp4.recipe<transformer_engine>} : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
-func.func @quantize(%v: vector<32xbf16>, %a: f32, %rng: !pipe.global<2xi64>, %r: i32) {
-  %twin, %s0 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+func.func @quantize(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %a: f32, %rng: !pipe.global<2xi64>, %r: i32) {
+  %twin, %s0 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<2xi64> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   // (C127)
   // expected-error @+2 {{random must not come with a recipe that compares rounding errors}}
   // expected-note @+1 {{take a recipe with one rounding, or leave 'random' out}}
-  %bad, %s1 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<four_over_six>} : vector<32xbf16>, !pipe.global<2xi64> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  %bad, %s1 = pipe.quantize_blocks %v amax %a random %rng[%r, %r] of [64, 64] {recipe = #fp4.recipe<four_over_six>} : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<2xi64> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
-func.func @quantize(%v: vector<32xbf16>, %a: f32, %seed: !pipe.global<2xi32>, %r: i32) {
+func.func @quantize(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %a: f32, %seed: !pipe.global<2xi32>, %r: i32) {
   // (C127)
   // expected-error @+2 {{random must be the seed and offset, a buffer of 2xi64, but got '!pipe.global<2xi32>'}}
   // expected-note @+1 {{pass a buffer of type !pipe.global<2xi64>}}
-  %bad, %s = pipe.quantize_blocks %v amax %a random %seed[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : vector<32xbf16>, !pipe.global<2xi32> -> vector<32xf4E2M1FN>, vector<2xf8E4M3FN>
+  %bad, %s = pipe.quantize_blocks %v amax %a random %seed[%r, %r] of [64, 64] {recipe = #fp4.recipe<transformer_engine>} : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<2xi32> -> tensor<128x32xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x2xf8E4M3FN, #pipe.distribution<lanes>>
   return
 }
 

@@ -71,15 +71,15 @@ gpu.func @sequential(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar
     }
     // CHECK: pipe.load_scalar %{{.*}} : !pipe.global<f32>
     %scale = pipe.load_scalar %alpha : !scalar
-    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     scf.for %c = %c0 to %c128 step %c32 : i32 {
-      // CHECK: pipe.read %{{.*}}[%{{.*}}] : !pipe.tmem<128x128xf32> -> vector<32xf32>
-      %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-      %scaled = arith.mulf %v, %scales : vector<32xf32>
-      %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+      // CHECK: pipe.read %{{.*}}[%{{.*}}] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %scaled = arith.mulf %v, %scales : tensor<128x32xf32, #pipe.distribution<lanes>>
+      %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
       %col = arith.addi %n0, %c : i32
-      // CHECK: pipe.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows %{{.*}} : vector<32xbf16>, !pipe.global<?x512xbf16>
-      pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+      // CHECK: pipe.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows %{{.*}} : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
+      pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
     }
   }
   gpu.return
@@ -139,17 +139,17 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
-    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       %acc = pipe.consumer_wait %accs : !accs
       scf.for %c = %c0 to %c128 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %scales : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %scales : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n0, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       pipe.consumer_release %accs : !accs
     }
@@ -227,18 +227,18 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
-    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
         iter_args(%it = %c0) -> (i32) {
       %m0 = arith.muli %tm, %c128 : i32
       %n0 = arith.muli %tn, %c128 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
       scf.for %c = %c0 to %c128 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %scales : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %scales : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n0, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32

@@ -94,7 +94,7 @@ gpu.func @overlapped(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %al
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %factor = pipe.load_scalar %alpha : !scalar
-    %factors = vector.broadcast %factor : f32 to vector<32xf32>
+    %factors = tensor.splat %factor : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c2) schedule #pipe.static_persistent<along_m>
         iter_args(%it = %c0) -> (i32) {
       %m_pair = arith.muli %tm, %c256 : i32
@@ -102,27 +102,27 @@ gpu.func @overlapped(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %al
       %m0 = arith.addi %m_pair, %half : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
       scf.for %c = %c0 to %c64 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %factors : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %factors : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n_pair, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       scf.for %c = %c192 to %c256 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %factors : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %factors : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n_pair, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       // CHECK: pipe.partial_release %{{.*}}[%{{.*}}] : !channel
       pipe.partial_release %accs[%it] : !accs
       scf.for %c = %c64 to %c192 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %factors : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %factors : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n_pair, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32

@@ -75,13 +75,13 @@ gpu.func @two_sizes(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !scale
       pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !pipe.tmem<256x128xf32, pair>, !data, !pscales, !pipe.shared<64x256xf4E2M1FN, swizzle_128B>, !pscales
     }
     %factor = pipe.load_scalar %alpha : !scalar
-    %factors = vector.broadcast %factor : f32 to vector<32xf32>
+    %factors = tensor.splat %factor : tensor<128x32xf32, #pipe.distribution<lanes>>
     scf.for %c = %c0 to %c128 step %c32 : i32 {
-      %v = pipe.read %acc[%c] : !pipe.tmem<256x128xf32, pair> -> vector<32xf32>
-      %scaled = arith.mulf %v, %factors : vector<32xf32>
-      %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+      %v = pipe.read %acc[%c] : !pipe.tmem<256x128xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %scaled = arith.mulf %v, %factors : tensor<128x32xf32, #pipe.distribution<lanes>>
+      %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
       %col = arith.addi %n_pair, %c : i32
-      pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+      pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
     }
   }
   gpu.return

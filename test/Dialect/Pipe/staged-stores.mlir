@@ -28,9 +28,9 @@ gpu.func @staged(%y: !map, %tiles: i32) kernel attributes {pipe.role_plan = #pip
     %row = arith.muli %tm, %c128 : i32
     %a = pipe.accumulator : !acc
     scf.for %c = %c0 to %c128 step %c64 : i32 {
-      %v = pipe.read %a[%c] : !acc -> vector<64xf32>
-      %h = arith.truncf %v : vector<64xf32> to vector<64xbf16>
-      // CHECK: %[[T:.*]] = pipe.stage %{{.*}} : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+      %v = pipe.read %a[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+      %h = arith.truncf %v : tensor<128x64xf32, #pipe.distribution<lanes>> to tensor<128x64xbf16, #pipe.distribution<lanes>>
+      // CHECK: %[[T:.*]] = pipe.stage %{{.*}} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
       // CHECK: pipe.store_tile %[[T]], %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.shared<128x64xbf16, swizzle_128B>, !pipe.tensor_map<128x64xbf16, swizzle_128B>
       // ROLES: %[[SLOT:.*]] = pipe.producer_acquire %[[STAGED]]
       // ROLES: pipe.stage %{{.*}} into %[[SLOT]]
@@ -39,7 +39,7 @@ gpu.func @staged(%y: !map, %tiles: i32) kernel attributes {pipe.role_plan = #pip
       // ROLES: %[[FULL:.*]] = pipe.consumer_wait %[[STAGED]]
       // ROLES: pipe.store_tile %[[FULL]]
       // ROLES: pipe.consumer_release %[[STAGED]]
-      %t = pipe.stage %h : vector<64xbf16> -> !tile
+      %t = pipe.stage %h : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
       pipe.store_tile %t, %y[%row, %c] : !tile, !map
     }
   }

@@ -83,7 +83,7 @@ gpu.func @two_consumers(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !sca
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %scale = pipe.load_scalar %alpha : !scalar
-    %scales = vector.broadcast %scale : f32 to vector<32xf32>
+    %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
         iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) {
       %m0 = arith.muli %tm, %c128 : i32
@@ -96,11 +96,11 @@ gpu.func @two_consumers(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !sca
       }
       %acc = pipe.consumer_wait %accs[%tile_it] : !accs
       scf.for %c = %c0 to %c128 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
-        %scaled = arith.mulf %v, %scales : vector<32xf32>
-        %out = arith.truncf %scaled : vector<32xf32> to vector<32xbf16>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+        %scaled = arith.mulf %v, %scales : tensor<128x32xf32, #pipe.distribution<lanes>>
+        %out = arith.truncf %scaled : tensor<128x32xf32, #pipe.distribution<lanes>> to tensor<128x32xbf16, #pipe.distribution<lanes>>
         %col = arith.addi %n0, %c : i32
-        pipe.store %out, %y[%m0, %col] rows %m : vector<32xbf16>, !y
+        pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
       pipe.consumer_release %accs[%tile_it] : !accs
       %next_tile = arith.addi %tile_it, %c1 : i32

@@ -108,7 +108,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
   let dependentDialects = ["::fp4::pipe::PipeDialect", "::mlir::arith::ArithDialect",
                            "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // FP4_CONVERSION_FP4TOPIPE_PASSES_TD

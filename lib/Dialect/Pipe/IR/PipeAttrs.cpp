@@ -114,6 +114,27 @@ void RoleAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+Attribute DistributionAttr::parse(AsmParser &parser, Type) {
+  StringRef word;
+  SMLoc loc;
+  if (parser.parseLess() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word))
+    return {};
+  std::optional<FragmentKind> kind = symbolizeFragmentKind(word);
+  if (!kind) {
+    withNote(
+        parser.emitError(loc) << "distribution must be wgmma, mma_sync, lanes or columns, but got "
+                              << word,
+        "wgmma and mma_sync share a tile as their accumulators, lanes are rows of threads, and "
+        "pipe.transpose makes columns");
+    return {};
+  }
+  return parser.parseGreater() ? DistributionAttr() : get(parser.getContext(), *kind);
+}
+
+void DistributionAttr::print(AsmPrinter &printer) const {
+  printer << '<' << stringifyFragmentKind(getKind()) << '>';
+}
+
 Attribute RolePlanAttr::parse(AsmParser &parser, Type) {
   SmallVector<RoleAttr> roles;
   SMLoc loc = parser.getCurrentLocation();

@@ -81,15 +81,3 @@ LogicalResult PromoteLanesOp::verify() {
         "let the sums have the columns of all warpgroups side by side"); // (C377)
   return success();
 }
-
-LogicalResult ReadLanesOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  if (failed(requireLanes(*this, acc))) // (C378)
-    return failure();
-  int64_t column = getColumn(), count = getType().getNumElements(), columns = acc.getShape()[1];
-  if (column >= 0 && count <= columns && column <= columns - count)
-    return success();
-  return withNote(emitOpError() << "columns " << column << " to " << column + count
-                                << " must be among the " << columns << " of the accumulator",
-                  "read fewer columns, or from an earlier one on"); // (C378)
-}

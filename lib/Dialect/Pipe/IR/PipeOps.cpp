@@ -62,7 +62,8 @@ LogicalResult LoadScalarOp::verify() {
   return success();
 }
 
-LogicalResult pipe::verifyRows(Operation *op, GlobalType buffer, Value rows) {
+/// (C144) `op` has the operand `rows` exactly when the rows of `buffer` are dynamic.
+static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
   if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
     return success();
   return withNote(
@@ -76,6 +77,10 @@ LogicalResult pipe::verifyRows(Operation *op, GlobalType buffer, Value rows) {
 LogicalResult LoadFactorsOp::verify() {
   GlobalType global = getGlobal().getType();
   Type element = getResult().getType().getElementType();
+  if (distributionOf(getResult().getType()).getKind() == FragmentKind::Columns) // (C144)
+    return withNote(emitOpError() << "result must be of wgmma, mma_sync or lanes, but got "
+                                  << getResult().getType(),
+                    "load the numbers before pipe.transpose");
   if (global.getRank() != 2 || global.getElementType() != element)
     return withNote(emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                                   << global,
@@ -169,22 +174,55 @@ LogicalResult HadamardMatrixOp::verify() { // (C126)
   return success();
 }
 
-LogicalResult ReadOp::verify() {
-  TmemType acc = getAccumulator().getType();
-  auto vector = cast<VectorType>(getType());
-  int64_t n = vector.getNumElements();
-  if (!acc.isAccumulator() || vector.getElementType() != acc.getElementType())
-    return withNote(emitOpError() << "vector must have the accumulator's element type, but got "
-                                  << vector << " from " << acc,
-                    "write f32 vectors of an accumulator of !pipe.tmem<...xf32>");
-  int64_t columns = acc.getTmemColumns();                // columns of a TMEM lane
-  if (!llvm::isPowerOf2_64(n) || n > 128 || columns % n) // (C117)
-    return withNote(
-        emitOpError() << "vector must have a power of two of at most 128 elements that divides "
+/// (C117) Columns of tensor memory.
+static LogicalResult verifyTmemRead(ReadOp op, TmemType acc) {
+  RankedTensorType tile = op.getResult().getType();
+  if (!op.getColumn() || op.getFirst() || op.getRow())
+    return withNote(op.emitOpError("column of tensor memory must be a value, without a row"),
+                    "write '[%column]', where %column is an i32"); // (C117)
+  if (!acc.isAccumulator() || distributionOf(tile).getKind() != FragmentKind::Lanes)
+    return withNote(op.emitOpError() << "result must be lanes of an accumulator of f32, but got "
+                                     << tile << " from " << acc,
+                    "write tensor<128xNxf32, #pipe.distribution<lanes>>"); // (C117)
+  int64_t n = tile.getDimSize(1), columns = acc.getTmemColumns();          // of a TMEM lane
+  if (llvm::isPowerOf2_64(n) && n <= 128 && columns % n == 0)
+    return success();
+  return withNote(op.emitOpError()
+                      << "result must have a power of two of at most 128 columns that divides "
                          "the accumulator's "
-                      << columns << " columns, but got " << n,
-        "read the columns with several operations");
-  return success();
+                      << columns << ", but got " << n,
+                  "read the columns with several operations"); // (C117)
+}
+
+/// (C182) Columns of a fragment, and of mma_sync 16 rows.
+static LogicalResult verifyFragmentRead(ReadOp op, FragmentType acc) {
+  RankedTensorType tile = op.getResult().getType();
+  if (op.getColumn() || !op.getFirst())
+    return withNote(op.emitOpError() << "column of a fragment must be a number, but got "
+                                     << (op.getColumn() ? "a value" : "none"),
+                    "write '[32]': registers have constant numbers"); // (C182)
+  if (!acc.getElementType().isF32() || distributionOf(tile).getKind() != acc.getKind())
+    return withNote(op.emitOpError() << "result must have the distribution of its accumulator of "
+                                        "f32, but got "
+                                     << tile << " from " << acc,
+                    "write the kind of the fragment in the #pipe.distribution"); // (C182)
+  int64_t first = *op.getFirst(), columns = tile.getDimSize(1);
+  int64_t row = op.getRow(), rows = tile.getDimSize(0), unit = 8;
+  if (first >= 0 && first % unit == 0 && first <= acc.getShape()[1] - columns && row >= 0 &&
+      row % rows == 0 && row <= acc.getShape()[0] - rows)
+    return success();
+  return withNote(op.emitOpError()
+                      << "tile must be within the " << acc.getShape()[0] << "x" << acc.getShape()[1]
+                      << " of the accumulator, from a multiple of " << rows << " rows and " << unit
+                      << " columns on, but got " << rows << "x" << columns << " from [" << row
+                      << ", " << first << "] on",
+                  "read fewer columns, or from an earlier one on"); // (C182)
+}
+
+LogicalResult ReadOp::verify() {
+  if (auto tmem = dyn_cast<TmemType>(getAccumulator().getType()))
+    return verifyTmemRead(*this, tmem);
+  return verifyFragmentRead(*this, cast<FragmentType>(getAccumulator().getType()));
 }
 
 /// (C127) Random words belong to places of one output.
@@ -216,19 +254,31 @@ int64_t QuantizeBlocksOp::getBlockSize() {
   return numerics::blockSizeOf(getRecipe().getDecisions().format);
 }
 
+/// A scale stands for a block of the dimension along which a thread has elements.
+std::pair<RankedTensorType, RankedTensorType> QuantizeBlocksOp::resultTypes(RankedTensorType value,
+                                                                            RecipeAttr recipe) {
+  numerics::BlockFormat format = recipe.getDecisions().format;
+  MLIRContext *context = value.getContext();
+  bool areColumns = distributionOf(value).getKind() == FragmentKind::Columns;
+  SmallVector<int64_t> blocks(value.getShape());
+  blocks[areColumns ? 0 : 1] /= numerics::blockSizeOf(format);
+  return {value.clone(Float4E2M1FNType::get(context)),
+          value.clone(blocks, scaleType(context, formatOf(format)))};
+}
+
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().getDecisions();
   if (!numerics::isPacked(recipe.format))
     return withNote(emitOpError() << "recipe must have elements of 4 bits, but got format "
                                   << numerics::stringify(recipe.format),
                     "write a recipe of format nvfp4 or mxfp4");
-  int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = getBlockSize();
-  if (count % block)
-    return withNote(emitOpError() << "value must be blocks of " << block << " elements, but got "
-                                  << count,
-                    "pad the vector with zeros to whole blocks");
-  auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));
-  auto scales = VectorType::get(count / block, scaleType(getContext(), formatOf(recipe.format)));
+  RankedTensorType tile = getValue().getType();
+  int64_t count = vectorOfThread(tile).getNumElements(), block = getBlockSize();
+  if (distributionOf(tile).isFragment() || count % block)
+    return withNote(emitOpError() << "value must be lanes or columns, blocks of " << block
+                                  << " elements in a thread, but got " << tile,
+                    "make rows of threads with pipe.gather_rows, of whole blocks");
+  auto [codes, scales] = resultTypes(tile, getRecipe());
   if (getCodes().getType() != codes || getScales().getType() != scales)
     return withNote(emitOpError() << "results must be " << codes << " and " << scales
                                   << ", but got " << getCodes().getType() << " and "
@@ -251,65 +301,30 @@ void StageOp::fillSlot(OpBuilder &builder, Value slot, Value) {
   create(builder, getLoc(), Type(), getValue(), slot);
 }
 
-LogicalResult StageOp::verify() { // (C160)
-  FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest());
+LogicalResult StageOp::verify() {
+  FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest()); // (C160)
   if (failed(filled))
     return failure();
   SharedType tile = *filled;
-  auto vector = cast<VectorType>(getValue().getType());
-  int64_t groups = tile.getRows() / kMmaM;
-  SmallVector<int64_t> shape = {kMmaM * groups, vector.getNumElements()};
+  RankedTensorType value = getValue().getType();
+  FragmentKind kind = distributionOf(value).getKind();
+  bool fits = kind == FragmentKind::Lanes ||
+              (kind == FragmentKind::Wgmma && value.getElementTypeBitWidth() == 16);
+  int64_t rows = value.getDimSize(0), groups = tile.getRows() / rows;
+  int64_t most = kind == FragmentKind::Lanes ? 2 : groups;
   auto region = (*this)->getParentOfType<RoleRegionOp>();
   int64_t threads = region ? region.getRole().getNumThreads() : kMmaM * groups;
-  bool hasRows = (groups == 1 || groups == 2) && threads == kMmaM * groups;
-  if (hasRows && tile.getShape() == ArrayRef(shape) &&
-      tile.getElementType() == vector.getElementType() && !tile.isScales() &&
+  bool hasRows =
+      tile.getRows() % rows == 0 && groups > 0 && groups <= most && threads == kMmaM * groups;
+  if (fits && hasRows && tile.getColumns() == value.getDimSize(1) &&
+      tile.getElementType() == value.getElementType() && !tile.isScales() &&
       tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
     return success();
   return withNote(
-      emitOpError() << "tile must be " << kMmaM
-                    << " rows for each warpgroup of the role, one or two, of " << vector
-                    << ", as wide as its swizzle, but got " << tile,
-      "write a row for each thread, and the columns of the vector as wide as a swizzle");
-}
-
-LogicalResult StoreOp::verify() {
-  GlobalType dest = getDest().getType();
-  auto vector = cast<VectorType>(getValue().getType());
-  int64_t count = vector.getNumElements();
-  if (dest.getRank() != 2 || dest.getElementType() != vector.getElementType()) // (C118)
-    return withNote(emitOpError() << "destination must be a buffer of " << vector.getElementType()
-                                  << " and rank 2, but got " << dest,
-                    "convert the vector to the elements of the buffer first");
-  if (failed(verifyColumns(*this, getDest()))) // (C492)
-    return failure();
-  if (!llvm::isPowerOf2_64(count)) // (C118)
-    return withNote(emitOpError() << "vector must have a power of two of elements, but got "
-                                  << count,
-                    "store the rest with operations of their own");
-  if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32) // (C118)
-    return withNote(
-        emitOpError() << "vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got "
-                      << count,
-        "store at least 16 bytes at a time: codes of smaller vectors share them");
-  if (dest.isScales() && count != kScaleBlockColumns) // (C118)
-    return withNote(emitOpError() << "vector must have the " << kScaleBlockColumns
-                                  << " columns of a scale tile, but got " << count,
-                    "gather the scales of four blocks of a row first");
-  if (getTransposed() && // (C200)
-      (dest.isScales() || vector.getElementTypeBitWidth() < 8))
-    return withNote(
-        emitOpError() << "transposed must be elements of 8, 16 or 32 bits of a linear buffer, "
-                         "but got "
-                      << dest,
-        "leave 'transposed' out for codes and scales");
-  if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) { // (C118)
-    InFlightDiagnostic diag = emitOpError()
-                              << "must bound the rows of a destination with dynamic rows";
-    diag.attachNote() << "add 'rows %m'";
-    return diag;
-  }
-  return success();
+      emitOpError() << "tile must be the rows of each warpgroup of the role of lanes, or of wgmma "
+                       "of 16 bits, as wide as its swizzle, but got "
+                    << tile << " and " << value,
+      "write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns"); // (C325)
 }
 
 //===----------------------------------------------------------------------===//

@@ -120,10 +120,11 @@ LogicalResult ReduceTmemOp::verify() {
                                     "or pipe.count_partial where CTAs share no memory"); // (C521)
   constexpr int64_t unit = 4, most = 128;
   int64_t groups = groupsOfRole(*this) ? 1 : 2; // before there are roles, they may have two
-  if (width % unit == 0 && width <= most && width * joined * groups >= columns)
+  bool areLanes = distributionOf(getSums().getType()).getKind() == FragmentKind::Lanes;
+  if (areLanes && width % unit == 0 && width <= most && width * joined * groups >= columns)
     return success();
-  return withNote(emitOpError() << "vector must have a multiple of " << unit
-                                << " elements, at most " << most << ", of which " << joined
+  return withNote(emitOpError() << "result must be lanes of a multiple of " << unit
+                                << " columns, at most " << most << ", of which " << joined
                                 << " have the " << columns << " columns of a warpgroup, but got "
                                 << getSums().getType(),
                   "divide the columns among the CTAs, rounded up to 4"); // (C522)
@@ -131,11 +132,14 @@ LogicalResult ReduceTmemOp::verify() {
 
 LogicalResult FetchOp::verify() { // (C172)
   GlobalType source = getSource().getType();
-  VectorType segment = getResult().getType();
-  if (source.getRank() != 2 || source.getElementType() != segment.getElementType() ||
-      source.hasDynamicColumns() || source.getShape()[1] % segment.getNumElements())
-    return withNote(emitOpError() << "buffer must have 2 dimensions with whole segments of "
-                                  << segment << " in a row, but got " << source,
-                    "fetch segments that divide the columns of the buffer");
+  RankedTensorType tile = getResult().getType();
+  if (distributionOf(tile).getKind() != FragmentKind::Lanes)
+    return withNote(emitOpError() << "result must be lanes, but got " << tile,
+                    "pipe.fetch_fragment fetches tiles of wgmma and mma_sync");
+  if (source.getRank() != 2 || source.getElementType() != tile.getElementType() ||
+      source.hasDynamicColumns() || source.getShape()[1] % tile.getDimSize(1))
+    return withNote(emitOpError() << "buffer must have 2 dimensions with whole segments of " << tile
+                                  << " in a row, but got " << source,
+                    "fetch tiles whose columns divide those of the buffer");
   return success();
 }

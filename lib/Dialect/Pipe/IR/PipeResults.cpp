@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyRows.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 using namespace mlir;
@@ -23,34 +24,195 @@ LogicalResult FoldAmaxOp::verify() { // (C211)
                   "pass a buffer of type !pipe.global<f32>, which is zero before the kernel");
 }
 
+LogicalResult pipe::AmaxOp::verify() { // (C570)
+  DistributionAttr distribution = distributionOf(getValue().getType());
+  if (distribution.isFragment() ||
+      (distribution.getKind() == FragmentKind::Lanes && !getTransposed()))
+    return success();
+  return withNote(emitOpError() << "value must be lanes, or of wgmma or mma_sync where it is "
+                                   "transposed, but got "
+                                << getValue().getType(),
+                  "take the maximum of what the threads read, in their own rows");
+}
+
 LogicalResult TransposeOp::verify() { // (C212)
-  int64_t count = getValue().getType().getNumElements();
-  if (count == kWarp)
+  RankedTensorType tile = getValue().getType();
+  auto columns = DistributionAttr::get(getContext(), FragmentKind::Columns);
+  if (distributionOf(tile).getKind() == FragmentKind::Lanes && tile.getDimSize(1) == kWarp &&
+      getResult().getType() == tile.cloneWithEncoding(columns))
     return success();
   return withNote(
-      emitOpError() << "vector must have an element for each of the 32 threads of a warp, but got "
-                    << count,
+      emitOpError()
+          << "value must be lanes with a column for each of the 32 threads of a warp, and "
+             "the result its columns, but got "
+          << tile << " and " << getResult().getType(),
       "read 32 columns of the accumulator");
 }
 
-LogicalResult StoreColumnOp::verify() { // (C213)
-  GlobalType dest = getDest().getType();
-  auto vector = cast<VectorType>(getValue().getType());
-  int64_t count = vector.getNumElements(), bits = vector.getElementTypeBitWidth();
-  bool isCodes = bits == 4 && count == kWarp;
-  bool isScales = bits == 8 && count <= 2;
-  if (!isCodes && !isScales)
-    return withNote(emitOpError() << "vector must be 32 codes, or 1 or 2 scales, but got "
-                                  << vector,
-                    "quantize 32 elements of a column at a time");
-  MatrixOp matrix = matrixOf(getDest());
-  bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
-  if (dest.getRank() == 2 && knowsRows && !dest.hasDynamicColumns() &&
-      dest.getElementType() == vector.getElementType())
+//===----------------------------------------------------------------------===//
+// Registers of a thread
+//===----------------------------------------------------------------------===//
+
+/// (C641) `vector` is what one thread has of `tile`.
+static LogicalResult verifyThreadType(Operation *op, RankedTensorType tile, Type vector) {
+  VectorType expected = vectorOfThread(tile);
+  if (vector == expected)
     return success();
-  return withNote(emitOpError() << "destination must be a buffer of " << vector.getElementType()
-                                << " and rank 2 with static columns, and with static rows or those "
-                                   "of a pipe.matrix, but got "
-                                << dest,
-                  "pass a buffer of the vector's elements, and say its rows with pipe.matrix");
+  return withNote(op->emitOpError()
+                      << "vector must be " << expected << ", the elements of a thread "
+                      << "of " << tile << ", but got " << vector,
+                  "divide the elements of the tile by the threads of its distribution"); // (C641)
+}
+
+LogicalResult ToVectorOp::verify() {
+  return verifyThreadType(*this, getTile().getType(), getVector().getType());
+}
+
+LogicalResult FromVectorOp::verify() {
+  return verifyThreadType(*this, getTile().getType(), getVector().getType());
+}
+
+OpFoldResult ToVectorOp::fold(FoldAdaptor) {
+  if (auto made = getTile().getDefiningOp<FromVectorOp>())
+    return made.getVector();
+  return {};
+}
+
+OpFoldResult FromVectorOp::fold(FoldAdaptor) {
+  if (auto taken = getVector().getDefiningOp<ToVectorOp>();
+      taken && taken.getTile().getType() == getType())
+    return taken.getTile();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+bool StoreOp::isOfPartialWord() {
+  return getKind() == FragmentKind::Lanes && getDest().getType().isScales() &&
+         getThreadType().getNumElements() < kScaleBlockColumns;
+}
+
+int64_t StoreOp::getStagedBytes() {
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  int64_t threads = getStaged() && region ? region.getRole().getNumThreads() : 0;
+  return threads * getThreadType().getNumElements() * 2;
+}
+
+/// Each warp reduces by itself, so that not all of a warpgroup may be the last.
+static bool isOfLastToReduce(Operation *op) {
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (llvm::any_of(parent->getOperands(),
+                     [](Value value) { return value.getDefiningOp<CountPartialOp>(); }))
+      return true;
+  return false;
+}
+
+/// (C333)
+static LogicalResult verifyStaged(StoreOp op) {
+  if (isOfLastToReduce(op))
+    return withNote(
+        op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
+                       "are the last to arrive"),
+        "leave 'staged' out where reduced results are stored"); // (C333)
+  constexpr int64_t warpgroup = 128, together = 8;
+  RankedTensorType type = op.getValue().getType();
+  auto region = op->getParentOfType<RoleRegionOp>();
+  bool hasGroups = !region || (region.getRole().getNumThreads() % warpgroup == 0 &&
+                               region.getRole().getFirstWarp() % 4 == 0);
+  if (op.getTransposed() && op.getKind() == FragmentKind::Wgmma && hasGroups &&
+      type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % (2 * together) == 0 &&
+      op.getDest().getType().getShape()[1] % together == 0)
+    return success();
+  return withNote(op.emitOpError()
+                      << "staged must be transposed, in whole warpgroups, of wgmma, a multiple of "
+                      << 2 * together << " columns of 16 bits and of a buffer with a multiple of "
+                      << together << " columns, but got " << type << " and "
+                      << op.getDest().getType(),
+                  "leave 'staged' out, and each thread stores what it has"); // (C333)
+}
+
+/// Rows of threads, which go to as many columns.
+static LogicalResult verifyLanes(StoreOp op) {
+  GlobalType dest = op.getDest().getType();
+  Type element = dest.getElementType();
+  int64_t count = op.getThreadType().getNumElements();
+  if (!llvm::isPowerOf2_64(count)) // (C118)
+    return withNote(op.emitOpError()
+                        << "value must have a power of two of columns, but got " << count,
+                    "store the rest with operations of their own");
+  if (isa<Float4E2M1FNType>(element) && count < kWarp) // (C118)
+    return withNote(op.emitOpError()
+                        << "value of f4E2M1FN must have at least 32 columns, 16 bytes, but got "
+                        << count,
+                    "store at least 16 bytes at a time: codes of narrower tiles share them");
+  if (dest.isScales() && count > kScaleBlockColumns) // (C118)
+    return withNote(op.emitOpError() << "value must have at most the " << kScaleBlockColumns
+                                     << " columns of a scale tile, but got " << count,
+                    "store the columns of each scale tile with an operation of its own");
+  if (op.getTransposed() && // (C200)
+      (dest.isScales() || element.getIntOrFloatBitWidth() < 8))
+    return withNote(op.emitOpError()
+                        << "transposed must be elements of 8, 16 or 32 bits of a linear buffer, "
+                           "but got "
+                        << dest,
+                    "leave 'transposed' out for codes and scales");
+  return success();
+}
+
+/// (C213) Codes or scales that a thread made of its column.
+static LogicalResult verifyColumnsOfThreads(StoreOp op) {
+  GlobalType dest = op.getDest().getType();
+  VectorType vector = op.getThreadType();
+  int64_t count = vector.getNumElements(), bits = vector.getElementTypeBitWidth();
+  bool isCodes = bits == 4 && count == kWarp, isScales = bits == 8 && count <= 2;
+  if (!op.getTransposed() || (!isCodes && !isScales))
+    return withNote(op.emitOpError() << "value of columns must be transposed, 32 codes or 1 or 2 "
+                                        "scales of a thread, but got "
+                                     << op.getValue().getType(),
+                    "quantize 32 elements of a column at a time"); // (C213)
+  MatrixOp matrix = matrixOf(op.getDest());
+  bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
+  if (knowsRows && !dest.hasDynamicColumns() && !op.getRows())
+    return success();
+  return withNote(op.emitOpError() << "destination must have static columns, and static rows or "
+                                      "those of a pipe.matrix, but got "
+                                   << dest,
+                  "say the rows with pipe.matrix in place of 'rows'"); // (C213)
+}
+
+/// (C184) Parts of an accumulator of an instruction.
+static LogicalResult verifyFragment(StoreOp op) {
+  GlobalType dest = op.getDest().getType();
+  if (!dest.isScales() &&
+      isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType>(dest.getElementType()))
+    return success();
+  return withNote(op.emitOpError() << "buffer must be linear, of f32, bf16, f16 or f8E4M3FN, for a "
+                                      "tile of wgmma or mma_sync, but got "
+                                   << dest,
+                  "make rows of threads with pipe.gather_rows, and quantize these"); // (C184)
+}
+
+LogicalResult StoreOp::verify() {
+  GlobalType dest = getDest().getType();
+  Type element = getValue().getType().getElementType();
+  if (dest.getRank() != 2 || dest.getElementType() != element) // (C118)
+    return withNote(emitOpError() << "destination must be a buffer of " << element
+                                  << " and rank 2, but got " << dest,
+                    "convert the value to the elements of the buffer first");
+  if (getStaged() && failed(verifyStaged(*this)))
+    return failure();
+  if (getKind() == FragmentKind::Columns)
+    return verifyColumnsOfThreads(*this);
+  if (failed(verifyColumns(*this, getDest()))) // (C492)
+    return failure();
+  if (failed(isOfFragment() ? verifyFragment(*this) : verifyLanes(*this)))
+    return failure();
+  if (getRows() || !ShapedType::isDynamic(dest.getShape()[0]))
+    return success();
+  InFlightDiagnostic diag = emitOpError()
+                            << "must bound the rows of a destination with dynamic rows"; // (C118)
+  diag.attachNote() << "add 'rows %m'";
+  return diag;
 }

@@ -110,7 +110,7 @@ Type FragmentType::parse(AsmParser &parser) {
       parser.getCurrentLocation(&wordLoc) || parser.parseKeyword(&word) || parser.parseGreater())
     return {};
   std::optional<FragmentKind> kind = symbolizeFragmentKind(word);
-  if (!kind) {
+  if (!kind || *kind == FragmentKind::Columns) {
     withNote(parser.emitError(wordLoc)
                  << "fragment must be of wgmma, mma_sync or lanes, but got " << word,
              "wgmma and mma_sync hold what their instruction adds to, lanes what threads read from "
@@ -256,6 +256,8 @@ static hw::FragmentKind toHardware(FragmentKind kind) {
     return hw::FragmentKind::MmaSync;
   case FragmentKind::Lanes:
     return hw::FragmentKind::Lanes;
+  case FragmentKind::Columns:
+    return hw::FragmentKind::Columns;
   }
   llvm_unreachable("every kind has its instruction");
 }
@@ -264,6 +266,26 @@ int64_t FragmentType::getNumThreads() const { return hw::fragmentThreads(toHardw
 
 int64_t FragmentType::getElementsPerThread() const {
   return hw::fragmentElements(toHardware(getKind()), getShape()[0], getShape()[1]);
+}
+
+DistributionAttr fp4::pipe::distributionOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<DistributionAttr>(tensor.getEncoding()) : DistributionAttr();
+}
+
+VectorType fp4::pipe::vectorOfThread(Type type) {
+  DistributionAttr distribution = distributionOf(type);
+  if (!distribution)
+    return dyn_cast<VectorType>(type);
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t count = hw::fragmentElements(toHardware(distribution.getKind()), tensor.getDimSize(0),
+                                       tensor.getDimSize(1));
+  return VectorType::get({count}, tensor.getElementType());
+}
+
+RankedTensorType DistributionAttr::tensorOf(FragmentKind kind, int64_t columns, Type elementType) {
+  return RankedTensorType::get({hw::fragmentRows(toHardware(kind)), columns}, elementType,
+                               get(elementType.getContext(), kind));
 }
 
 bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
@@ -514,6 +536,23 @@ LogicalResult FragmentType::verify(EmitError emitError, ArrayRef<int64_t> shape,
                                 << status.error().message,
                     "wgmma makes multiples of 64x8, mma_sync of 16x8, and lanes are 128 rows of 16 "
                     "to 128 columns");
+  return success();
+}
+
+LogicalResult DistributionAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
+                                               EmitError emitError) const { // (C640)
+  if (!element) // the parser asks even after it has reported that it found none
+    return failure();
+  if (shape.size() != 2 || ShapedType::isDynamicShape(shape) ||
+      llvm::any_of(shape, [](int64_t size) { return size > kMaxDimension; }))
+    return withNote(emitError() << "tensor of " << *this
+                                << " must have 2 static dimensions of a tile, but got "
+                                << shape.size() << " of [" << shape << ']',
+                    "a thread has a constant number of elements, because registers have names");
+  if (Status status = hw::validateDistribution(toHardware(getKind()), shape[0], shape[1]); !status)
+    return withNote(emitError() << "tensor of " << *this << " must have " << status.error().message,
+                    "wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 "
+                    "rows, and columns are 32");
   return success();
 }
 

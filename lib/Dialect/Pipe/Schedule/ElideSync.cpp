@@ -130,7 +130,7 @@ static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
   kernel.walk([](Operation *op) {
     if (auto release = dyn_cast<ConsumerReleaseOp>(op))
       elideRelease(release);
-    else if (isa<StageFragmentOp>(op) || fillsTmem(op))
+    else if (auto stage = dyn_cast<StageOp>(op); (stage && stage.isOfFragment()) || fillsTmem(op))
       commitByWarps(op);
   });
   kernel.walk(elideArrival);

@@ -59,7 +59,7 @@ static void layOutShared(MemoryPlan &plan) {
     offset = join.place + join.op.getReductionBytes();
   }
   if (plan.stagedBytes) {
-    plan.stagedPlace = llvm::alignTo(offset, StoreFragmentOp::kStagedAlignment);
+    plan.stagedPlace = llvm::alignTo(offset, StoreOp::kStagedAlignment);
     offset = plan.stagedPlace + plan.stagedBytes;
   }
   offset = llvm::alignTo(offset, plan.workDepth ? kResponseBytes : kBarrierBytes);
@@ -97,7 +97,10 @@ static void layOutTmem(MemoryPlan &plan) {
 static int64_t stagesOfFragments(ChannelOp channel) {
   return llvm::count_if(channel->getUsers(), [](Operation *user) {
     auto acquire = dyn_cast<ProducerAcquireOp>(user);
-    return acquire && llvm::any_of(acquire->getUsers(), llvm::IsaPred<StageFragmentOp>);
+    return acquire && llvm::any_of(acquire->getUsers(), [](Operation *filler) {
+             auto stage = dyn_cast<StageOp>(filler);
+             return stage && stage.isOfFragment();
+           });
   });
 }
 
@@ -298,7 +301,7 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
       addStageTile(plan, tile);
     else if (auto join = dyn_cast<ClusterReductionOpInterface>(op))
       plan.joins.push_back({join});
-    else if (auto store = dyn_cast<StoreFragmentOp>(op))
+    else if (auto store = dyn_cast<StoreOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());
     else if (auto gather = dyn_cast<GatherRowsOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, gather.getStagedBytes());

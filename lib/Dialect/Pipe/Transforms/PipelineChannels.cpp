@@ -61,7 +61,7 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
       op.setPlace(tile.column, tile.sets);
   for (const ReductionPlan &join : plan.joins)
     ClusterReductionOpInterface(join.op).setReductionPlace(join.place);
-  kernel.walk([&](StoreFragmentOp store) {
+  kernel.walk([&](StoreOp store) {
     if (store.getStaged())
       store.setPlace(plan.stagedPlace);
   });

@@ -225,9 +225,8 @@ void RoleWalker::addOverlappingUses(RoleStep &step, const BoundTile &tile, bool 
     std::optional<int64_t> column = known(read.getColumn());
     if (!column)
       return;
-    auto type = dyn_cast<VectorType>(read.getType());
     first += *column;
-    count = type ? type.getNumElements() : 1;
+    count = read.getResult().getType().getDimSize(1);
   }
   for (int64_t at = first / kColumnsOfPlace; at * kColumnsOfPlace < first + count; ++at)
     step.uses.push_back({{channel.getAsOpaquePointer(), -1, at}, tile.iteration, channel, writes});

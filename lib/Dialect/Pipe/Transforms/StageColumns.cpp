@@ -70,7 +70,7 @@ static ForEachWorkOp turnsOf(ConsumerWaitOp wait) {
 }
 
 std::optional<ColumnRange> fp4::pipe::columnsRead(ReadOp read, ConsumerWaitOp wait, int64_t stage) {
-  int64_t count = cast<VectorType>(read.getType()).getNumElements();
+  int64_t count = read.getResult().getType().getDimSize(1);
   if (auto column = valueIn(read.getColumn(), turnsOf(wait), stage))
     return ColumnRange{*column, *column + count};
   auto argument = dyn_cast<BlockArgument>(read.getColumn());

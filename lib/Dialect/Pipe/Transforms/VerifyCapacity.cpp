@@ -77,12 +77,12 @@ static LogicalResult addJoin(Ranges &ranges, ClusterReductionOpInterface join) {
 }
 
 /// (C334) Warpgroups have neighbouring parts of the place, whose barriers are those of a role.
-static LogicalResult checkStaged(StoreFragmentOp store, StoreFragmentOp first) {
+static LogicalResult checkStaged(StoreOp store, StoreOp first) {
   std::optional<int64_t> place = store.getPlace();
-  if (!place || *place % StoreFragmentOp::kStagedAlignment || place != first.getPlace()) {
+  if (!place || *place % StoreOp::kStagedAlignment || place != first.getPlace()) {
     InFlightDiagnostic diag =
         store.emitOpError("must have the place of all staged stores, a multiple of ")
-        << StoreFragmentOp::kStagedAlignment; // (C334)
+        << StoreOp::kStagedAlignment; // (C334)
     diag.attachNote() << "add 'at <byte>'";
     return diag;
   }
@@ -99,8 +99,8 @@ static LogicalResult checkStaged(StoreFragmentOp store, StoreFragmentOp first) {
 
 /// The place that all staged stores of a kernel have.
 static LogicalResult addStaged(Ranges &ranges, gpu::GPUFuncOp kernel) {
-  StoreFragmentOp first;
-  WalkResult result = kernel.walk([&](StoreFragmentOp store) {
+  StoreOp first;
+  WalkResult result = kernel.walk([&](StoreOp store) {
     if (!store.getStaged())
       return WalkResult::advance();
     if (!first)
@@ -125,13 +125,13 @@ static LogicalResult addGathered(Ranges &ranges, gpu::GPUFuncOp kernel) {
     bool isLikeFirst =
         gather->getParentOfType<RoleRegionOp>() == first->getParentOfType<RoleRegionOp>() &&
         gather.getStagedBytes() == first.getStagedBytes();
-    if (place && *place % StoreFragmentOp::kStagedAlignment == 0 && place == first.getPlace() &&
+    if (place && *place % StoreOp::kStagedAlignment == 0 && place == first.getPlace() &&
         isLikeFirst)
       return WalkResult::advance();
     InFlightDiagnostic diag =
         gather.emitOpError("must have the role, the size and the place of all gathered rows, a "
                            "multiple of ")
-        << StoreFragmentOp::kStagedAlignment; // (C572)
+        << StoreOp::kStagedAlignment; // (C572)
     diag.attachNote() << "add 'at <byte>'";
     return WalkResult::interrupt();
   });

@@ -63,8 +63,8 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y) kernel attributes {known_block_size =
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
     scf.for %c = %c0 to %c128 step %c64 : i32 {
-      %v = pipe.read %acc[%c] : !acc -> vector<64xf32>
-      pipe.store %v, %y[%c0, %c] : vector<64xf32>, !y
+      %v = pipe.read %acc[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+      pipe.store %v, %y[%c0, %c] : tensor<128x64xf32, #pipe.distribution<lanes>>, !y
     }
     pipe.consumer_release %accs : !accs
   }

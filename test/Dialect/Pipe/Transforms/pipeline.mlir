@@ -147,8 +147,8 @@ gpu.func @gemm(%a: !map, %sf: !sf, %y: !y, %tiles: i32) kernel attributes {known
       %row = arith.muli %tile, %c128 : i32
       %acc = pipe.consumer_wait %accs : !accs
       scf.for %c = %c0 to %c128 step %c64 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<64xf32>
-        pipe.store %v, %y[%row, %c] : vector<64xf32>, !y
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+        pipe.store %v, %y[%row, %c] : tensor<128x64xf32, #pipe.distribution<lanes>>, !y
       }
       pipe.consumer_release %accs : !accs
     }

@@ -20,17 +20,17 @@ gpu.func @carried(%ws: !ws, %y: !ws, %counters: !pipe.global<1x4xi32>, %n: i32) 
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %acc = pipe.accumulator : !acc
-  %v = pipe.read %acc[%c0] : !acc -> vector<16xf32>
-  pipe.store %v, %ws[%c0, %c0] : vector<16xf32>, !ws
+  %v = pipe.read %acc[%c0] : !acc -> tensor<128x16xf32, #pipe.distribution<lanes>>
+  pipe.store %v, %ws[%c0, %c0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !ws
   %last = pipe.count_partial %counters[%c0] of %n : !pipe.global<1x4xi32>
   scf.if %last {
-    %first = pipe.fetch %ws[%c0, %c0] : !ws -> vector<16xf32>
-    %sum = scf.for %i = %c1 to %n step %c1 iter_args(%s = %first) -> vector<16xf32> : i32 {
-      %next = pipe.fetch %ws[%i, %c0] : !ws -> vector<16xf32>
-      %more = arith.addf %s, %next : vector<16xf32>
-      scf.yield %more : vector<16xf32>
+    %first = pipe.fetch %ws[%c0, %c0] : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
+    %sum = scf.for %i = %c1 to %n step %c1 iter_args(%s = %first) -> tensor<128x16xf32, #pipe.distribution<lanes>> : i32 {
+      %next = pipe.fetch %ws[%i, %c0] : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
+      %more = arith.addf %s, %next : tensor<128x16xf32, #pipe.distribution<lanes>>
+      scf.yield %more : tensor<128x16xf32, #pipe.distribution<lanes>>
     }
-    pipe.store %sum, %y[%c0, %c0] : vector<16xf32>, !ws
+    pipe.store %sum, %y[%c0, %c0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !ws
   }
   gpu.return
 }

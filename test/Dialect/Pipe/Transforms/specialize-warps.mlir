@@ -31,7 +31,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
   %c256 = arith.constant 256 : i32
-  %f = arith.constant dense<2.0> : vector<64xf32>
+  %f = arith.constant dense<2.0> : tensor<128x64xf32, #pipe.distribution<lanes>>
   scf.for %tile = %c0 to %tiles step %c1 : i32 {
     %row = arith.muli %tile, %c128 : i32
     %acc = pipe.accumulator : !acc
@@ -48,9 +48,9 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
       pipe.mma %acc, %as scaled %ta, %bs scaled %tb accumulate %more : !acc, !data, !tscales, !data, !tscales
     }
     scf.for %c = %c0 to %c128 step %c64 : i32 {
-      %v = pipe.read %acc[%c] : !acc -> vector<64xf32>
-      %w = arith.mulf %v, %f : vector<64xf32>
-      pipe.store %w, %y[%row, %c] : vector<64xf32>, !y
+      %v = pipe.read %acc[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+      %w = arith.mulf %v, %f : tensor<128x64xf32, #pipe.distribution<lanes>>
+      pipe.store %w, %y[%row, %c] : tensor<128x64xf32, #pipe.distribution<lanes>>, !y
     }
   }
   gpu.return
@@ -121,7 +121,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
 // CHECK-NEXT: pipe.load_scalar
-// CHECK-NEXT: vector.broadcast
+// CHECK-NEXT: tensor.splat
 // CHECK-NEXT: pipe.consumer_wait
 gpu.module @kernels {
 gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<128x128xf32>) kernel
@@ -129,15 +129,15 @@ gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<1
   %c0 = arith.constant 0 : i32
   %false = arith.constant false
   %scalar = pipe.load_scalar %s : !pipe.global<f32>
-  %f = vector.broadcast %scalar : f32 to vector<128xf32>
+  %f = tensor.splat %scalar : tensor<128x128xf32, #pipe.distribution<lanes>>
   %acc = pipe.accumulator : !acc
   %t = pipe.load %a[%c0, %c0] : !map -> !data
   %sc = pipe.load %sf[%c0, %c0] : !sf -> !scales
   %ts = pipe.copy_scales %sc : !scales -> !tscales
   pipe.mma %acc, %t scaled %ts, %t scaled %ts accumulate %false : !acc, !data, !tscales, !data, !tscales
-  %v = pipe.read %acc[%c0] : !acc -> vector<128xf32>
-  %w = arith.mulf %v, %f : vector<128xf32>
-  pipe.store %w, %y[%c0, %c0] : vector<128xf32>, !pipe.global<128x128xf32>
+  %v = pipe.read %acc[%c0] : !acc -> tensor<128x128xf32, #pipe.distribution<lanes>>
+  %w = arith.mulf %v, %f : tensor<128x128xf32, #pipe.distribution<lanes>>
+  pipe.store %w, %y[%c0, %c0] : tensor<128x128xf32, #pipe.distribution<lanes>>, !pipe.global<128x128xf32>
   gpu.return
 }
 }
@@ -185,8 +185,8 @@ gpu.func @math(%x: !map, %y: !pipe.global<128x64xf32>) kernel
   %acc = pipe.accumulator : !acc
   %t = pipe.load %x[%c0, %c0] : !map -> !tile
   pipe.mma_blockwise %acc, %t, %h : !acc, !tile, !matrix
-  %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
-  pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !pipe.global<128x64xf32>
+  %v = pipe.read %acc[%c0] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+  pipe.store %v, %y[%c0, %c0] : tensor<128x64xf32, #pipe.distribution<lanes>>, !pipe.global<128x64xf32>
   gpu.return
 }
 }
@@ -226,8 +226,8 @@ gpu.func @two_blocks(%a: !map, %b: !map, %sf: !sf, %y: !y) kernel attributes {pi
     %more = arith.cmpi sgt, %k, %c0 : i32
     pipe.mma %acc, %as scaled %ta, %bs scaled %ta accumulate %more : !acc, !data, !tscales, !data, !tscales
   }
-  %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
-  pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !y
+  %v = pipe.read %acc[%c0] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
+  pipe.store %v, %y[%c0, %c0] : tensor<128x64xf32, #pipe.distribution<lanes>>, !y
   gpu.return
 }
 }

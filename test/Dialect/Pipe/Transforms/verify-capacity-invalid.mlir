@@ -397,15 +397,15 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 // (C334) All staged stores of a kernel have one place, a multiple of 1024.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @staged(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+gpu.func @staged(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
     pipe.shared_bytes = 20000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 19992 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 19976 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 1024 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 1024 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
     // expected-error @+2 {{must have the place of all staged stores, a multiple of 1024}}
     // expected-note @+1 {{add 'at <byte>'}}
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 2048 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 2048 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   gpu.return
 }
@@ -416,14 +416,14 @@ gpu.func @staged(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) ke
 // (C334) Staged stores have one size: a warpgroup would write to what another one has.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+gpu.func @staged(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %w: tensor<64x16xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
     pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     // expected-note @+1 {{the first is here}}
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 1024 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
     // expected-error @+1 {{must have the role and the 8192 bytes of all staged stores, but has 4096}}
-    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %w, %d[%i, %i] transposed staged at 1024 : tensor<64x16xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   gpu.return
 }
@@ -434,16 +434,16 @@ gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x51
 // (C334) Staged stores have one role, whose barriers order them.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+gpu.func @staged(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %w: tensor<64x16xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
     pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     // expected-note @+1 {{the first is here}}
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 1024 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   pipe.role more warps 4 to 8 drives [threads] {
     // expected-error @+1 {{must have the role and the 4096 bytes of all staged stores, but has 4096 in another role}}
-    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %v, %d[%i, %i] transposed staged at 1024 : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   gpu.return
 }
@@ -454,12 +454,12 @@ gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x51
 // (C334) Two stores of one size and one role may.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+gpu.func @staged(%v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %w: tensor<64x16xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
     pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
-    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
+    pipe.store %w, %d[%i, %i] transposed staged at 1024 : tensor<64x16xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
+    pipe.store %w, %d[%i, %i] transposed staged at 1024 : tensor<64x16xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x512xbf16>
   }
   gpu.return
 }
@@ -470,16 +470,16 @@ gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x51
 // (C572) Gathered rows of one role have one place and one size.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @gathered(%v: vector<32xbf16>, %i: i32) kernel attributes {
+gpu.func @gathered(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %i: i32) kernel attributes {
     known_block_size = array<i32: 288, 1, 1>,
     pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %a, %x = pipe.gather_rows %v[%i, %i] at 1024 : vector<32xbf16> -> vector<32xbf16>
-    %b, %y = pipe.gather_rows %v[%i, %i] at 1024 : vector<32xbf16> -> vector<32xbf16>
+    %a, %x = pipe.gather_rows %v[%i, %i] at 1024 : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
+    %b, %y = pipe.gather_rows %v[%i, %i] at 1024 : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
     // expected-error @+2 {{must have the role, the size and the place of all gathered rows, a multiple of 1024}}
     // expected-note @+1 {{add 'at <byte>'}}
-    %d, %z = pipe.gather_rows %v[%i, %i] at 2048 : vector<32xbf16> -> vector<32xbf16>
+    %d, %z = pipe.gather_rows %v[%i, %i] at 2048 : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
   }
   gpu.return
 }
@@ -490,14 +490,14 @@ gpu.func @gathered(%v: vector<32xbf16>, %i: i32) kernel attributes {
 // (C572), (C140) Gathered rows are in nobody else's place.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
-gpu.func @overlaps(%v: vector<32xbf16>, %i: i32) kernel attributes {
+gpu.func @overlaps(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %i: i32) kernel attributes {
     known_block_size = array<i32: 288, 1, 1>,
     pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
   // expected-note @+1 {{the other is here}}
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     // expected-error @+1 {{gathered rows at bytes 0 to 16384 must be disjoint from tile 0 at 0 to 128}}
-    %a, %x = pipe.gather_rows %v[%i, %i] at 0 : vector<32xbf16> -> vector<32xbf16>
+    %a, %x = pipe.gather_rows %v[%i, %i] at 0 : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
   }
   gpu.return
 }

@@ -53,7 +53,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -115,7 +115,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -177,7 +177,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -239,7 +239,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -301,7 +301,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -363,7 +363,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -455,7 +455,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
       pipe.consumer_release %ab : !ab
     }
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -589,7 +589,7 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return

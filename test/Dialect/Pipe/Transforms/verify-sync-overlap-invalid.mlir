@@ -24,11 +24,11 @@ gpu.func @kernel(%n: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
-      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.partial_release %accs[%it] : !accs
       scf.for %c = %c32 to %c96 step %c32 : i32 {
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       }
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
@@ -63,13 +63,13 @@ gpu.func @kernel(%n: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
-      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       scf.for %c = %c64 to %n step %c32 : i32 {
         // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-        %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
+        %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       }
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
@@ -104,12 +104,12 @@ gpu.func @kernel(%n: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
-      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %v = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %v = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -143,12 +143,12 @@ gpu.func @kernel(%n: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
-      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 32 to 128, which stage 1 alone has, after the others were released}}
-      %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
+      %v = pipe.read %acc[%c0] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -182,8 +182,8 @@ gpu.func @kernel(%n: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %low = pipe.read %acc[%c0] : !acc -> vector<32xf32>
-      %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
+      %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+2 {{must follow the wait for its stage, once}}
       // expected-note @+1 {{put it between pipe.consumer_wait and pipe.consumer_release}}
@@ -265,9 +265,9 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %even, %c64 : i32
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.partial_release %accs[%it] : !accs
-      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c1 : i32
       %next = arith.addi %it, %c1 : i32
@@ -305,11 +305,11 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %odd, %c64 : i32
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c1 : i32
       %next = arith.addi %it, %c1 : i32
@@ -347,11 +347,11 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %even, %c64 : i32
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c1 : i32
       %next = arith.addi %it, %c1 : i32
@@ -389,11 +389,11 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %even, %c64 : i32
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c2 : i32
       %next = arith.addi %it, %c1 : i32
@@ -431,11 +431,11 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %even, %c64 : i32
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c1 : i32
       %next = arith.addi %it, %c1 : i32
@@ -476,11 +476,11 @@ gpu.func @kernel(%n: i32) kernel {
       %first = arith.muli %even, %c64 : i32
       %last = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
-      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-      %y = pipe.read %acc[%last] : !acc -> vector<64xf32>
+      %y = pipe.read %acc[%last] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %second = arith.addi %it, %c1 : i32
       %acc2 = pipe.consumer_wait %accs[%second] : !accs
@@ -524,11 +524,11 @@ gpu.func @kernel(%n: i32, %times: i32) kernel {
         %first = arith.muli %even, %c64 : i32
         %second = arith.xori %first, %c64 : i32
         %acc = pipe.consumer_wait %accs[%it] : !accs
-        %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+        %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
         // expected-note @+1 {{released here; the place of the columns must be known}}
         pipe.partial_release %accs[%it] : !accs
         // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
-        %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+        %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
         pipe.consumer_release %accs[%it] : !accs
         %after = arith.addi %turn, %c1 : i32
         %next = arith.addi %it, %c1 : i32

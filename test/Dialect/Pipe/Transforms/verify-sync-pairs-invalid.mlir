@@ -51,7 +51,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return
@@ -111,7 +111,7 @@ gpu.func @kernel(%a: !map, %b: !half_map, %sfa: !scale_map, %n: i32)
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %acc = pipe.consumer_wait %accs : !accs
-    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    %v = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !accs
   }
   gpu.return

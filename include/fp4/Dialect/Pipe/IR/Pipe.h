@@ -14,6 +14,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -39,6 +40,13 @@ enum class ChannelUse {
   Release,
   AwaitRelease
 };
+class DistributionAttr;
+/// The distribution of a tensor whose elements are in the registers of threads; null for any other
+/// type.
+DistributionAttr distributionOf(mlir::Type type);
+/// The elements that one thread has of such a tensor, in the order of
+/// include/fp4/ISA/FragmentLayout.h. A vector is returned as it is, any other type as null.
+mlir::VectorType vectorOfThread(mlir::Type type);
 } // namespace fp4::pipe
 
 #include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.h.inc"

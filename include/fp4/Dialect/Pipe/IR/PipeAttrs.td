@@ -3,6 +3,7 @@
 #define FP4_DIALECT_PIPE_IR_PIPEATTRS_TD
 
 include "fp4/Dialect/Pipe/IR/PipeDialect.td"
+include "mlir/IR/TensorEncoding.td"
 
 class Pipe_Attr<string name, string attrMnemonic> : AttrDef<Pipe_Dialect, name> {
   let mnemonic = attrMnemonic;
@@ -101,6 +102,39 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
     RoleAttr getRole(::llvm::StringRef name) const;
     /// Threads of a CTA.
     int32_t getNumThreads() const;
+  }];
+}
+
+def Pipe_DistributionAttr : AttrDef<Pipe_Dialect, "Distribution",
+                                    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "distribution";
+  let summary = "encoding of a tensor in registers: the thread that has an element";
+  let description = [{
+    The tensor is a part of a tile, of which each thread of a role has some elements in registers.
+    `wgmma` shares 64 rows among the threads of a warpgroup, as the accumulator of the instruction,
+    and `mma_sync` 16 rows among those of a warp. With `lanes`, thread r of a warpgroup has row r of
+    128, as TMEM lane r does. With `columns`, which `pipe.transpose` makes, thread l of a warp has
+    column l of 32 in the rows of its warp, a quarter of all. The law of the distributions is
+    `include/fp4/ISA/FragmentLayout.h`.
+
+    Operations of arith and math take such tensors as they are. `convert-pipe-to-nvvm` makes a
+    vector of each, the elements of one thread.
+
+    Constraints: (C640) the shape is 64 rows, or 16 of `mma_sync`, by a multiple of 8 columns, 128
+    rows of `lanes`, or of `columns` a multiple of 4 rows by 32 columns.
+
+    Example: `tensor<64x32xf32, #pipe.distribution<wgmma>>`.
+  }];
+  let parameters = (ins "::fp4::pipe::FragmentKind":$kind);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The accumulator of an instruction, of which a thread has elements of several rows.
+    bool isFragment() const {
+      return getKind() == FragmentKind::Wgmma || getKind() == FragmentKind::MmaSync;
+    }
+    /// The tensor of the distribution with `columns` columns in the rows of one instruction.
+    static ::mlir::RankedTensorType tensorOf(FragmentKind kind, int64_t columns,
+                                             ::mlir::Type elementType);
   }];
 }
 

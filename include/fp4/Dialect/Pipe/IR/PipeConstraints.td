@@ -34,6 +34,9 @@ def : Pipe_Constraints<"Types", [{
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
     `mma_sync` a multiple of 16 rows and of 8 columns. `lanes` have 128 rows and 16, 32, 64 or 128
     columns.
+  - (C640) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
+    of `mma_sync`, by a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
+    rows by 32 columns.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
     swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
   - (C106) the payload of a `!pipe.channel` lies in one memory.
@@ -59,27 +62,28 @@ def : Pipe_Constraints<"Operations of any role", [{
   - (C490) `pipe.matrix`: the source has dynamic rows and columns, and the element type and layout
     of the result; `columns` is present when the columns of the result are dynamic, and `rows`
     only when its rows are.
-  - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`,
-    `pipe.fragment_factors`, `pipe.store`, `pipe.store_fragment`, `pipe.load`,
-    `pipe.store_few_scales`, `pipe.block_scales` or `pipe.lane_scale` accesses, it is a result of
+  - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`, `pipe.store`,
+    `pipe.load`, `pipe.block_scales` or `pipe.lane_scale` accesses, it is a result of
     `pipe.matrix`.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
     second, 1, 2 or 4 columns; both have one element type of 32 bits.
   - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
     warp, and `parts` is at least 2.
   - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both.
-  - (C172) `pipe.fetch`: the buffer has two dimensions of the vector's element type, and its
-    columns are a multiple of the vector's elements.
+  - (C172) `pipe.fetch`: the result is `lanes`; the buffer has two dimensions of its element type,
+    and columns that are a multiple of those of the result.
   - (C260) `pipe.reduce_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
     type, and `columns` are a multiple of 8 that divides their columns.
   - (C261) `pipe.reduce_fragment`: the cluster has at least two CTAs along m.
   - (C520) `pipe.reduce_tmem`: the accumulator has 128 rows, or 256 of a pair.
   - (C521) `pipe.reduce_tmem`: the cluster has at least two CTAs along m, or two pairs where the
     accumulator belongs to a pair.
-  - (C522) `pipe.reduce_tmem`: the vector has a multiple of 4 elements, at most 128. The vectors of
-    all CTAs, or pairs, have all columns of a warpgroup.
-  - (C144) `pipe.load_factors`: the buffer has two dimensions of the vector's element type; `rows`
-    is present when its rows are dynamic.
+  - (C522) `pipe.reduce_tmem`: the result is `lanes` with a multiple of 4 columns, at most 128. The
+    results of all CTAs, or pairs, have all columns of a warpgroup.
+  - (C144) `pipe.load_factors`: the result is of wgmma, mma_sync or lanes; the buffer has two
+    dimensions of its element type; `rows` is present when its rows are dynamic.
+  - (C641) `pipe.to_vector` and `pipe.from_vector`: the vector has the elements of one thread of the
+    tile.
 }]>;
 
 def : Pipe_Constraints<"Tile operations", [{
@@ -104,28 +108,38 @@ def : Pipe_Constraints<"Tile operations", [{
     rows of equal size.
   - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
     and comes with a first column.
-  - (C117) `pipe.read`: the vector has 1, 2, 4, .. 128 elements of the accumulator's type, and
-    this number divides the accumulator's columns, or half of them where a pair has 128 rows.
-  - (C118) `pipe.store`: the vector has 1, 2, 4, .. elements of the buffer's type, at least 16
-    bytes of f4E2M1FN, or the 4 columns of a tiled_128x4 block; `rows` is given where the buffer's
-    rows are dynamic.
-  - (C200) `pipe.store` with `transposed`: elements have 8, 16 or 32 bits, and the buffer is
-    linear.
+  - (C117) `pipe.read` of tensor memory: the result is `lanes` with 1, 2, 4, .. 128 columns, which
+    divide those of the accumulator, or half of them where a pair has 128 rows. The first column is
+    a value.
+  - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
+    from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
+  - (C118) `pipe.store`: the buffer has two dimensions of the elements of the value; `rows` is given
+    where its rows are dynamic. `lanes` have 1, 2, 4, .. columns, at least 16 bytes of f4E2M1FN, at
+    most the 4 columns of a tiled_128x4 block.
+  - (C200) `pipe.store` of `lanes` with `transposed`: elements have 8, 16 or 32 bits, and the buffer
+    is linear.
+  - (C184) `pipe.store` of wgmma or mma_sync: the buffer is linear, of f32, bf16, f16 or f8E4M3FN.
+  - (C333) `pipe.store` with `staged`: the store is transposed, and whole warpgroups execute it. The
+    value is of wgmma, with a multiple of 16 columns of 16 bits, and the buffer has a multiple of 8
+    columns.
   - (C211) `pipe.fold_amax`: the destination is a scalar f32.
-  - (C212) `pipe.transpose`: the vector has 32 elements, one for each thread of a warp.
-  - (C213) `pipe.store_column`: the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits,
-    of the element type of the buffer, which has two dimensions and static columns; dynamic rows
-    are those of a `pipe.matrix`.
-  - (C160) `pipe.stage`: the tile is returned or filled. The tile has 128 rows for each warpgroup
-    of the role, one or two, and as many columns as the vector has elements, of the same type, and
-    its rows are as wide as its swizzle.
+  - (C212) `pipe.transpose`: the value is `lanes` with 32 columns, one for each thread of a warp, and
+    the result its `columns`.
+  - (C213) `pipe.store` of `columns`: the store is transposed. A thread has 32 codes of f4E2M1FN, or
+    1 or 2 scales of 8 bits. The buffer has static columns; dynamic rows are those of a
+    `pipe.matrix`.
+  - (C570) `pipe.amax`: the value is `lanes`, or of wgmma or mma_sync, which may be transposed.
+  - (C160) `pipe.stage`: the tile is returned or filled.
+  - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
+    elements of the value, its rows for each warpgroup of the role, of `lanes` one or two, and rows
+    that are as wide as its swizzle.
   - (C161) `pipe.store_tile`: the tile has the shape, element type and layout of the map's box.
   - (C441) `pipe.store_tile` with `halves`: it is a positive multiple of 16 bytes, and the tile
     has twice the rows of the box.
   - (C126) `pipe.hadamard_matrix`: the tile is 16x16 of bf16 with layout swizzle_32B, returned or
     filled; signs have 16 bits.
-  - (C127) `pipe.quantize_blocks`: the values are whole blocks of the recipe's format, with as
-    many codes and one scale per block. There is an amax exactly for recipes with a tensor scale.
+  - (C127) `pipe.quantize_blocks`: the value is `lanes` or `columns`. Elements of a thread are whole
+    blocks of the recipe's format, with as many codes and one scale per block. There is an amax exactly for recipes with a tensor scale.
     Random words come with row, column and matrix, and need a recipe with one candidate scale.
 }]>;
 
@@ -206,40 +220,23 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C313) `pipe.fragment`: the elements are f32.
-  - (C182) `pipe.read_fragment`: the first column and the number of columns, two for each element
-    of the vector, are multiples of 8 within the fragment. The fragment has 64 rows.
-  - (C183) `pipe.fragment_factors`: the buffer has two dimensions of the vector's element type;
-    `rows` is present when its rows are dynamic. The vector has a multiple of 4 elements.
-  - (C184) `pipe.store_fragment`: the vector has a multiple of 4 elements of the buffer's type,
-    which is f32, bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
-  - (C333) `pipe.store_fragment`: a staged store is transposed. Whole warpgroups execute it. The
-    vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
-  - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The vector has a
-    multiple of 4 elements.
-  - (C325) `pipe.stage_fragment`: the tile is returned or filled. The tile has 64 rows for each
-    warpgroup of the role and two columns for each element of the vector, of the same type, and
-    its rows are as wide as its swizzle.
+  - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The result is of wgmma.
   - (C192) `pipe.leave_fragment` and `pipe.fetch_fragment`: the buffer is f32 with two dimensions.
-    The vector has a multiple of 4 elements, which for all threads of the role fit in a row from
+    The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
     `column` on, a multiple of 4.
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{
   - (C253) `pipe.warp_place`: the accumulator is a fragment of mma_sync. The tile consists of
     whole fragments, and the role has a warp for each of them.
-  - (C254) `pipe.read_warp_fragment`: the row is a multiple of 16, the first column and the number
-    of columns, two for each element of the vector, are multiples of 8, all within a fragment of
-    mma_sync.
 }]>;
 
 def : Pipe_Constraints<"Rows of the fragments of all warps", [{
-  - (C570) `pipe.fragment_amax`: the vector has a multiple of 4 elements.
   - (C571) `pipe.gather_rows`: the role has whole warpgroups, from a multiple of 4 warps on. The
-    vectors have one type, with a multiple of 16 elements. The segment has all of them, 32 or 64.
-  - (C581) transposed, `pipe.gather_rows` has one vector of 4, 8, 16, 32 or 64 elements of the
-    type of the segment, which has 32 or 64.
-  - (C573) `pipe.store_few_scales`: the vector has 1 or 2 elements of the type of the buffer,
-    which has layout tiled_128x4; `rows` is present when the buffer's rows are dynamic.
+    values are tiles of wgmma or mma_sync of one type, with a multiple of 32 columns. The segment is
+    `lanes` of 32 or 64 columns, as many as a thread has elements of all values.
+  - (C581) transposed, `pipe.gather_rows` has one value of 8, 16, 32, 64 or 128 columns of the
+    elements of the segment, `lanes` of 32 or 64 columns.
 }]>;
 
 def : Pipe_Constraints<"Products promoted to fp32", [{
@@ -267,8 +264,6 @@ def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
     the role.
   - (C377) `pipe.promote_lanes`: the accumulator is a fragment of lanes. The sums have its columns
     for each warpgroup of the role.
-  - (C378) `pipe.read_lanes`: the accumulator is a fragment of lanes, and has all columns of the
-    vector.
 }]>;
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
@@ -410,7 +405,7 @@ def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
     memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
   - (C262) `pipe.reduce_fragment` and `pipe.reduce_tmem` have a place, a multiple of 16. The data
     that it receives and its barriers are one of the places of C140.
-  - (C334) the staged `pipe.store_fragment` of a kernel have one place, a multiple of 1024, which
+  - (C334) the staged `pipe.store` of a kernel have one place, a multiple of 1024, which
     is one of the places of C140. The stores have one role and one size, because each warpgroup of
     the role has its part of the place.
   - (C572) the `pipe.gather_rows` of a kernel have one place, a multiple of 1024, which is one of

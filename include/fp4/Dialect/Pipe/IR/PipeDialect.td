@@ -104,10 +104,11 @@ def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an ope
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 
-def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator is in registers", [
+def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "thread that has an element in its registers", [
   I32EnumAttrCase<"Wgmma", 0, "wgmma">,
   I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
-  I32EnumAttrCase<"Lanes", 2, "lanes">]>;
+  I32EnumAttrCase<"Lanes", 2, "lanes">,
+  I32EnumAttrCase<"Columns", 3, "columns">]>;
 
 def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several CTAs", [
   I32EnumAttrCase<"M", 0, "m">,

@@ -109,26 +109,4 @@ def Pipe_PromoteLanesOp : Pipe_EngineOp<"promote_lanes", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_ReadLanesOp : Pipe_EngineOp<"read_lanes", "Threads"> {
-  let summary = "sums of a thread of some columns of a fragment of TMEM lanes";
-  let description = [{
-    `result[i] = acc[r, column + i]` for the row r of the thread.
-
-    Constraints: (C378) the accumulator is a fragment of kind `lanes`, and has all columns of the
-    vector.
-
-    Example:
-    ```mlir
-    %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
-    ```
-  }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$column);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
-  let assemblyFormat = [{
-    $accumulator `[` $column `]` attr-dict
-    `:` qualified(type($accumulator)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD

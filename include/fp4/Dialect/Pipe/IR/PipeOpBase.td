@@ -19,6 +19,11 @@ class Pipe_Op<string mnemonic, list<Trait> traits = []> : Op<Pipe_Dialect, mnemo
 /// Results print as %tile, %acc, %channel, ...: kernels are read more often than written.
 def Pipe_NamedResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
 
+/// A tensor whose elements the threads of a role have in registers (`#pipe.distribution`).
+class Pipe_Distributed<list<Type> elements>
+    : RankedTensorOf<elements, [CPred<"::fp4::pipe::distributionOf($_self)">],
+                     "tensor with a #pipe.distribution">;
+
 /// An op that `engine` executes (see EngineOpInterface).
 class Pipe_EngineOp<string mnemonic, string engine, list<Trait> traits = []>
     : Pipe_Op<mnemonic, traits # [Pipe_EngineOpInterface]> {

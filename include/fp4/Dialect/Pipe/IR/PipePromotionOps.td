@@ -13,7 +13,7 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
   let description = [{
     A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for
     one scale block of 128 elements of k. A thread has elements of two rows of a fragment
-    (`pipe.read_fragment`), and gets `a[row + r, block]` and `a[row + r + 8, block]`, then
+    (`#pipe.distribution<wgmma>`), and gets `a[row + r, block]` and `a[row + r + 8, block]`, then
     `b[column / 128 + i, block]` for each scale block of columns that a tile of `columns` columns
     can reach into; `column`, its first one, is a multiple of `columns`. Rows and blocks that do not
     exist have the scale of the last one; `rows` defaults to the static rows of `a`. PTX:

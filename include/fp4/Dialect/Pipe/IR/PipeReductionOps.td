@@ -44,22 +44,22 @@ def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
 }
 
 def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
-  let summary = "row segment of a thread, of a buffer that the kernel writes";
+  let summary = "rows of threads, of a buffer that the kernel writes";
   let description = [{
-    The thread of TMEM lane r gets `source[row + r, column + i]`, i = 0, 1, ... All of these
-    elements exist. Values that this kernel stored are visible only after a `pipe.count_partial`
+    `result[r, c] = source[row + r, column + c]`. All of these elements exist. Values that this kernel stored are visible only after a `pipe.count_partial`
     that came after the store. PTX: ld.global.
 
-    Constraints: (C172) the buffer has two dimensions of the vector's element type, and its columns
-    are a multiple of the vector's elements.
+    Constraints: (C172) the result is `lanes`; the buffer has two dimensions of its element type, and
+    its columns are a multiple of those of the result.
 
     Example:
     ```mlir
-    %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
+    %v = pipe.fetch %parts[%row, %column]
+        : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$source, I32:$row, I32:$column);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let results = (outs Pipe_Distributed<[F32]>:$result);
   let assemblyFormat = [{
     $source `[` $row `,` $column `]` attr-dict
     `:` qualified(type($source)) `->` qualified(type($result))
@@ -112,8 +112,8 @@ def Pipe_ReduceTmemOp : Pipe_EngineOp<
     Adds the accumulators that the S CTAs along m have in tensor memory, element by element in fp32,
     from the first CTA to the last. The two CTAs of a pair have one accumulator, so S is half of the
     CTAs along m, and a CTA exchanges with the CTAs that have its place in their pairs. Columns are
-    shared out: the CTA at place p adds `p * W` and the next ones, where the vector has W elements,
-    and the thread of TMEM lane r gets those of row r. Elements behind the last column are
+    shared out: the CTA at place p adds `p * W` and the next ones, where the result has W columns.
+    Elements behind the last column are
     unspecified. If the role has several warpgroups, each has its part of the columns and shares
     these out.
 
@@ -122,16 +122,17 @@ def Pipe_ReduceTmemOp : Pipe_EngineOp<
     st.async.shared::cluster, mbarrier.arrive.
 
     Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two
-    CTAs along m, or two pairs, reduce; (C522) the vector has a multiple of 4 elements, at most 128,
-    and S vectors have all columns of a warpgroup.
+    CTAs along m, or two pairs, reduce; (C522) the result is `lanes` with a multiple of 4 columns, at
+    most 128, and S results have all columns of a warpgroup.
 
     Example:
     ```mlir
-    %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+    %sums = pipe.reduce_tmem %acc at 98304
+        : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     ```
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, OptionalAttr<I64Attr>:$place);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$sums);
+  let results = (outs Pipe_Distributed<[F32]>:$sums);
   let assemblyFormat = [{
     $accumulator (`at` $place^)? attr-dict
     `:` qualified(type($accumulator)) `->` qualified(type($sums))
@@ -142,7 +143,7 @@ def Pipe_ReduceTmemOp : Pipe_EngineOp<
     int64_t getNumReduced();
     /// Columns that a warpgroup has; all, outside of a role.
     int64_t getColumnsOfGroup();
-    int64_t getWidth() { return ::mlir::cast<::mlir::VectorType>(getSums().getType()).getNumElements(); }
+    int64_t getWidth() { return getSums().getType().getDimSize(1); }
   }];
 }
 

@@ -1,8 +1,7 @@
-//===- PipeResultOps.td - Results that epilogues derive -------------------===//
+//===- PipeResultOps.td - Tiles in the registers of threads ---------------===//
 //
-// A thread of an epilogue has a segment of one row of the result in registers. The ops of this file
-// find the largest magnitude of all of them, and exchange elements within a warp so that a thread
-// has a segment of a column.
+// Threads of an epilogue read sums, load what goes with them, and store what they make of them. A
+// tile in registers is a tensor with a #pipe.distribution.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPERESULTOPS_TD
@@ -10,27 +9,289 @@
 
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 
-def Pipe_RowAmaxOp : Pipe_EngineOp<"row_amax", "Threads", [Pure, AttrSizedOperandSegments]> {
-  let summary = "largest magnitude of this thread's row segment";
+def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
+  let summary = "columns of an accumulator";
   let description = [{
-    The thread of TMEM lane r gets the largest `|value[i]|` of the elements that exist, those with
-    `row + r < rows` and `column + i < columns`, or +0 where there is none, and `more` if that is
-    larger. A NaN counts as 0. Without `rows` every row exists.
+    Reads as many columns as the result has, from column `column` of tensor memory on, or from
+    column `first` of a fragment, and of mma_sync from row `row`. The result has the distribution of
+    the fragment, or `lanes` of tensor memory. In a pair with 128 rows, TMEM lane r has
+    `acc[r mod 64, h * columns/2 + column + i]` of the CTA's rows, with h of `pipe.lane_half`. PTX:
+    of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
-    Columns that are no constant are whole units of 16 bytes, and `column` is a multiple of these.
+    Constraints: (C117) of tensor memory, the result is `lanes` of f32 with 1, 2, 4, .. 128 columns,
+    which divide those of the accumulator, or half of them where a pair has 128 rows; (C182) of a
+    fragment, the result has its distribution, and is within the fragment, from a multiple of 8
+    columns and of 16 rows on.
 
     Example:
     ```mlir
-    %m = pipe.row_amax %v[%row, %column] rows %rows of %columns and %n : vector<32xbf16>
+    %v = pipe.read %acc[%c]
+        : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+    %w = pipe.read %sums[32]
+        : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+    %x = pipe.read %part[32] row 16
+        : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value, I32:$row, I32:$column,
-                       Optional<I32>:$rows, I32:$columns, Optional<F32>:$more);
+  let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
+                       Optional<I32>:$column, OptionalAttr<I64Attr>:$first,
+                       DefaultValuedAttr<I64Attr, "0">:$row);
+  let results = (outs Pipe_Distributed<[F32]>:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$accumulator, "::mlir::Value":$column), [{
+      build($_builder, $_state, result, accumulator, column, ::mlir::IntegerAttr(),
+            /*row=*/uint64_t(0));
+    }]>,
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$fragment, "int64_t":$first,
+                   "int64_t":$row), [{
+      build($_builder, $_state, result, fragment, ::mlir::Value(),
+            $_builder.getI64IntegerAttr(first), uint64_t(row));
+    }]>
+  ];
+  let assemblyFormat = [{
+    $accumulator `[` ($column^):(`` $first)? `]` (`row` $row^)? attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
+  let summary = "half of the TMEM lanes that has this thread's";
+  let description = [{
+    0 for TMEM lanes 0 to 63, 1 for TMEM lanes 64 to 127. In a pair with 128 rows, threads of both
+    halves have the same rows of the CTA and different columns: a thread of TMEM lane r reads
+    elements of row `row - 64 * h + r` and of columns from `column + h * columns / 2` on.
+
+    Example:
+    ```mlir
+    %h = pipe.lane_half : i32
+    ```
+  }];
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Pipe_LoadFactorsOp : Pipe_EngineOp<"load_factors", "Threads", [Pure]> {
+  let summary = "numbers of a buffer for the elements that threads have of a tile";
+  let description = [{
+    `result[r, c] = global[row + r, column + c]`, which goes with element (r, c) of the tile from
+    (row, column) of the result of a GEMM on. With `transposed` the rows of the tile are columns of
+    the result, `result[r, c] = global[row + c, column + r]`. A dimension of 1 is the same for every
+    row, or every column. Rows and columns that do not exist have the number of the last one; `rows`
+    defaults to the static rows of the buffer. With `one_row` all elements are of row `row`, such as
+    a group's.
+
+    Warpgroups of `wgmma`, and warps of `mma_sync`, have the rows behind those of the warpgroups and
+    warps before, as in `pipe.store`. `column` is a multiple of the columns of a tile of `lanes`, and
+    `row` is even for a transposed one of `wgmma`, because the f32 numbers of two rows are one access
+    where the static rows are even. PTX: ld.global.nc.
+
+    Constraints: (C144) the buffer is a matrix of the element type of the result; dynamic rows come
+    with `rows`; the result is no tensor of `columns`.
+
+    Example:
+    ```mlir
+    %f = pipe.load_factors %p[%m0, %n0] rows %m
+        : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+    %g = pipe.load_factors %q[%m0, %n0]
+        : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
+                       UnitAttr:$transposed, UnitAttr:$one_row);
+  let results = (outs Pipe_Distributed<[F32, BF16, F16]>:$result);
+  let assemblyFormat = [{
+    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    (`one_row` $one_row^)? attr-dict
+    `:` qualified(type($global)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
+  let summary = "predicated store of the elements that threads have of a tile";
+  let description = [{
+    `dest[row + r, column + c] = value[r, c]` where the row is below `rows` and the column is one of
+    dest; with `transposed`, `dest[row + c, column + r] = value[r, c]`. `rows` defaults to the static
+    rows of the buffer. Warpgroups of `wgmma`, and warps of `mma_sync`, have the rows behind those of
+    the warpgroups and warps of the role before, 64 and 16 each.
+
+    Accesses of `lanes` are as wide as the row pitch is aligned, 16 bytes at most, 32 where the
+    target has them; packed fp4 may fill the bytes between the last column and the pitch. `column`,
+    or `row` of a transposed store, is a multiple of the columns of the tile. In a `tiled_128x4`
+    buffer of scales, what only pads a scale tile is written with zero: rows and columns by a tile of
+    4 columns, rows by one of 1 or 2, whose word other threads complete. Whoever has the last column
+    writes the zeros that pad its word. A tile of `columns` writes columns that pad, and no rows.
+
+    Two neighbours of `wgmma` or `mma_sync` are one access where the row pitch allows. With `staged`
+    the threads of a warpgroup exchange their elements in shared memory, so that they store whole
+    lines of 128 bytes. In the pipelined form the op has a place there, which is `getStagedBytes`
+    long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
+
+    Constraints: (C118) the elements are those of the buffer, which has two dimensions; `rows` is
+    present when its rows are dynamic; of `lanes`, there are 1, 2, 4, .. columns, 32 or more of
+    f4E2M1FN, 4 or fewer of a tiled_128x4 buffer; (C200) transposed, `lanes` have elements of 8, 16
+    or 32 bits of a linear buffer; (C184) a tile of `wgmma` or `mma_sync` has elements of f32, bf16,
+    f16 or f8E4M3FN, of a linear buffer; (C333) a staged store is transposed and of `wgmma`, whole
+    warpgroups execute it and not those warps alone that are the last to arrive, and the tile has a
+    multiple of 16 columns of 16 bits, of a buffer with a multiple of 8 columns; (C213) a tile of
+    `columns` is transposed and has 128 rows of f4E2M1FN, or 4 or 8 of scales, of a buffer with
+    static columns; dynamic rows are those of a `pipe.matrix`.
+
+    Example:
+    ```mlir
+    pipe.store %v, %d[%m0, %n0] rows %m
+        : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
+    pipe.store %w, %e[%m0, %n0]
+        : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
+    pipe.store %codes, %q[%n0, %m0] transposed
+        : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
+    ```
+  }];
+  let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Pipe_GlobalType:$dest, I32:$row,
+                       I32:$column, Optional<I32>:$rows, UnitAttr:$transposed, UnitAttr:$staged,
+                       OptionalAttr<I64Attr>:$place);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$dest,
+                                 "::mlir::Value":$row, "::mlir::Value":$column,
+                                 "::mlir::Value":$rows, CArg<"bool", "false">:$transposed,
+                                 CArg<"bool", "false">:$staged), [{
+    build($_builder, $_state, value, dest, row, column, rows, transposed, staged,
+          ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = [{
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    (`staged` $staged^)? (`at` $place^)? attr-dict
+    `:` qualified(type($value)) `,` qualified(type($dest))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Alignment of the place in shared memory: a line of the widest swizzle.
+    static constexpr int64_t kStagedAlignment = 1024;
+    /// Bytes of shared memory for all threads of the role; 0 where nothing is staged.
+    int64_t getStagedBytes();
+    /// The elements of one thread.
+    ::mlir::VectorType getThreadType() { return vectorOfThread(getValue().getType()); }
+    /// The thread that has an element of the tile.
+    FragmentKind getKind() { return distributionOf(getValue().getType()).getKind(); }
+    /// The tile is a part of an accumulator of an instruction.
+    bool isOfFragment() { return distributionOf(getValue().getType()).isFragment(); }
+    /// A thread has a part of a word of scales.
+    bool isOfPartialWord();
+  }];
+}
+
+def Pipe_StageOp : Pipe_EngineOp<
+    "stage", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "elements of threads into a tile of shared memory";
+  let description = [{
+    `tile[R w + r, c] = value[r, c]` for warpgroup w of the role and the R rows of the value: the
+    threads together fill a tile that `pipe.store_tile` copies to global memory. PTX: st.shared.v4
+    of `lanes`, stmatrix.x4 of `wgmma`.
+
+    Constraints: (C160) the tile is returned or filled; (C325) the value is `lanes`, or `wgmma` of 16
+    bits; the tile has its columns and elements and its rows for each warpgroup of the role, of
+    `lanes` one or two; a row is as wide as the swizzle of the tile.
+
+    Example:
+    ```mlir
+    %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>>
+        -> !pipe.shared<128x64xbf16, swizzle_128B>
+    pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>,
+        !pipe.shared<128x64xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $value (`into` $dest^)? attr-dict `:` qualified(type($value)) (`,` qualified(type($dest))^)?
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// The tile is a part of an accumulator of an instruction.
+    bool isOfFragment() { return distributionOf(getValue().getType()).isFragment(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Results that epilogues derive
+//===----------------------------------------------------------------------===//
+
+def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
+                                        [AttrSizedOperandSegments, Pure]> {
+  let summary = "elements of threads to fp4 codes and block scales";
+  let description = [{
+    Quantizes blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements of each thread, of rows of
+    `lanes` or of columns of `columns`, as `fp4.quantize` does, with
+    `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
+    `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
+    is the TMEM lane of the thread. `columnwise` says that this output is the transposed input.
+    With `resident`, registers keep the codes and scales and not the elements.
+
+    Constraints: (C127) `lanes` or `columns`, in a thread a multiple of the block's elements, as many
+    codes, one scale of the recipe's format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
+    with a recipe of one candidate scale.
+
+    Example:
+    ```mlir
+    %codes, %bytes = pipe.quantize_blocks %v amax %a random %rng[%row, %column] of [512, 8192]
+        {recipe = #fp4.recipe<transformer_engine>, columnwise}
+        : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.global<2xi64>
+        -> tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>,
+           tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>
+    ```
+  }];
+  let arguments = (ins Pipe_Distributed<[BF16, F16, F32]>:$value, Optional<F32>:$amax,
+                       Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
+                       OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
+                       DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
+                       UnitAttr:$columnwise, UnitAttr:$resident);
+  let results = (outs Pipe_Distributed<[AnyFloat]>:$codes, Pipe_Distributed<[AnyFloat]>:$scales);
+  let assemblyFormat = [{
+    $value (`amax` $amax^)? (`random` $rng^ `[` $row `,` $column `]` `of` $matrix)? attr-dict
+    `:` qualified(type($value)) (`,` qualified(type($rng))^)?
+    `->` qualified(type($codes)) `,` qualified(type($scales))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Elements that share a scale.
+    int64_t getBlockSize();
+    /// The types of codes and scales of `value`, whole blocks of `recipe`.
+    static ::std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
+    resultTypes(::mlir::RankedTensorType value, RecipeAttr recipe);
+  }];
+}
+
+def Pipe_AmaxOp : Pipe_EngineOp<"amax", "Threads", [Pure, AttrSizedOperandSegments]> {
+  let summary = "largest magnitude of the elements that a thread has of a tile";
+  let description = [{
+    Each thread gets the largest `|value[r, c]|` of its elements that exist: those that `pipe.store`
+    would store from (row, column) on in rows below `rows` and columns below `columns`, or +0 where
+    there is none, and `more` if that is larger. A NaN counts as 0. Without `rows` every row exists.
+    With `transposed` the rows of the tile are columns of the result.
+
+    Columns of `lanes` that are no constant are whole units of 16 bytes, and `column` is a multiple
+    of these.
+
+    Constraints: (C570) the tile is not of `columns`, and `transposed` is one of `wgmma` or
+    `mma_sync`.
+
+    Example:
+    ```mlir
+    %m = pipe.amax %v[%row, %column] rows %rows of %columns and %n
+        : tensor<128x32xbf16, #pipe.distribution<lanes>>
+    ```
+  }];
+  let arguments = (ins Pipe_Distributed<[BF16, F16, F32]>:$value, I32:$row, I32:$column,
+                       Optional<I32>:$rows, I32:$columns, Optional<F32>:$more,
+                       UnitAttr:$transposed);
   let results = (outs F32:$result);
   let assemblyFormat = [{
-    $value `[` $row `,` $column `]` (`rows` $rows^)? `of` $columns (`and` $more^)? attr-dict
-    `:` qualified(type($value))
+    $value `[` $row `,` $column `]` (`rows` $rows^)? `of` $columns (`and` $more^)?
+    (`transposed` $transposed^)? attr-dict `:` qualified(type($value))
   }];
+  let hasVerifier = 1;
 }
 
 def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
@@ -52,51 +313,76 @@ def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads", [SameOperandsAndResultType]> {
+def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads"> {
   let summary = "the rows of a warp as columns";
   let description = [{
-    The 32 threads of a warp have 32 elements each: the thread of lane l has row l of a square. The
-    thread gets column l: `result[i]` of lane l is `value[l]` of lane i. All threads of the warp
-    execute it. PTX: shfl.sync.bfly.
+    The same tile, of which the threads of a warp have columns in place of rows: the thread of lane l
+    had row l of the 32 rows of the warp, and gets column l. All threads of the warp execute it. PTX:
+    shfl.sync.bfly.
 
-    Constraints: (C212) the vector has 32 elements.
+    Constraints: (C212) the value is `lanes` with 32 columns, and the result has its shape and
+    elements.
 
     Example:
     ```mlir
-    %t = pipe.transpose %v : vector<32xbf16>
+    %t = pipe.transpose %v : tensor<128x32xbf16, #pipe.distribution<lanes>>
+        -> tensor<128x32xbf16, #pipe.distribution<columns>>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value);
-  let results = (outs FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$result);
-  let assemblyFormat = "$value attr-dict `:` qualified(type($value))";
+  let arguments = (ins Pipe_Distributed<[BF16, F16, F32]>:$value);
+  let results = (outs Pipe_Distributed<[BF16, F16, F32]>:$result);
+  let assemblyFormat = [{
+    $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
-def Pipe_StoreColumnOp : Pipe_EngineOp<"store_column", "Threads"> {
-  let summary = "predicated store of what this thread made of a column";
-  let description = [{
-    Stores the codes or scales that a thread made of its column of the result (see
-    `pipe.transpose`), as a segment of a row of `dest`. The thread of lane l of warp w writes
-    `dest[row + l, column + w * n + i] = value[i]` for the n elements of the vector, where the
-    element exists. Columns that only pad a scale tile of a `tiled_128x4` buffer are written with
-    zero, and its rows that do so are not written.
+//===----------------------------------------------------------------------===//
+// Registers of a thread
+//===----------------------------------------------------------------------===//
 
-    Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the
-    element type of the buffer, which has two dimensions and static columns; dynamic rows are those
-    of a `pipe.matrix`.
+def Pipe_ToVectorOp : Pipe_Op<"to_vector", [Pure]> {
+  let summary = "elements of a tile that this thread has";
+  let description = [{
+    The registers of a thread, for code that names them one by one, such as inline assembly. No
+    instruction.
+
+    Constraints: (C641) the vector has the elements of one thread
+    (`include/fp4/ISA/FragmentLayout.h`).
 
     Example:
     ```mlir
-    pipe.store_column %codes, %q[%n0, %m0] : vector<32xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
+    %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$value, Pipe_GlobalType:$dest,
-                       I32:$row, I32:$column);
+  let arguments = (ins Pipe_Distributed<[AnyFloat]>:$tile);
+  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$vector);
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` attr-dict
-    `:` qualified(type($value)) `,` qualified(type($dest))
+    $tile attr-dict `:` qualified(type($tile)) `->` qualified(type($vector))
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Pipe_FromVectorOp : Pipe_Op<"from_vector", [Pure]> {
+  let summary = "tile of which each thread has a vector";
+  let description = [{
+    The opposite of `pipe.to_vector`. No instruction.
+
+    Constraints: (C641) as in `pipe.to_vector`.
+
+    Example:
+    ```mlir
+    %t = pipe.from_vector %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$vector);
+  let results = (outs Pipe_Distributed<[AnyFloat]>:$tile);
+  let assemblyFormat = [{
+    $vector attr-dict `:` qualified(type($vector)) `->` qualified(type($tile))
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 #endif // FP4_DIALECT_PIPE_IR_PIPERESULTOPS_TD

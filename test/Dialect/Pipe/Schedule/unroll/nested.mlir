@@ -72,9 +72,9 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
             %9 = arith.addi %arg9, %c1_i32 : i32
             scf.yield %9, %8 : i32, i32
           }
-          %6 = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
-          %7 = arith.truncf %6 : vector<8xf32> to vector<8xbf16>
-          pipe.store_fragment %7, %arg4[%3, %4] rows %arg5 : vector<8xbf16>, !pipe.global<?x264xbf16>
+          %6 = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+          %7 = arith.truncf %6 : tensor<64x16xf32, #pipe.distribution<wgmma>> to tensor<64x16xbf16, #pipe.distribution<wgmma>>
+          pipe.store %7, %arg4[%3, %4] rows %arg5 : tensor<64x16xbf16, #pipe.distribution<wgmma>>, !pipe.global<?x264xbf16>
           pipe.yield %5#0, %5#1 : i32, i32
         }
       }
