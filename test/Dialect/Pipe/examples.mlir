@@ -49,8 +49,9 @@ gpu.module @requests {
   }
 }
 
-func.func @factors(%p: !pipe.global<?x1xf32>, %m0: i32, %n0: i32, %m: i32) {
+func.func @factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<1x512xf32>, %m0: i32, %n0: i32, %m: i32) {
   %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %g = pipe.load_factors %q[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -61,19 +62,17 @@ func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
                  %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32,
-                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>, %rows: i32) {
+                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>, %rows: i32, %p: !pipe.global<64x4608xi8>) {
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %exist = pipe.existing_rows %rows from %row of 128
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
       -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-  pipe.load %a[%row, %k] into %slot signals %ab[%it]
-      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
-        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   return
 }
 
@@ -84,13 +83,21 @@ func.func @accumulators() {
 
 func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>,
                     %sa: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %sb: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
-                    %more: i1, %n: i32) {
+                    %more: i1, %n: i32, %e: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
+                    %f: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %w: !pipe.shared<4x4608xi8>,
+                    %x: !pipe.shared<16x256xbf16, swizzle_128B>) {
+  %sums = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %part = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
       : !pipe.tmem<128x128xf32>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  pipe.mma %sums, %e[128], %f chain replaces : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
+      !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
 
@@ -106,18 +113,11 @@ func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe
 }
 
 func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
-                     %v: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %d: !pipe.global<512x512xbf16>, %p: !pipe.global<1x512xf32>,
-                     %m0: i32, %n0: i32) {
+                     %p: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>, %tiles: i32, %one: !pipe.shared<1x8704xi8>) {
   %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
-  %f = pipe.load_factors %p[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-  pipe.store %v, %d[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
-  return
-}
-
-func.func @staged_fragments(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>) {
-  %t = pipe.stage %v : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  pipe.stage %v into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.dequantize %p existing %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  %held = pipe.dequantize %one : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }
 
@@ -260,7 +260,11 @@ func.func @halves() -> i32 {
 }
 
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
+  %sums = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %part = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
   %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %w = pipe.read %sums[32] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %x = pipe.read %part[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
 
@@ -271,15 +275,30 @@ func.func @quantizers(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %a: f3
   return
 }
 
-func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32) {
+func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32,
+                  %w: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %e: !pipe.global<512x512xbf16>,
+                  %codes: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<512x256xf4E2M1FN>) {
   pipe.store %v, %d[%m0, %n0] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
+  pipe.store %w, %e[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
+  pipe.store %codes, %q[%n0, %m0] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
   return
 }
 
-func.func @staged(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
+func.func @registers(%t: tensor<64x32xf32, #pipe.distribution<wgmma>>) {
+  %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+  return
+}
+
+func.func @of_registers(%v: vector<16xf32>) {
+  %t = pipe.from_vector %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+func.func @staged(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %w: tensor<64x64xbf16, #pipe.distribution<wgmma>>,
+                  %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
                   %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %row: i32, %column: i32) {
   %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
-  pipe.stage %v into %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
       !pipe.tensor_map<128x64xbf16, swizzle_128B>
   return

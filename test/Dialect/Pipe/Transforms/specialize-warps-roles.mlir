@@ -5,6 +5,7 @@
 !h = !pipe.shared<16x16xbf16, swizzle_32B>
 !acc = !pipe.tmem<128x64xf32>
 !y = !pipe.global<128x64xf32>
+!v = tensor<128x64xf32, #pipe.distribution<lanes>>
 gpu.module @kernels {
 // CHECK-LABEL: gpu.func @transform
 // CHECK: %[[H:.*]] = pipe.channel from threads(128) to tensor
@@ -29,8 +30,8 @@ gpu.func @transform(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %y: !y, %b
   %x = pipe.load %map[%c0, %c0] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !x
   %acc = pipe.accumulator : !acc
   pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
-  %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
-  pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !y
+  %v = pipe.read %acc[%c0] : !acc -> !v
+  pipe.store %v, %y[%c0, %c0] : !v, !y
   gpu.return
 }
 }

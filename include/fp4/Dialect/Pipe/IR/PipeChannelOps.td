@@ -19,7 +19,7 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
     ```mlir
     pipe.role epilogue warps 0 to 4 drives [threads] {
       %acc = pipe.consumer_wait %accs : !accs
-      %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+      %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs : !accs
     }
     ```
@@ -252,10 +252,10 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
     Example:
     ```mlir
     %acc = pipe.consumer_wait %accs[%it] : !overlapping
-    %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> vector<64xf32>
-    %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> vector<64xf32>
+    %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
+    %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
     pipe.partial_release %accs[%it] : !overlapping
-    %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> vector<128xf32>
+    %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> tensor<128x128xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs[%it] : !overlapping
     ```
   }];

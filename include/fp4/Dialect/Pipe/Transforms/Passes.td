@@ -30,6 +30,7 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
     !scales = !pipe.tmem<128x8xf8E8M0FNU, tiled_128x4>
     !acc = !pipe.tmem<128x128xf32>
     !y = !pipe.global<128x128xf32>
+    !row = tensor<128x64xf32, #pipe.distribution<lanes>>
     gpu.module @kernels {
       gpu.func @product(%a: !map, %s: !scales, %n: i32, %y: !y) kernel
           attributes {pipe.role_plan = #roles} {
@@ -44,8 +45,8 @@ def SpecializeWarps : Pass<"pipe-specialize-warps", "::mlir::ModuleOp"> {
           pipe.mma %acc, %tile scaled %s, %tile scaled %s accumulate %more
               : !acc, !data, !scales, !data, !scales
         }
-        %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
-        pipe.store %v, %y[%c0, %c0] : vector<64xf32>, !y
+        %v = pipe.read %acc[%c0] : !acc -> !row
+        pipe.store %v, %y[%c0, %c0] : !row, !y
         gpu.return
       }
     }
