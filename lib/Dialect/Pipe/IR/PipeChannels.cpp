@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
+#include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -486,6 +487,10 @@ static bool followsPartialRelease(ConsumerReleaseOp release) {
 LogicalResult ConsumerReleaseOp::verify() {
   if (failed(verifyIteration(*this, getChannel(), getIteration())))
     return failure();
+  if (getBy() == Arrival::AlignedWarps && !areReadBy(*this, isSharedMma)) // (C632)
+    return withNote(emitOpError("by aligned_warps must be of a stage that MMAs of warpgroups alone "
+                                "read from shared memory"),
+                    "write 'by warps', so that a warp arrives when all of its threads have read");
   if (getBy() != Arrival::Nobody || followsPartialRelease(*this))
     return success();
   return withNote(emitOpError("by nobody must follow a pipe.partial_release of its stage"), // (C621)

@@ -102,6 +102,19 @@ bool fp4::pipe::usesTensorCore(Operation *op) {
          (engine == Engine::Threads && tmem);
 }
 
+bool fp4::pipe::isSharedMma(Operation *op) { return bool(mmaOfForm(op, hw::MmaForm::WgmmaShared)); }
+
+bool fp4::pipe::areReadBy(ConsumerReleaseOp release,
+                          llvm::function_ref<bool(Operation *)> isReader) {
+  bool all = true;
+  if (auto region = release->getParentOfType<RoleRegionOp>())
+    region.walk([&](ConsumerWaitOp wait) {
+      if (wait.getChannel() == release.getChannel())
+        all &= llvm::all_of(wait->getUsers(), isReader);
+    });
+  return all;
+}
+
 bool fp4::pipe::fencesItsReads(Operation *op) {
   if (auto dequantize = dyn_cast<DequantizeTileOp>(op))
     return dequantize.fillsRegisters();

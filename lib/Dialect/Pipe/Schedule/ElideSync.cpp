@@ -24,21 +24,6 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Returns true for an MMA whose operands the tensor core itself reads from shared memory, and
-/// whose accumulator is in registers.
-static bool isSharedMma(Operation *op) { return bool(mmaOfForm(op, hw::MmaForm::WgmmaShared)); }
-
-/// Returns true when all that the role of `release` does with the tiles of its channel satisfies
-/// `isReader`.
-static bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(Operation *)> isReader) {
-  bool all = true;
-  release->getParentOfType<RoleRegionOp>().walk([&](ConsumerWaitOp wait) {
-    if (wait.getChannel() == release.getChannel())
-      all &= llvm::all_of(wait->getUsers(), isReader);
-  });
-  return all;
-}
-
 /// The last MMA before `release` in its basic block, if all reads of tiles of its channel come
 /// before that MMA; else null.
 static MmaOp mmaBehindReads(ConsumerReleaseOp release) {

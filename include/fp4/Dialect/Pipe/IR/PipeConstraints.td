@@ -395,6 +395,8 @@ def : Pipe_Constraints<"Scheduled form", [{
     arrival of the other, with a fence where threads read what a copy overwrites. A tile that is
     read has been written in its iteration.
   - (C629) work of tcgen05 does not follow a wait that is `unfenced` before a wait with a fence.
+  - (C632) a `pipe.consumer_release` by aligned_warps is of a stage that MMAs of warpgroups alone
+    read, which end for all threads of a warp together.
   - (C630) loops over work begin, end and go on by the same numbers in all roles.
 }]>;
 

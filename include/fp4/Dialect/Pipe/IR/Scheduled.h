@@ -43,6 +43,14 @@ bool usesTensorCore(mlir::Operation *op);
 /// reads are those of the tensor core, or it fences its own.
 bool fencesItsReads(mlir::Operation *op);
 
+/// Returns true for an MMA whose operands the tensor core itself reads from shared memory, and
+/// whose accumulator is in registers: it ends for all threads of a warp together.
+bool isSharedMma(mlir::Operation *op);
+
+/// Returns true when all that the role of `release` does with the tiles of its channel satisfies
+/// `isReader`.
+bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(mlir::Operation *)> isReader);
+
 /// Without powers, each half of a tile of prepacked weights for e4m3 is a part.
 inline constexpr int64_t kBytePartsOfTile = 2;
 

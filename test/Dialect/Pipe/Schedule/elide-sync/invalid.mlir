@@ -212,3 +212,23 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+// Lanes load the numbers of their rows by themselves.
+!powers = !pipe.shared<4x128xf32>
+!channel = !pipe.channel<!powers>
+gpu.module @kernels {
+  gpu.func @powers(%it: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %tiles = pipe.channel from tma to threads(128) depth 2 payload [0] barriers 4096 : !channel
+    pipe.role math warps 0 to 4 drives [threads] {
+      %t = pipe.consumer_wait %tiles[%it] : !channel
+      %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+      // (C632)
+      // expected-error @+2 {{by aligned_warps must be of a stage that MMAs of warpgroups alone read from shared memory}}
+      // expected-note @+1 {{write 'by warps', so that a warp arrives when all of its threads have read}}
+      pipe.consumer_release %tiles[%it] by aligned_warps : !channel
+    }
+    gpu.return
+  }
+}
