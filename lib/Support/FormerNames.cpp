@@ -55,6 +55,13 @@ constexpr Renamed kRenamed[] = {
     {"pipe.row_amax", "pipe.amax"},
     {"pipe.fragment_amax", "pipe.amax"},
     {"pipe.fragment_factors", "pipe.load_factors"},
+    {"pipe.lane_column", "pipe.place"},
+    {"pipe.lane_half", "pipe.place"},
+    {"pipe.warp_place", "pipe.place"},
+    {"pipe.fetch_fragment", "pipe.fetch"},
+    {"pipe.lane_scale", "pipe.block_scales"},
+    {"pipe.lane_tile_scale", "pipe.tile_scales"},
+    {"pipe.promote_lanes", "pipe.promote"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

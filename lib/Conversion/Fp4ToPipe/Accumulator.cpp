@@ -2,7 +2,6 @@
 
 #include "Accumulator.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
@@ -96,7 +95,7 @@ void Accumulator::promoteLanes(Value acc, const Tile &tile, const KStep &step,
   Value factor = kLoop.factorsOf(tile, step, 0).front();
   Value sums = AccumulatorOp::create(b, lanesType());
   MmaOp::create(b, sums, pair.a.front().data, pair.b.front().data);
-  PromoteLanesOp::create(b, acc, sums, factor);
+  PromoteOp::create(b, acc, sums, factor, /*column=*/Value());
 }
 
 /// All parts have their sums in one fragment, one part after the other. Each k tile of a stage has

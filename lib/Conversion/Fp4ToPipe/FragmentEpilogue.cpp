@@ -2,8 +2,6 @@
 
 #include "FragmentEpilogue.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -132,7 +130,10 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
 void FragmentEpilogue::finish(ValueRange accs, const Tile &tile) {
   bool areOfWarp = fragments.kind == FragmentKind::MmaSync;
   if (areOfWarp) {
-    auto place = WarpPlaceOp::create(b, accs.front(), gemm.tiling.tileM, gemm.tiling.tileN);
+    Type number = b.getI32Type();
+    auto place =
+        PlaceOp::create(b, number, number, accs.front(), b.getI64IntegerAttr(gemm.tiling.tileM),
+                        b.getI64IntegerAttr(gemm.tiling.tileN));
     ofWarp = {place.getRow(), place.getColumn()};
     firstOfWarp = {b.add(tile.row, ofWarp.row), b.add(tile.column, ofWarp.column)};
   }

@@ -42,8 +42,7 @@ void FragmentEpilogue::derive(Value elements, Place place, OfGroup group) {
     if (!limit && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
       limit = b.constant(gemm.m());
     amax = pipe::AmaxOp::create(b, b.getF32Type(), elements, place.row, place.column, limit,
-                                args.columns ? args.columns : b.constant(gemm.n()), amax,
-                                isTransposed());
+                          args.columns ? args.columns : b.constant(gemm.n()), amax, isTransposed());
   }
   if (!gemm.results.quantizer)
     return;

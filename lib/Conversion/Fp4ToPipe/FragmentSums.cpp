@@ -2,7 +2,6 @@
 
 #include "FragmentSums.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;
@@ -198,7 +197,7 @@ SmallVector<Value> FragmentSums::fetchAll(size_t number, Value row) {
   SmallVector<Value> sums;
   forParts([&](RankedTensorType type, int64_t first) {
     sums.push_back(
-        FetchFragmentOp::create(b, type, args.workspace, row, placeOfSums(number, first)));
+        FetchOp::create(b, type, args.workspace, row, Value(), placeOfSums(number, first)));
   });
   return sums;
 }

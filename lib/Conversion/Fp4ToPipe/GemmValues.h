@@ -82,7 +82,7 @@ struct Tiling {
   /// Rows and columns of the result that a CTA, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
   int64_t workN() const { return tileN * clusterN; }
-  /// A pair has 128 rows: TMEM lanes have halves of the columns (pipe.lane_half).
+  /// A pair has 128 rows: TMEM lanes have halves of the columns (pipe.place).
   bool splitsColumns() const { return pair && tileM == pipe::kMmaM; }
   /// Columns of tensor memory that an accumulator takes.
   int64_t accumulatorColumns() const { return splitsColumns() ? tileN / 2 : tileN; }

@@ -2,8 +2,6 @@
 
 #include "KLoop.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -73,9 +71,10 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
   Value k = numberOf(step, number);
   auto columns = b.getI64IntegerAttr(gemm.tiling.tileN);
   if (gemm.tiling.laneGroups && step.place)
-    return {LaneTileScaleOp::create(b, b.getF32Type(), factorsA, factorsB, step.place)};
+    return {TileScalesOp::create(b, b.getF32Type(), factorsA, b.getI64IntegerAttr(0), factorsB,
+                                 step.place)};
   if (gemm.tiling.laneGroups)
-    return {LaneScaleOp::create(
+    return {BlockScalesOp::create(
         b, b.getF32Type(), args.scalesA, tile.row, args.scalesB, tile.scaleRowB,
         b.getI64IntegerAttr(gemm.tiling.tileN / gemm.tiling.laneGroups), k, args.rows)};
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());

@@ -16,8 +16,6 @@
 
 #include "InlinePtx.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -33,15 +31,15 @@ void LaneSums::take(ValueRange accumulators, const Tile &ofCta) {
   tile = ofCta;
   laneColumn = columnOfGroup = {};
   if (gemm.tiling.laneGroups > 1)
-    tile.column = b.add(tile.column, LaneColumnOp::create(b, b.getI32Type(), accs.front()));
+    tile.column = b.add(tile.column, PlaceOp::create(b, accs.front()).getColumn());
   laneRow = tile.row;
   if (gemm.tiling.epilogueGroups > 1)
-    laneColumn = columnOfGroup = LaneColumnOp::create(b, b.getI32Type(), accs.front());
+    laneColumn = columnOfGroup = PlaceOp::create(b, accs.front()).getColumn();
   if (!gemm.tiling.splitsColumns())
     return;
-  Value half = LaneHalfOp::create(b, b.getI32Type());
-  laneRow = b.sub(tile.row, b.mul(half, gemm.tiling.blockM()));
-  laneColumn = b.mul(half, gemm.tiling.laneColumns());
+  auto place = PlaceOp::create(b, accs.front());
+  laneRow = b.add(tile.row, place.getRow());
+  laneColumn = place.getColumn();
 }
 
 void LaneSums::complete(Conversion convert, Storing store) {

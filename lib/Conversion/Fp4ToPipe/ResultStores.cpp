@@ -80,8 +80,8 @@ void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value colu
   if (!rows && gemm.m() % gemm.tiling.workM()) // rows of a tile that do not exist
     rows = b.constant(gemm.m());
   running = pipe::AmaxOp::create(b, b.getF32Type(), elements, place.row, column, rows,
-                                 to.columns ? to.columns : b.constant(gemm.n()), running,
-                                 /*transposed=*/false);
+                           to.columns ? to.columns : b.constant(gemm.n()), running,
+                           /*transposed=*/false);
 }
 
 std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {

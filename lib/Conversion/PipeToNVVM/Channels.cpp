@@ -32,7 +32,6 @@
 #include "InlinePtx.h"
 #include "Lowering.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Matchers.h"

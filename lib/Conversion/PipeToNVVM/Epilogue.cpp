@@ -88,19 +88,6 @@ private:
   }
 };
 
-struct LowerLaneHalf : fp4::PipePattern<fp4::pipe::LaneHalfOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(fp4::pipe::LaneHalfOp op, OpAdaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    constexpr int64_t lanes = fp4::pipe::kMmaM / 2;
-    Value lane = fp4::accumulatorLane(rewriter, loc, state);
-    rewriter.replaceOpWithNewOp<arith::DivUIOp>(op, lane, fp4::constantI32(rewriter, loc, lanes));
-    return success();
-  }
-};
-
 /// Loads the factors of rows of threads; FragmentElements.cpp has those of fragments.
 struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
   using PipePattern::PipePattern;
@@ -519,7 +506,7 @@ Value fp4::accumulatorLane(OpBuilder &b, Location loc, const KernelState &state)
 
 void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerRead, LowerLaneHalf, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
+  patterns.add<LowerRead, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
       converter, patterns.getContext(), state);
   patterns.add<ConvertElements<vector::BitCastOp>, ConvertElements<vector::ShuffleOp>>(
       converter, patterns.getContext());

@@ -15,8 +15,6 @@
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -28,27 +26,40 @@ namespace {
 /// loads, of which it moves many ahead.
 constexpr int64_t kReadColumns = 64;
 
-struct LowerLaneColumn : PipePattern<pipe::LaneColumnOp> {
+/// The place of the columns of a warpgroup, or of the half of the TMEM lanes of a pair.
+struct LowerLanePlace : PipePattern<pipe::PlaceOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LaneColumnOp op, OpAdaptor,
+  LogicalResult matchAndRewrite(pipe::PlaceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getRows())
+      return rewriter.notifyMatchFailure(op, "is the place of a warp");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t groups = state.roles.at(op).getNumThreads() / kGroupThreads;
     auto tile = dyn_cast<pipe::TmemType>(op.getAccumulator().getType());
+    if (tile && tile.isOfHalves()) {
+      constexpr int64_t rows = pipe::kMmaM / 2;
+      Int32 half = Int32(b, accumulatorLane(b, b.getLoc(), state)) / rows;
+      Value row = Int32(b, int64_t(0)) - half * rows, column = half * (tile.getColumns() / 2);
+      rewriter.replaceOp(op, {row, column});
+      return success();
+    }
+    int64_t groups = state.roles.at(op).getNumThreads() / kGroupThreads;
     int64_t columns =
         tile ? tile.getColumns() / groups
              : cast<pipe::FragmentType>(op.getAccumulator().getType()).getShape()[1];
-    rewriter.replaceOp(op, Value(groupOfThread(b, op, state) * columns));
+    Value column = groupOfThread(b, op, state) * columns;
+    rewriter.replaceOp(op, {constI32(b, 0), column});
     return success();
   }
 };
 
-struct LowerLaneScale : PipePattern<pipe::LaneScaleOp> {
+struct LowerLaneScale : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LaneScaleOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "scales sums of a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::GlobalType typeA = op.getA().getType();
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
@@ -72,11 +83,13 @@ private:
 
 /// The rows of a warp are in banks of their own if a tile has scales of one scale block, and four
 /// share one if it has four.
-struct LowerLaneTileScale : PipePattern<pipe::LaneTileScaleOp> {
+struct LowerLaneTileScale : PipePattern<pipe::TileScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LaneTileScaleOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::TileScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "scales sums of a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t pitch = op.getA().getType().getInnerBytes();
     auto at = [&](Value tile, Value row) {
@@ -93,11 +106,13 @@ struct LowerLaneTileScale : PipePattern<pipe::LaneTileScaleOp> {
   }
 };
 
-struct LowerPromoteLanes : PipePattern<pipe::PromoteLanesOp> {
+struct LowerPromoteLanes : PipePattern<pipe::PromoteOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::PromoteLanesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::PromoteOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "adds sums of a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t columns = op.getAccumulator().getType().getShape()[1];
     int64_t width = std::min(columns, kReadColumns);
@@ -114,7 +129,7 @@ struct LowerPromoteLanes : PipePattern<pipe::PromoteLanesOp> {
       for (int64_t i = 0; i < width; ++i)
         acc[column + i] =
             LLVM::FMAOp::create(b, arith::BitcastOp::create(b, b.getF32Type(), sums[i]),
-                                adaptor.getScale(), acc[column + i]);
+                                adaptor.getScales(), acc[column + i]);
       if (!isLast)
         sums = waitForLoaded(b, b.getLoc(), next);
     }
@@ -125,7 +140,7 @@ struct LowerPromoteLanes : PipePattern<pipe::PromoteLanesOp> {
 
 private:
   /// The TMEM lanes of this warp, and the first column of this warpgroup.
-  Value firstColumn(ImplicitLocOpBuilder &b, pipe::PromoteLanesOp op, Value sums) const {
+  Value firstColumn(ImplicitLocOpBuilder &b, pipe::PromoteOp op, Value sums) const {
     constexpr int64_t lanesOfWarps = 0x60, laneShift = 16;
     int64_t columns = op.getAccumulator().getType().getShape()[1];
     Value quadrant = arith::AndIOp::create(b, state.threadIndex, constI32(b, lanesOfWarps));
@@ -151,6 +166,6 @@ private:
 
 void fp4::populateLanePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                         const KernelState &state) {
-  patterns.add<LowerLaneColumn, LowerLaneScale, LowerLaneTileScale, LowerPromoteLanes>(
+  patterns.add<LowerLanePlace, LowerLaneScale, LowerLaneTileScale, LowerPromoteLanes>(
       converter, patterns.getContext(), state);
 }

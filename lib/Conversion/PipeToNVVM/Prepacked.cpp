@@ -9,7 +9,7 @@
 // there twice, with either conversion: wgmma must be the same for all warps of a warpgroup, so each
 // warp looks at the scales of all 64 rows.
 //
-// leave_fragment, fetch_fragment: parts of a tile that CTAs exchange, in the order of the threads.
+// leave_fragment, fetch: parts of a tile that CTAs exchange, in the order of the threads.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"
@@ -155,18 +155,20 @@ struct LowerLeaveFragment : PipePattern<pipe::LeaveFragmentOp> {
   }
 };
 
-struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
+struct LowerFetchFragment : PipePattern<pipe::FetchOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::FetchFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getColumn())
+      return rewriter.notifyMatchFailure(op, "fetches rows of threads");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
     auto part = VectorType::get(kTogether, b.getF32Type());
     SmallVector<Value> elements;
     for (int64_t i = 0; i < type.getNumElements(); i += kTogether) {
       Value pointer = partPointer(b, op, state, op.getSource().getType(), adaptor.getSource(),
-                                  adaptor.getRow(), op.getColumn(), i);
+                                  adaptor.getRow(), int64_t(*op.getFirst()), i);
       Value four = LLVM::LoadOp::create(b, part, pointer, 4 * kTogether);
       for (int64_t j = 0; j < kTogether; ++j)
         elements.push_back(vector::ExtractOp::create(b, four, j));

@@ -105,6 +105,8 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
 
   LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
     Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
@@ -125,7 +127,8 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
       scales.push_back(exchangeAll(b, held[2], place + i * kAhead));
     if (array)
       storeElements(b, array, loadNext(b, op, adaptor, loopBlock, held));
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
+        op, cast<VectorType>(op.getResult().getType()), scales);
     return success();
   }
 
@@ -312,6 +315,8 @@ struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
 
   LogicalResult matchAndRewrite(pipe::TileScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t pitch = op.getA().getType().getInnerBytes();
     Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(op.getRow());
@@ -326,7 +331,8 @@ struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
     add(ofRow, 8);
     for (int64_t i = 0; i < op.getB().getType().getRows(); ++i)
       add(adaptor.getB(), i);
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
+        op, cast<VectorType>(op.getResult().getType()), scales);
     return success();
   }
 };
@@ -347,7 +353,8 @@ struct LowerTilePowers : PipePattern<pipe::TilePowersOp> {
       scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(),
                                             offsetPointer(b, b.getLoc(), first, 4 * rows), 4));
     scales.push_back(constF32(b, 1));
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
+        op, cast<VectorType>(op.getResult().getType()), scales);
     return success();
   }
 };
@@ -357,8 +364,10 @@ struct LowerPromote : PipePattern<pipe::PromoteOp> {
 
   LogicalResult matchAndRewrite(pipe::PromoteOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfFragment())
+      return rewriter.notifyMatchFailure(op, "adds sums of TMEM lanes");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::FragmentType type = op.getSums().getType();
+    pipe::FragmentType type = op.getAccumulator().getType();
     int64_t columns = type.getShape()[1], count = type.getElementsPerThread();
     Scales scales(b, adaptor.getScales(), adaptor.getColumn(), columns);
     SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
@@ -414,7 +423,7 @@ void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
       state.fragmentRegisters += fragment.getType().getElementsPerThread();
-    if (isa<pipe::BlockScalesOp>(op))
+    if (auto scales = dyn_cast<pipe::BlockScalesOp>(op); scales && scales.isOfFragment())
       state.scaleRegisters += 2 * kHeld;
   });
 }

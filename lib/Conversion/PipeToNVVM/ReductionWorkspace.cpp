@@ -99,6 +99,8 @@ struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.getColumn())
+      return rewriter.notifyMatchFailure(op, "fetches a part of a fragment");
     Location loc = op.getLoc();
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       fp4::accumulatorLane(rewriter, loc, state));

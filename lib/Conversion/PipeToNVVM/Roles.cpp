@@ -21,7 +21,6 @@
 #include "Lowering.h"
 #include "WarpMmas.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TensorMap.h"
 
@@ -407,7 +406,8 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   kernel.walk([&](Operation *op) {
     auto store = dyn_cast<pipe::StoreOp>(op);
     state.splitsWarps |= (store && !store.isOfFragment()) || isa<pipe::FoldAmaxOp>(op);
-    state.keepsLanes |= isa<pipe::PromoteLanesOp>(op);
+    auto promote = dyn_cast<pipe::PromoteOp>(op);
+    state.keepsLanes |= promote && !promote.isOfFragment();
   });
   state.pairs = pipe::usesPairs(kernel);
   state.cluster = pipe::clusterOf(kernel);

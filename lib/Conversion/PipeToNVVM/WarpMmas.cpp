@@ -49,13 +49,16 @@ WarpTile warpTile(ImplicitLocOpBuilder &b, Operation *op, const KernelState &sta
 Int32 laneOf(ImplicitLocOpBuilder &b) { return {b, NVVM::LaneIdOp::create(b, b.getI32Type())}; }
 
 /// Gives the place of a warp to ops that otherwise count the rows of all warps of the role before.
-struct LowerWarpPlace : PipePattern<pipe::WarpPlaceOp> {
+struct LowerWarpPlace : PipePattern<pipe::PlaceOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::WarpPlaceOp op, OpAdaptor,
+  LogicalResult matchAndRewrite(pipe::PlaceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.getRows())
+      return rewriter.notifyMatchFailure(op, "is the place of TMEM lanes");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    WarpTile tile = warpTile(b, op, state, op.getAccumulator().getType(), int64_t(op.getRows()));
+    WarpTile tile = warpTile(b, op, state, cast<pipe::FragmentType>(op.getAccumulator().getType()),
+                             int64_t(*op.getRows()));
     Int32 warp = threadOfRole(b, op, state) / kLanes;
     Value row = tile.row - warp * int64_t(hw::warpRowsA), column = tile.column;
     rewriter.replaceOp(op, {row, column});

@@ -31,10 +31,8 @@
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<64x16xf8E4M3FN, tiled_128x4, pair>
 // CHECK: pipe.load %arg3[%[[COLUMN]], %{{.*}}] multicast m : {{.*}} -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
 // CHECK: pipe.copy_scales {{.*}} -> !pipe.tmem<256x16xf8E4M3FN, halves_128x4, pair>
-// CHECK: %[[HALF:.*]] = pipe.lane_half : i32
-// CHECK: %[[ROWS:.*]] = arith.muli %[[HALF]], %c64_i32
-// CHECK: %[[ROW0:.*]] = arith.subi %[[ROW]], %[[ROWS]]
-// CHECK: %[[COLUMNS:.*]] = arith.muli %[[HALF]], %c128_i32
+// CHECK: %[[OFFSET:.*]], %[[COLUMNS:.*]] = pipe.place %[[ACC]] : !pipe.tmem<128x256xf32, pair>
+// CHECK: %[[ROW0:.*]] = arith.addi %[[ROW]], %[[OFFSET]]
 // CHECK: scf.for %[[C:.*]] = %c0_i32 to %c128_i32 step %c32_i32
 // CHECK: pipe.read %[[ACC]][%[[C]]]
 // CHECK: %[[IN_TILE:.*]] = arith.addi %[[COLUMN]], %[[C]]

@@ -9,10 +9,10 @@
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW:.*]], %{{.*}}]
 // CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN:.*]], %{{.*}}]
-// CHECK:   %[[SCALE:.*]] = pipe.lane_scale %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
+// CHECK:   %[[SCALE:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
 // CHECK:   pipe.mma %[[SUMS]], %[[A]], %[[B]]
-// CHECK:   pipe.promote_lanes %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
+// CHECK:   pipe.promote %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
 // CHECK: pipe.read %[[ACC]][0]
 // CHECK: pipe.store {{.*}}[%[[ROW]], %[[COLUMN]]]
 // CHECK: pipe.read %[[ACC]][32]
@@ -37,10 +37,10 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<128x4xf32>
 // CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<2x4xf32>
 // CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
-// CHECK:     pipe.lane_tile_scale %[[SA]], %[[SB]] column %[[PLACE]]
+// CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
 // CHECK:     pipe.mma
-// CHECK:     pipe.promote_lanes
-// CHECK: %[[OWN:.*]] = pipe.lane_column %[[ACC]]
+// CHECK:     pipe.promote
+// CHECK: %{{.*}}, %[[OWN:.*]] = pipe.place %[[ACC]]
 // CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[OWN]]
 // CHECK: pipe.store {{.*}}, %[[COLUMN]]]
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<512x1024xf8E4M3FN>, %sb: tensor<4x8xf32>) -> tensor<512x512xbf16> {
@@ -60,7 +60,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: %[[GROUP:.*]] = vector.extract %{{.*}}[2]
 // CHECK: %[[BAND:.*]] = arith.muli %[[GROUP]], %c256
 // CHECK: arith.addi %{{.*}}, %[[BAND]]
-// CHECK: pipe.lane_scale
+// CHECK: pipe.block_scales
 func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<400x400xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<200x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs

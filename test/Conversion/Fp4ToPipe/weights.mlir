@@ -57,8 +57,8 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK: %[[LAST:.*]] = pipe.count_partial %{{.*}} of 2 : !pipe.global<2x8xi32>
 // CHECK: scf.if %[[LAST]]
 // CHECK:   %[[OWN:.*]] = pipe.read
-// CHECK:   %[[OTHER:.*]] = pipe.fetch_fragment
-// CHECK-NOT: pipe.fetch_fragment
+// CHECK:   %[[OTHER:.*]] = pipe.fetch
+// CHECK-NOT: pipe.fetch
 // CHECK:   arith.addf %[[OWN]], %[[OTHER]]
 // CHECK:   pipe.store {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
@@ -78,15 +78,15 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[PART:.*]], %c0_i32
 // CHECK:   %[[A:.*]] = scf.if %[[FIRST]]
 // CHECK:     pipe.read
-// CHECK:     pipe.fetch_fragment %{{.*}}[%[[ROW:.*]], 0]
+// CHECK:     pipe.fetch %{{.*}}[%[[ROW:.*]], 0]
 // CHECK:   %[[SECOND:.*]] = arith.cmpi eq, %[[PART]], %c1_i32
 // CHECK:   %[[B:.*]] = scf.if %[[SECOND]]
 // CHECK:     pipe.read
-// CHECK:     pipe.fetch_fragment
+// CHECK:     pipe.fetch
 // CHECK:   %[[THIRD:.*]] = arith.cmpi eq, %[[PART]], %c2_i32
 // CHECK:   %[[C:.*]] = scf.if %[[THIRD]]
 // CHECK:     pipe.read
-// CHECK:     pipe.fetch_fragment
+// CHECK:     pipe.fetch
 // CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
 // CHECK:   arith.addf %[[AB]], %[[C]]
 func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
@@ -103,7 +103,7 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
 // CHECK-NOT: pipe.read
-// CHECK: pipe.fetch_fragment
+// CHECK: pipe.fetch
 // CHECK-NOT: pipe.read
 // CHECK: pipe.store
 func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
@@ -119,11 +119,11 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-LABEL: func.func @five
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
-// CHECK: %[[FIRST:.*]] = pipe.fetch_fragment %[[LEFT:.*]][%{{.*}}, 0]
-// CHECK: %[[SECOND:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
+// CHECK: %[[FIRST:.*]] = pipe.fetch %[[LEFT:.*]][%{{.*}}, 0]
+// CHECK: %[[SECOND:.*]] = pipe.fetch %[[LEFT]][%{{.*}}, 0]
 // CHECK: %[[BOTH:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
 // CHECK: scf.for %{{.*}} = %c2_i32 to %c5_i32 {{.*}} iter_args(%[[SUM:[^ ]*]] = %[[BOTH]],
-// CHECK:   %[[NEXT:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
+// CHECK:   %[[NEXT:.*]] = pipe.fetch %[[LEFT]][%{{.*}}, 0]
 // CHECK:   arith.addf %[[SUM]], %[[NEXT]]
 // CHECK: pipe.store
 func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
@@ -142,7 +142,7 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
 // CHECK-NOT: pipe.read
-// CHECK: pipe.fetch_fragment
+// CHECK: pipe.fetch
 // CHECK-NOT: pipe.read
 // CHECK: pipe.store
 func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {

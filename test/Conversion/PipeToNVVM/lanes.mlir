@@ -61,12 +61,12 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
     %c0 = arith.constant 0 : i32
     %acc = pipe.fragment : !acc
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
-    %s = pipe.lane_tile_scale %ta, %tb column %c0 : !ta, !tb
+    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> f32
     %sums = pipe.consumer_wait %ss[%it] : !sumss
-    pipe.promote_lanes %acc, %sums scaled %s : !acc, !sums
+    pipe.promote %acc, %sums scaled %s : !acc, !sums, f32
     pipe.consumer_release %ss[%it] : !sumss
     pipe.consumer_release %sc[%it] : !scales
-    %column = pipe.lane_column %acc : !acc
+    %zero, %column = pipe.place %acc : !acc
     %v = pipe.read %acc[0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.store %v, %y[%c0, %column] : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<256x64xf32>
   }

@@ -25,7 +25,7 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
       %sums = pipe.fragment : !sums
       pipe.mma %sums, %a, %b : !sums, !a, !b
       %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
-      pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+      pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
       %v = pipe.read %acc[0] : !sums -> tensor<64x64xf32, #pipe.distribution<wgmma>>
       pipe.store %v, %y[%c0, %c0] : tensor<64x64xf32, #pipe.distribution<wgmma>>, !pipe.global<128x64xf32>
     }
@@ -57,7 +57,7 @@ gpu.func @reads_before(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
     pipe.mma %sums, %a, %b : !sums, !a, !b
-    pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+    pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales
   }
   gpu.return
@@ -75,7 +75,7 @@ gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     pipe.mma %sums, %a, %b : !sums, !a, !b
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
-    pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+    pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales
   }
   gpu.return

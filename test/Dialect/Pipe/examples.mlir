@@ -171,7 +171,7 @@ func.func @fragment_parts(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %par
 }
 
 func.func @fetched_parts(%parts: !pipe.global<64x16384xf32>, %row: i32) {
-  %v = pipe.fetch_fragment %parts[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %v = pipe.fetch %parts[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -181,7 +181,7 @@ func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.sha
   pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
-  %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+  %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   %v = pipe.read %acc[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
@@ -194,7 +194,7 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   pipe.mma %sums, %a[128], %b chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
   return
 }
 
@@ -202,10 +202,10 @@ func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3F
                  %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.global<?x56xf32>,
                  %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
   %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
-  %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
-  %s = pipe.lane_scale %sa[%m0], %sb[%n0 of 64] block %k rows %m
-      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
+  %r, %c = pipe.place %acc : !pipe.fragment<128x64xf32, lanes>
+  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>, f32
   %v = pipe.read %acc[32] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
@@ -215,7 +215,7 @@ func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN
                  %sb: !pipe.shared<1x4xf32>, %k: i32) {
   pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
-  %s = pipe.lane_tile_scale %sa, %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+  %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
   return
 }
 
@@ -254,9 +254,9 @@ func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16
   return
 }
 
-func.func @halves() -> i32 {
-  %h = pipe.lane_half : i32
-  return %h : i32
+func.func @halves(%acc: !pipe.tmem<128x256xf32, pair>) -> (i32, i32) {
+  %r, %c = pipe.place %acc : !pipe.tmem<128x256xf32, pair>
+  return %r, %c : i32, i32
 }
 
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {

@@ -154,7 +154,7 @@ func.func @workspace(%fragment: tensor<64x32xf32, #pipe.distribution<wgmma>>, %r
   pipe.leave_fragment %fragment, %p[%i, 0] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   // (C192)
   // expected-error @+2 {{tile must be of wgmma or mma_sync, but got 'tensor<128x16xf32, #pipe.distribution<lanes>>'}}
-  // expected-note @+1 {{pipe.store and pipe.fetch take lanes}}
+  // expected-note @+1 {{pipe.store takes lanes}}
   pipe.leave_fragment %row, %p[%i, 0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !pipe.global<8x4096xf32>
   return
 }
@@ -164,8 +164,8 @@ func.func @workspace(%fragment: tensor<64x32xf32, #pipe.distribution<wgmma>>, %r
 func.func @fetch(%p: !pipe.global<1024x512xf32>, %i: i32) {
   %twin = pipe.fetch %p[%i, %i] : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C172)
-  // expected-error @+2 {{result must be lanes, but got 'tensor<64x32xf32, #pipe.distribution<wgmma>>'}}
-  // expected-note @+1 {{pipe.fetch_fragment fetches tiles of wgmma and mma_sync}}
+  // expected-error @+2 {{column must be a value for lanes and a number for other tiles, but got a value for 'tensor<64x32xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{write '[%row, %column]' of a matrix, and '[%row, 0]' of what threads left}}
   %bad = pipe.fetch %p[%i, %i] : !pipe.global<1024x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }

@@ -583,7 +583,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>) {
 
 func.func @twin(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
   pipe.leave_fragment %v, %p[%i, 4080] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
-  %w = pipe.fetch_fragment %p[%i, 0] : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %w = pipe.fetch %p[%i, 0] : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {

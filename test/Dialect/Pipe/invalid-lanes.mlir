@@ -88,72 +88,81 @@ func.func @twin(%acc: !pipe.tmem<256x128xf32, pair>, %a: !pipe.shared<128x128xf8
 // -----
 
 func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> i32 {
-  %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
+  %r, %c = pipe.place %acc : !pipe.fragment<128x64xf32, lanes>
   return %c : i32
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
   // (C374)
   // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
   // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
-  %c = pipe.lane_column %acc : !pipe.fragment<64x64xf32, wgmma>
+  %r, %c = pipe.place %acc : !pipe.fragment<64x64xf32, wgmma>
   return %c : i32
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.tmem<128x64xf32>) -> i32 {
-  %c = pipe.lane_column %acc : !pipe.tmem<128x64xf32>
-  return %c : i32
-}
-func.func @bad(%acc: !pipe.tmem<128x64xf32, pair>) -> i32 {
-  // (C374)
-  // expected-error @+2 {{accumulator in tensor memory must have columns for each of 1 warpgroups, but got '!pipe.tmem<128x64xf32, pair>'}}
-  // expected-note @+1 {{take an accumulator whose columns the warpgroups of the role divide, of 128 rows or 256 of a pair}}
-  %c = pipe.lane_column %acc : !pipe.tmem<128x64xf32, pair>
+  %r, %c = pipe.place %acc : !pipe.tmem<128x64xf32>
   return %c : i32
 }
 
 // -----
 
+gpu.module @m {
+  gpu.func @halves(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x64xf32, pair>>
+    pipe.role epilogue warps 0 to 8 drives [threads] {
+      %acc = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x64xf32, pair>>
+      // (C374)
+      // expected-error @+2 {{accumulator in tensor memory must have columns for each of 2 warpgroups, but got '!pipe.tmem<128x64xf32, pair>'}}
+      // expected-note @+1 {{take an accumulator whose columns the warpgroups of the role divide, of 128 rows or 256 of a pair}}
+      %r, %column = pipe.place %acc : !pipe.tmem<128x64xf32, pair>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 func.func @twin(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xbf16>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{b must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{b must have known rows, but got}}
   // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -163,41 +172,41 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32,
   // (C375)
   // expected-error @+2 {{columns must divide 128, but got 96}}
   // expected-note @+1 {{a segment of columns has one scale of b: take a power of two up to 128}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @twin(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<128x56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.global<?x56xbf16>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
-  // (C375)
+  // (C221)
   // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -207,31 +216,31 @@ func.func @bad(%a: !pipe.global<?x?xf32>, %b: !pipe.global<32x?xf32>, %m: i32, %
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32>
+  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @twin(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xi32>, %k: i32) -> f32 {
-  // (C376)
+  // (C324)
   // expected-error @+2 {{b must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) -> f32 {
-  // (C376)
+  // (C324)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32> -> f32
   return %s : f32
 }
 
@@ -239,29 +248,29 @@ func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) 
 
 func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+2 {{a must have 128 rows, but got}}
+  // expected-error @+2 {{a must have 128 rows from 0 on, but got}}
   // expected-note @+1 {{load the scales of all 128 rows}}
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.shared<128x4xi32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
-  // (C376)
+  // (C324)
   // expected-error @+2 {{a must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @bad(%a: !pipe.shared<128x32xf32, swizzle_128B>, %b: !pipe.shared<1x32xf32>, %k: i32) -> f32 {
-  // (C376)
+  // (C324)
   // expected-error @+2 {{a must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32>
+  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> f32
   return %s : f32
 }
 
@@ -273,7 +282,7 @@ gpu.module @m {
     pipe.role promote warps 0 to 8 drives [threads] {
       %k = arith.constant 0 : i32
       %a, %b = pipe.consumer_wait %c : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>>
-      %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>
+      %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32> -> f32
     }
     gpu.return
   }
@@ -285,7 +294,7 @@ gpu.module @m {
       // (C376)
       // expected-error @+2 {{b must have one row, or one for each of the 2 warpgroups of its role, but got}}
       // expected-note @+1 {{load one row of scales for all columns, or a row for each warpgroup}}
-      %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>
+      %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32> -> f32
     }
     gpu.return
   }
@@ -294,14 +303,14 @@ gpu.module @m {
 // -----
 
 func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x64xf32>, %s: f32) {
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>, f32
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %sums: !pipe.tmem<128x64xf32>, %s: f32) {
   // (C377)
   // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
   // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<64x64xf32, wgmma>, !pipe.tmem<128x64xf32>
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<64x64xf32, wgmma>, !pipe.tmem<128x64xf32>, f32
   return
 }
 
@@ -309,23 +318,23 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %sums: !pipe.tmem<128x64x
 
 func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x96xf32>, %s: f32) {
   // (C377)
-  // expected-error @+2 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
-  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x96xf32>
+  // expected-error @+2 {{sums must be in tensor memory and have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side, and leave 'at' out}}
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x96xf32>, f32
   return
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x16xf32>, %s: f32) {
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf32>
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf32>, f32
   return
 }
 func.func @bad(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %s: f32) {
   // (C377)
-  // expected-error @+2 {{sums must have the 16 columns of the accumulator for each warpgroup of the role, but got}}
-  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
-  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  // expected-error @+2 {{sums must be in tensor memory and have the 16 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side, and leave 'at' out}}
+  pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, f32
   return
 }
 
@@ -338,7 +347,7 @@ gpu.module @m {
       %s = arith.constant 1.0 : f32
       %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
-      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+      pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>, f32
     }
     gpu.return
   }
@@ -349,9 +358,9 @@ gpu.module @m {
       %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C377)
-      // expected-error @+2 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
-      // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
-      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+      // expected-error @+2 {{sums must be in tensor memory and have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+      // expected-note @+1 {{let the sums have the columns of all warpgroups side by side, and leave 'at' out}}
+      pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>, f32
     }
     gpu.return
   }
@@ -369,7 +378,7 @@ gpu.module @m {
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C119)
       // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 10}}
-      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+      pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>, f32
     }
     gpu.return
   }

@@ -164,28 +164,49 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
-  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
   return
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %sums: !pipe.fragment<128x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
   // (C222)
   // expected-error @+2 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
   // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<128x128xf32, wgmma>, vector<3xf32>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<128x128xf32, wgmma>, !pipe.fragment<128x128xf32, wgmma>, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x96xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
+  // (C222)
+  // expected-error @+2 {{sums must be '!pipe.fragment<64x128xf32, wgmma>' with a column, but got '!pipe.fragment<64x96xf32, wgmma>'}}
+  // expected-note @+1 {{write 'at %column', and sums of the type of the accumulator}}
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x96xf32, wgmma>, vector<3xf32>
+  return
+}
+
+// -----
+
+// A fragment is scaled by a vector, and tensor memory by a number.
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.tmem<128x128xf32>, %s: vector<3xf32>, %n0: i32) {
+  // (C222)
+  // expected-error @+2 {{sums must be '!pipe.fragment<64x128xf32, wgmma>' with a column, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-note @+1 {{write 'at %column', and sums of the type of the accumulator}}
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, !pipe.tmem<128x128xf32>, vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64x192xf32, wgmma>, %s: vector<4xf32>, %n0: i32) {
-  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<4xf32>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, !pipe.fragment<64x192xf32, wgmma>, vector<4xf32>
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64x192xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
   // (C222)
   // expected-error @+2 {{scales must be 4 numbers for 192 columns, but got 'vector<3xf32>'}}
   // expected-note @+1 {{a vector has the scales of two rows of a and those of the blocks of columns of b}}
-  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<3xf32>
+  pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, !pipe.fragment<64x192xf32, wgmma>, vector<3xf32>
   return
 }
 

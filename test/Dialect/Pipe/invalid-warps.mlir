@@ -224,28 +224,28 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 // -----
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
-  %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+  %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) {
   // (C253)
-  // expected-error @+2 {{accumulator must be a fragment of mma_sync, but got}}
-  // expected-note @+1 {{fragments of wgmma have the rows of their warpgroups; this operation places those of warps}}
-  %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<64x64xf32, wgmma>
+  // expected-error @+2 {{a tile must come with a fragment of mma_sync, but got one with '!pipe.fragment<64x64xf32, wgmma>'}}
+  // expected-note @+1 {{write 'in ROWS by COLUMNS' of the tile that warps share}}
+  %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<64x64xf32, wgmma>
   return
 }
 
 // -----
 
 func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
-  %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+  %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   return
 }
 func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
   // (C253)
   // expected-error @+2 {{tile must consist of whole fragments of 32x64, but has 128x96}}
   // expected-note @+1 {{round the tile up to whole fragments, or take smaller ones}}
-  %r, %c = pipe.warp_place %acc in 128 by 96 : !pipe.fragment<32x64xf32, mma_sync>
+  %r, %c = pipe.place %acc in 128 by 96 : !pipe.fragment<32x64xf32, mma_sync>
   return
 }
 
@@ -255,7 +255,7 @@ gpu.module @roles {
 gpu.func @twin() kernel {
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
-    %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+    %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   }
   gpu.return
 }
@@ -265,7 +265,7 @@ gpu.func @bad() kernel {
     // (C253)
     // expected-error @+2 {{role must have a warp for each of the 8 fragments of the tile, but has 4}}
     // expected-note @+1 {{change the warps of the role, or the shape of the fragment}}
-    %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+    %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   }
   gpu.return
 }

@@ -1,6 +1,5 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
@@ -59,10 +58,6 @@ void PipeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeMmaOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

@@ -90,13 +90,12 @@ LogicalResult RowPowersOp::verify() {
 // Parts of a fragment
 //===----------------------------------------------------------------------===//
 
-/// (C192) The elements of `tile`, of every thread of the role, from `column` on within a row of
-/// `workspace`.
-static LogicalResult verifyWorkspace(Operation *op, GlobalType workspace, RankedTensorType tile,
-                                     int64_t column) {
+/// (C192)
+LogicalResult fp4::pipe::verifyWorkspace(Operation *op, GlobalType workspace, RankedTensorType tile,
+                                         int64_t column) {
   if (!distributionOf(tile).isFragment())
     return withNote(op->emitOpError() << "tile must be of wgmma or mma_sync, but got " << tile,
-                    "pipe.store and pipe.fetch take lanes"); // (C192)
+                    "pipe.store takes lanes"); // (C192)
   VectorType type = vectorOfThread(tile);
   auto region = op->getParentOfType<RoleRegionOp>();
   int64_t threads = region ? region.getRole().getNumThreads() : 1;
@@ -113,8 +112,4 @@ static LogicalResult verifyWorkspace(Operation *op, GlobalType workspace, Ranked
 
 LogicalResult LeaveFragmentOp::verify() {
   return verifyWorkspace(*this, getDest().getType(), getValue().getType(), getColumn());
-}
-
-LogicalResult FetchFragmentOp::verify() {
-  return verifyWorkspace(*this, getSource().getType(), getResult().getType(), getColumn());
 }

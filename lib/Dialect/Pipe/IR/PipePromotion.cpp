@@ -36,6 +36,14 @@ LogicalResult fp4::pipe::verifySums(Operation *op, StringRef name, FragmentType 
                   "write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows");
 }
 
+LogicalResult fp4::pipe::requireLanes(Operation *op, FragmentType fragment) {
+  if (fragment.getKind() == FragmentKind::Lanes)
+    return success();
+  return withNote(op->emitOpError()
+                      << "accumulator must be a fragment of lanes, but got " << fragment,
+                  "write !pipe.fragment<128xNxf32, lanes>");
+}
+
 int64_t fp4::pipe::groupsOfRole(Operation *op) {
   auto region = op->getParentOfType<RoleRegionOp>();
   return region ? region.getRole().getNumThreads() / kGroupThreads : 0;
@@ -102,9 +110,9 @@ bool fp4::pipe::hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
 }
 
 /// The vector of scales that go with `columns` columns.
-static LogicalResult verifyScales(Operation *op, VectorType type, int64_t columns) {
+static LogicalResult verifyScales(Operation *op, Type type, int64_t columns) {
   int64_t expected = 2 + promotedBlocks(columns);
-  if (type.getNumElements() == expected)
+  if (cast<VectorType>(type).getNumElements() == expected)
     return success();
   return withNote(
       op->emitOpError() << "scales must be " << expected << " numbers for " << columns
@@ -116,6 +124,12 @@ LogicalResult BlockScalesOp::verify() {
   if (failed(verifyScaleBuffers(*this, getA(), getB(), bool(getRows())))) // (C221)
     return failure();
   int64_t columns = getColumns();
+  if (!isOfFragment() && (columns < 1 || kPromotedBlock % columns))
+    return withNote(
+        emitOpError() << "columns must divide " << kPromotedBlock << ", but got " << columns,
+        "a segment of columns has one scale of b: take a power of two up to 128"); // (C375)
+  if (!isOfFragment())
+    return success();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
     return withNote(emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
                                   << kMostColumns << ", but got " << columns,
@@ -123,10 +137,27 @@ LogicalResult BlockScalesOp::verify() {
   return verifyScales(*this, getResult().getType(), columns);        // (C221)
 }
 
+/// (C376) Scales of TMEM lanes.
+static LogicalResult verifyTilesOfLanes(TileScalesOp op) {
+  SharedType a = op.getA().getType(), b = op.getB().getType();
+  if (a.getRows() != kMmaM || op.getRow())
+    return withNote(op.emitOpError() << "a must have " << kMmaM << " rows from 0 on, but got " << a
+                                     << " from " << int64_t(op.getRow()) << " on",
+                    "load the scales of all 128 rows"); // (C376)
+  int64_t groups = groupsOfRole(op);
+  if (b.getRows() == 1 || groups == 0 || b.getRows() == groups)
+    return success();
+  return withNote(op.emitOpError() << "b must have one row, or one for each of the " << groups
+                                   << " warpgroups of its role, but got " << b,
+                  "load one row of scales for all columns, or a row for each warpgroup"); // (C376)
+}
+
 LogicalResult TileScalesOp::verify() {
   SharedType a = getA().getType(), b = getB().getType();
   if (failed(verifyScaleTiles(*this, a, b))) // (C324)
     return failure();
+  if (!isOfFragment())
+    return verifyTilesOfLanes(*this);
   int64_t row = getRow(), expected = 2 + b.getRows();
   if (!hasRowsOfRole(*this, row, a.getRows()))
     return withNote(emitOpError() << "a must have " << kFragmentRows
@@ -134,7 +165,7 @@ LogicalResult TileScalesOp::verify() {
                                   << "from a multiple of " << kFragmentRows << " on, but got "
                                   << a.getRows() << " rows, from " << row << " on",
                     "load a higher tile, or begin at another multiple of 64 rows"); // (C324)
-  if (getResult().getType().getNumElements() != expected)
+  if (cast<VectorType>(getResult().getType()).getNumElements() != expected)
     return withNote(emitOpError() << "scales must be " << expected
                                   << " numbers, two and one for each row of b, "
                                   << "but got " << getResult().getType(),
@@ -156,10 +187,33 @@ LogicalResult TilePowersOp::verify() {
   return success();
 }
 
-LogicalResult PromoteOp::verify() {
-  FragmentType sums = getSums().getType();
-  if (failed(verifySums(*this, "sums", sums))) // (C222)
+/// (C377) Sums in tensor memory, of which each warpgroup adds a part of the columns.
+static LogicalResult verifyLanePromotion(PromoteOp op) {
+  FragmentType acc = op.getAccumulator().getType();
+  if (failed(requireLanes(op, acc))) // (C377)
     return failure();
-  return verifyScales(*this, cast<VectorType>(getScales().getType()), // (C222)
-                      sums.getShape()[1]);
+  auto sums = dyn_cast<TmemType>(op.getSums().getType());
+  int64_t groups = groupsOfRole(op), columns = acc.getShape()[1];
+  bool isOfLanes = sums && sums.isAccumulator() && !op.getColumn();
+  if (isOfLanes &&
+      (groups ? sums.getColumns() == groups * columns : sums.getColumns() % columns == 0))
+    return success();
+  return withNote(
+      op.emitOpError() << "sums must be in tensor memory and have the " << columns
+                       << " columns of the accumulator for each warpgroup of the role, but got "
+                       << op.getSums().getType(),
+      "let the sums have the columns of all warpgroups side by side, and leave 'at' out"); // (C377)
+}
+
+LogicalResult PromoteOp::verify() {
+  if (!isOfFragment())
+    return verifyLanePromotion(*this);
+  FragmentType acc = getAccumulator().getType();
+  if (getSums().getType() != acc || !getColumn())
+    return withNote(emitOpError() << "sums must be " << acc << " with a column, but got "
+                                  << getSums().getType() << (getColumn() ? "" : " without one"),
+                    "write 'at %column', and sums of the type of the accumulator"); // (C222)
+  if (failed(verifySums(*this, "sums", acc)))                                       // (C222)
+    return failure();
+  return verifyScales(*this, getScales().getType(), acc.getShape()[1]); // (C222)
 }

@@ -133,9 +133,15 @@ LogicalResult ReduceTmemOp::verify() {
 LogicalResult FetchOp::verify() { // (C172)
   GlobalType source = getSource().getType();
   RankedTensorType tile = getResult().getType();
-  if (distributionOf(tile).getKind() != FragmentKind::Lanes)
-    return withNote(emitOpError() << "result must be lanes, but got " << tile,
-                    "pipe.fetch_fragment fetches tiles of wgmma and mma_sync");
+  bool areLanes = distributionOf(tile).getKind() == FragmentKind::Lanes;
+  if (areLanes != bool(getColumn()) || areLanes == getFirst().has_value())
+    return withNote(
+        emitOpError() << "column must be a value for lanes and a number for other tiles, "
+                         "but got "
+                      << (getColumn() ? "a value" : "a number") << " for " << tile,
+        "write '[%row, %column]' of a matrix, and '[%row, 0]' of what threads left");
+  if (!areLanes)
+    return verifyWorkspace(*this, source, tile, int64_t(*getFirst()));
   if (source.getRank() != 2 || source.getElementType() != tile.getElementType() ||
       source.hasDynamicColumns() || source.getShape()[1] % tile.getDimSize(1))
     return withNote(emitOpError() << "buffer must have 2 dimensions with whole segments of " << tile

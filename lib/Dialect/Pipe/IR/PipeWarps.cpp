@@ -8,7 +8,6 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "VerifyFragment.h"
-#include "VerifyRows.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -40,14 +39,32 @@ LogicalResult fp4::pipe::verifyFragments(Operation *op, FragmentType fragment, i
                   "change the warps of the role, or the shape of the fragment");
 }
 
-LogicalResult WarpPlaceOp::verify() {
-  FragmentType acc = getAccumulator().getType();
-  if (acc.getKind() != FragmentKind::MmaSync)
-    return withNote(
-        emitOpError() << "accumulator must be a fragment of mma_sync, but got " << acc,
-        "fragments of wgmma have the rows of their warpgroups; this operation places those "
-        "of warps");                                           // (C253)
-  return verifyFragments(*this, acc, getRows(), getColumns()); // (C253)
+/// (C374) Columns that warpgroups divide, or the halves of a pair.
+static LogicalResult verifyColumnsOfGroups(PlaceOp op) {
+  auto tile = dyn_cast<TmemType>(op.getAccumulator().getType());
+  if (!tile)
+    return requireLanes(op, cast<FragmentType>(op.getAccumulator().getType())); // (C374)
+  int64_t groups = std::max<int64_t>(1, groupsOfRole(op));
+  if (tile.isAccumulator() && tile.getColumns() % groups == 0 &&
+      (groups == 1 || !tile.isOfHalves()))
+    return success();
+  return withNote(op.emitOpError() << "accumulator in tensor memory must have columns for each of "
+                                   << groups << " warpgroups, but got " << tile,
+                  "take an accumulator whose columns the warpgroups of the role divide, of 128 "
+                  "rows or 256 of a pair"); // (C374)
+}
+
+LogicalResult PlaceOp::verify() {
+  auto acc = dyn_cast<FragmentType>(getAccumulator().getType());
+  bool isOfWarps = acc && acc.getKind() == FragmentKind::MmaSync;
+  if (isOfWarps != getRows().has_value() || isOfWarps != getColumns().has_value())
+    return withNote(emitOpError() << "a tile must come with a fragment of mma_sync, but got "
+                                  << (getRows() ? "one" : "none") << " with "
+                                  << getAccumulator().getType(),
+                    "write 'in ROWS by COLUMNS' of the tile that warps share"); // (C253)
+  if (!isOfWarps)
+    return verifyColumnsOfGroups(*this);
+  return verifyFragments(*this, acc, int64_t(*getRows()), int64_t(*getColumns())); // (C253)
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,14 @@ llvm::LogicalResult verifyFragments(mlir::Operation *op, FragmentType fragment, 
 /// from `row` on.
 bool hasRowsOfRole(mlir::Operation *op, int64_t row, int64_t rows);
 
+/// (C192) The elements of `tile`, of every thread of the role, from `column` on within a row of
+/// `workspace`.
+llvm::LogicalResult verifyWorkspace(mlir::Operation *op, GlobalType workspace,
+                                    mlir::RankedTensorType tile, int64_t column);
+
+/// Sums that threads add up from the TMEM lanes.
+llvm::LogicalResult requireLanes(mlir::Operation *op, FragmentType fragment);
+
 /// Bytes of a row of the e4m3 tiles whose sums are promoted; threads of a warpgroup.
 inline constexpr int64_t kPromotedRowBytes = 128, kGroupThreads = 128;
 

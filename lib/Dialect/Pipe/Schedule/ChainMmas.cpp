@@ -52,9 +52,11 @@ static MmaOp mmaBefore(MmaOp product) {
   return {};
 }
 
-/// Returns true when `promote` is behind the loop over K and the last one of its accumulator.
+/// Returns true when `promote` adds sums of a fragment behind the loop over K, and is the last one
+/// of its accumulator.
 static bool completesTile(PromoteOp promote) {
-  return promote.getAccumulator().getParentBlock() == promote->getBlock() &&
+  return promote.isOfFragment() &&
+         promote.getAccumulator().getParentBlock() == promote->getBlock() &&
          llvm::none_of(promote.getAccumulator().getUsers(), [&](Operation *user) {
            return isa<PromoteOp>(user) && user->getBlock() == promote->getBlock() &&
                   promote->isBeforeInBlock(user);

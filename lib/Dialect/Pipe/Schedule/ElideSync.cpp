@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
@@ -57,7 +56,7 @@ static bool fillsTmem(Operation *op) {
 
 /// Returns true when `op` reads tiles in such a way that one thread may arrive for its warp.
 static bool isReadByWarps(Operation *op) {
-  return isa<LaneTileScaleOp, TilePowersOp, TileScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
+  return isa<TilePowersOp, TileScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
 }
 
 /// Says of `release` whether it needs a fence, and who arrives.

@@ -86,6 +86,8 @@ ColumnRange fp4::pipe::ownColumns(int64_t columns, int64_t common, int64_t stage
 SmallVector<ReadOp> fp4::pipe::readsOf(ConsumerWaitOp wait) {
   SmallVector<ReadOp> reads;
   for (Operation *user : wait->getUsers()) {
+    if (isa<PlaceOp>(user)) // names no columns
+      continue;
     auto read = dyn_cast<ReadOp>(user);
     if (!read || read->getBlock() != wait->getBlock())
       return {};

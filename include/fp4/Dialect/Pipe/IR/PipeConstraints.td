@@ -63,15 +63,14 @@ def : Pipe_Constraints<"Operations of any role", [{
     of the result; `columns` is present when the columns of the result are dynamic, and `rows`
     only when its rows are.
   - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`, `pipe.store`,
-    `pipe.load`, `pipe.block_scales` or `pipe.lane_scale` accesses, it is a result of
-    `pipe.matrix`.
+    `pipe.load` or `pipe.block_scales` accesses, it is a result of `pipe.matrix`.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
     second, 1, 2 or 4 columns; both have one element type of 32 bits.
   - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
     warp, and `parts` is at least 2.
   - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both.
-  - (C172) `pipe.fetch`: the result is `lanes`; the buffer has two dimensions of its element type,
-    and columns that are a multiple of those of the result.
+  - (C172) `pipe.fetch` of `lanes`: the column is a value. The buffer has two dimensions of the
+    element type of the result, and columns that are a multiple of those of the result.
   - (C260) `pipe.reduce_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
     type, and `columns` are a multiple of 8 that divides their columns.
   - (C261) `pipe.reduce_fragment`: the cluster has at least two CTAs along m.
@@ -221,14 +220,15 @@ def : Pipe_Constraints<"Products in registers", [{
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C313) `pipe.fragment`: the elements are f32.
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The result is of wgmma.
-  - (C192) `pipe.leave_fragment` and `pipe.fetch_fragment`: the buffer is f32 with two dimensions.
+  - (C192) `pipe.leave_fragment`, and `pipe.fetch` of other tiles: the buffer is f32 with two
+    dimensions.
     The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
     `column` on, a multiple of 4.
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{
-  - (C253) `pipe.warp_place`: the accumulator is a fragment of mma_sync. The tile consists of
-    whole fragments, and the role has a warp for each of them.
+  - (C253) `pipe.place`: a tile comes with a fragment of mma_sync, and only with that. The tile
+    consists of whole fragments, and the role has a warp for each of them.
 }]>;
 
 def : Pipe_Constraints<"Rows of the fragments of all warps", [{
@@ -242,28 +242,27 @@ def : Pipe_Constraints<"Rows of the fragments of all warps", [{
 def : Pipe_Constraints<"Products promoted to fp32", [{
   - (C221) `pipe.block_scales`: both buffers have two dimensions of f32 and as many columns, one
     for each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
-    dynamic. `columns` are a multiple of 8 up to 256. The vector has two elements, and one for
-    each block of 128 columns that a tile of `columns` columns can reach into.
+    dynamic. Beside a vector, `columns` are a multiple of 8 up to 256, and the vector has two
+    elements, and one for each block of 128 columns that a tile of `columns` columns can reach into.
+  - (C375) `pipe.block_scales` that gives a number: `columns` divide 128.
   - (C324) `pipe.tile_scales`: both tiles are of f32 without a swizzle and have as many columns,
-    one for each block of k. A has 64 rows for each warpgroup of the role, from `row` on, which is
-    a multiple of 64. The vector has two elements, and one for each row of `b`.
+    one for each block of k. Beside a vector, A has 64 rows for each warpgroup of the role, from
+    `row` on, which is a multiple of 64, and the vector has two elements, and one for each row of
+    `b`.
+  - (C376) `pipe.tile_scales` that gives a number: A has 128 rows from row 0 on. B has one row, or
+    one for each warpgroup of the role.
   - (C341) `pipe.tile_powers`: the tile is of f32 without a swizzle and has at least 64 columns
     for each warpgroup of the role. The vector has three elements.
-  - (C222) `pipe.promote`: the sums are an f32 fragment of wgmma with 64 rows, and the scales are
-    as many as in (C221) for its columns.
+  - (C222) `pipe.promote` by a vector: accumulator and sums are f32 fragments of wgmma with 64 rows
+    and one type. The scales are as many as in (C221) for their columns.
+  - (C377) `pipe.promote` by a number: the accumulator is a fragment of lanes. The sums are in tensor
+    memory, and have its columns for each warpgroup of the role.
 }]>;
 
 def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
-  - (C374) `pipe.lane_column`: a fragment is of lanes. An accumulator in tensor memory has 128
-    rows, or 256 of a pair, and columns that the warpgroups of the role divide.
-  - (C375) `pipe.lane_scale`: both buffers have two dimensions of f32 and as many columns, one for
-    each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
-    dynamic. `columns` divide 128.
-  - (C376) `pipe.lane_tile_scale`: both tiles are of f32 without a swizzle and have as many
-    columns, one for each block of k. A has 128 rows. B has one row, or one for each warpgroup of
-    the role.
-  - (C377) `pipe.promote_lanes`: the accumulator is a fragment of lanes. The sums have its columns
-    for each warpgroup of the role.
+  - (C374) `pipe.place` of another accumulator: a fragment is of lanes. An accumulator in tensor
+    memory has columns that the warpgroups of the role divide, and one warpgroup in a pair with 128
+    rows.
 }]>;
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{
@@ -275,7 +274,7 @@ def : Pipe_Constraints<"Roles and channels", [{
     `scale_copy` or `work_queue`, has one warp; one that drives `tensor` and `scale_copy` and
     nothing else may have two. The registers are 0 or a multiple of 8 from 24 to 256. A `pipe.role`
     is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
-    which the first is a multiple of four, or eight where they all do so by `pipe.promote_lanes`,
+    which the first is a multiple of four, or eight where they all do so by `pipe.promote`,
     `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.dequantize`.
   - (C497) a role `in_turn` drives `threads` and nothing else, and has several whole warpgroups.
     A side of a channel has 128 arrivals.

@@ -105,7 +105,7 @@ def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let description = [{
     Stores the elements of every thread of the role to row `row` of a workspace: thread t of T has
     elements i to i + 3 at column (i / 4 * T + t) * 4 behind `column`. Only the same thread of
-    another CTA can use them (`pipe.fetch_fragment`). PTX: st.global.v4.f32.
+    another CTA can use them (`pipe.fetch`). PTX: st.global.v4.f32.
 
     Constraints: (C192) the buffer is f32 with two dimensions; the elements of all threads of a role,
     of `wgmma` or `mma_sync`, fit in a row.
@@ -121,29 +121,6 @@ def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let assemblyFormat = [{
     $value `,` $dest `[` $row `,` $column `]` attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
-  }];
-  let hasVerifier = 1;
-}
-
-def Pipe_FetchFragmentOp : Pipe_EngineOp<"fetch_fragment", "Threads"> {
-  let summary = "elements that the same thread of another CTA left in a workspace";
-  let description = [{
-    The elements that `pipe.leave_fragment` stored at this row and column. A thread sees those of
-    another CTA only after a `pipe.count_partial` that came after the store. PTX: ld.global.v4.f32.
-
-    Constraints: (C192) as in `pipe.leave_fragment`.
-
-    Example:
-    ```mlir
-    %v = pipe.fetch_fragment %parts[%row, 4096]
-        : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$source, I32:$row, I64Attr:$column);
-  let results = (outs Pipe_Distributed<[F32]>:$result);
-  let assemblyFormat = [{
-    $source `[` $row `,` $column `]` attr-dict
-    `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

@@ -8,35 +8,53 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 // Engine threads
 //===----------------------------------------------------------------------===//
 
+/// The scales of a thread: a vector for the two rows that it has of a fragment of wgmma, or the
+/// product of both scales for its TMEM lane.
+def Pipe_ScalesOfThread : AnyTypeOf<[F32, FixedVectorOfRankAndType<[1], [F32]>]>;
+
+class Pipe_ScalesDecl<string scales> {
+  code decl = [{
+    /// The sums that are scaled are in a fragment of wgmma, and not in tensor memory.
+    bool isOfFragment() { return ::llvm::isa<::mlir::VectorType>(}] # scales # [{().getType()); }
+  }];
+}
+
 def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
   let summary = "scales of one scale block of k, for this thread's sums";
   let description = [{
     A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for
-    one scale block of 128 elements of k. A thread has elements of two rows of a fragment
-    (`#pipe.distribution<wgmma>`), and gets `a[row + r, block]` and `a[row + r + 8, block]`, then
-    `b[column / 128 + i, block]` for each scale block of columns that a tile of `columns` columns
-    can reach into; `column`, its first one, is a multiple of `columns`. Rows and blocks that do not
-    exist have the scale of the last one; `rows` defaults to the static rows of `a`. PTX:
-    ld.global.nc.
+    one scale block of 128 elements of k. Rows and blocks that do not exist have the scale of the
+    last one; `rows` defaults to the static rows of `a`. PTX: ld.global.nc.
+
+    A vector is for the two rows that a thread has of a fragment (`#pipe.distribution<wgmma>`):
+    `a[row + r, block]` and `a[row + r + 8, block]`, then `b[column / 128 + i, block]` for each scale
+    block of columns that a tile of `columns` columns can reach into; `column`, its first one, is a
+    multiple of `columns`. A number is for the row of TMEM lane r: the fp32 product
+    `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for the first column
+    c = `column + w * columns` of warpgroup w.
 
     Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
-    `b` are static; `rows` is present when the rows of `a` are dynamic; `columns` are a multiple of
-    8 up to 256, and the vector has two elements, and one for each block that these can reach into.
+    `b` are static; `rows` is present when the rows of `a` are dynamic; beside a vector, `columns`
+    are a multiple of 8 up to 256, and there are two elements, and one for each block that these can
+    reach into; (C375) beside a number, `columns` divide 128.
 
     Example:
     ```mlir
     %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
         : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+    %t = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+        : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$a, I32:$row, Pipe_GlobalType:$b, I32:$column,
                        I64Attr:$columns, I32:$block, Optional<I32>:$rows);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let results = (outs Pipe_ScalesOfThread:$result);
   let assemblyFormat = [{
     $a `[` $row `]` `,` $b `[` $column `of` $columns `]` `block` $block (`rows` $rows^)? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getResult">.decl;
 }
 
 def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
@@ -44,27 +62,33 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
   let description = [{
     The factors of `pipe.block_scales`, from tiles in shared memory: a column of both tiles is a
     scale block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a
-    scale block of 128 columns of the result. Warpgroup w of the role has the rows from `row + 64 w`
-    on. A thread gets `a[r, column]` and `a[r + 8, column]` of its rows, then `b[i, column]` for
-    each row of `b`. PTX: ld.shared.
+    scale block of 128 columns of the result. PTX: ld.shared.
 
-    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64
-    rows from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
-    elements, and one for each row of `b`.
+    A vector has `a[r, column]` and `a[r + 8, column]` of the rows of a thread, of which warpgroup w
+    has those from `row + 64 w` on, then `b[i, column]` for each row of `b`. A number is for the row
+    of TMEM lane r; each row of a `b` with several rows belongs to one warpgroup of the role.
+
+    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; beside a
+    vector, A has 64 rows from `row` on for each warpgroup of the role, `row` is a multiple of 64, and
+    there are two elements, and one for each row of `b`; (C376) beside a number, A has 128 rows from
+    `row` 0 on, and B has one row, or as many as the role has warpgroups.
 
     Example:
     ```mlir
     %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
         -> vector<3xf32>
+    %t = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+        -> f32
     ```
   }];
   let arguments = (ins Pipe_SharedType:$a, I64Attr:$row, Pipe_SharedType:$b, I32:$column);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let results = (outs Pipe_ScalesOfThread:$result);
   let assemblyFormat = [{
     $a `[` $row `]` `,` $b `column` $column attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getResult">.decl;
 }
 
 def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
@@ -90,32 +114,41 @@ def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_PromoteOp
-    : Pipe_EngineOp<"promote", "Threads",
-                    [AllTypesMatch<["accumulator", "sums"]>]> {
+def Pipe_PromoteOp : Pipe_EngineOp<"promote", "Threads"> {
   let summary = "sums times their scales, added to an accumulator in fp32";
   let description = [{
-    `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where `scale` is the fp32 product of the scale
-    of row m and that of the scale block of 128 columns in which column `column + n` of the result
-    is; each operation rounds once, to nearest even. `scales` are those of `pipe.block_scales` for
-    the same column. With `complete` the sums are added here, and no later (`pipe-chain-mmas`).
+    `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where each operation rounds once, to nearest
+    even. A vector of `scales` belongs to sums in a fragment of wgmma. `scale` then is the fp32 product
+    of the scale of row m and that of the scale block of 128 columns in which column `column + n` of
+    the result is, which are those of `pipe.block_scales` for the same column. With `complete` the
+    sums are added here, and no later (`pipe-chain-mmas`).
 
-    Constraints: (C222) the fragments are of wgmma with 64 rows; the vector has two
-    elements, and one for each block that the columns of the fragment can reach into.
+    A number is the scale of a row of sums in tensor memory, of which warpgroup w adds the w-th part
+    of the columns to its fragment of lanes. PTX: tcgen05.ld.sync.aligned.32x32b.xN,
+    tcgen05.wait::ld, fma.rn.f32.
+
+    Constraints: (C222) with a vector, accumulator and sums are one type of fragment, of wgmma with
+    64 rows, and there are two scales, and one for each block that the columns can reach into;
+    (C377) with a number, the accumulator is a fragment of lanes, and the sums in tensor memory have
+    its columns for each warpgroup of the role.
 
     Example:
     ```mlir
-    pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+    pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>,
+        !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+    pipe.promote %lanes, %tmem scaled %t : !pipe.fragment<128x64xf32, lanes>,
+        !pipe.tmem<128x64xf32>, f32
     ```
   }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$sums,
-                       FixedVectorOfRankAndType<[1], [F32]>:$scales, I32:$column,
-                       UnitAttr:$complete);
+  let arguments = (ins Pipe_FragmentType:$accumulator,
+                       AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>:$sums,
+                       Pipe_ScalesOfThread:$scales, Optional<I32>:$column, UnitAttr:$complete);
   let assemblyFormat = [{
-    $accumulator `,` $sums `scaled` $scales `at` $column (`complete` $complete^)? attr-dict
-    `:` qualified(type($accumulator)) `,` qualified(type($scales))
+    $accumulator `,` $sums `scaled` $scales (`at` $column^)? (`complete` $complete^)? attr-dict
+    `:` qualified(type($accumulator)) `,` qualified(type($sums)) `,` qualified(type($scales))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getScales">.decl;
 }
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEPROMOTIONOPS_TD

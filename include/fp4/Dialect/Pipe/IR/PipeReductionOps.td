@@ -44,24 +44,34 @@ def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
 }
 
 def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
-  let summary = "rows of threads, of a buffer that the kernel writes";
+  let summary = "elements of threads, of a buffer that the kernel writes";
   let description = [{
-    `result[r, c] = source[row + r, column + c]`. All of these elements exist. Values that this kernel stored are visible only after a `pipe.count_partial`
-    that came after the store. PTX: ld.global.
+    A tile of `lanes` is what `pipe.store` stored from (row, column) on, all of which exists. A tile
+    of `wgmma` or `mma_sync` is what `pipe.leave_fragment` stored at this row and column `first`.
+    Values that this kernel stored, or the same thread of another CTA, are visible only after a
+    `pipe.count_partial` that came after the store. PTX: ld.global.
 
-    Constraints: (C172) the result is `lanes`; the buffer has two dimensions of its element type, and
-    its columns are a multiple of those of the result.
+    Constraints: (C172) of `lanes`, the buffer has two dimensions of the element type, its columns
+    are a multiple of those of the result, and the column is a value; (C192) of other tiles, as in
+    `pipe.leave_fragment`.
 
     Example:
     ```mlir
     %v = pipe.fetch %parts[%row, %column]
         : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+    %w = pipe.fetch %left[%row, 4096]
+        : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$source, I32:$row, I32:$column);
+  let arguments = (ins Pipe_GlobalType:$source, I32:$row, Optional<I32>:$column,
+                       OptionalAttr<I64Attr>:$first);
   let results = (outs Pipe_Distributed<[F32]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+                                 "::mlir::Value":$row, "::mlir::Value":$column), [{
+    build($_builder, $_state, result, source, row, column, ::mlir::IntegerAttr());
+  }]>];
   let assemblyFormat = [{
-    $source `[` $row `,` $column `]` attr-dict
+    $source `[` $row `,` ($column^):($first)? `]` attr-dict
     `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

@@ -15,7 +15,7 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
     Reads as many columns as the result has, from column `column` of tensor memory on, or from
     column `first` of a fragment, and of mma_sync from row `row`. The result has the distribution of
     the fragment, or `lanes` of tensor memory. In a pair with 128 rows, TMEM lane r has
-    `acc[r mod 64, h * columns/2 + column + i]` of the CTA's rows, with h of `pipe.lane_half`. PTX:
+    `acc[r mod 64, r / 64 * columns/2 + column + i]` of the CTA's rows (`pipe.place`). PTX:
     of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
     Constraints: (C117) of tensor memory, the result is `lanes` of f32 with 1, 2, 4, .. 128 columns,
@@ -55,20 +55,41 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
-  let summary = "half of the TMEM lanes that has this thread's";
+def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
+  let summary = "place in a tile where what this thread has of its accumulator begins";
   let description = [{
-    0 for TMEM lanes 0 to 63, 1 for TMEM lanes 64 to 127. In a pair with 128 rows, threads of both
-    halves have the same rows of the CTA and different columns: a thread of TMEM lane r reads
-    elements of row `row - 64 * h + r` and of columns from `column + h * columns / 2` on.
+    The row and the column of the tile that are added to those of the tile in the result, before
+    `pipe.load_factors` and `pipe.store` take them.
+
+    A fragment of mma_sync is one of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out
+    among warps. The other ops count 16 rows for each warp of the role before, so the row may be
+    negative. Warpgroup w of the role has the columns of the tile from w times those of its fragment
+    of lanes on, or of an accumulator in tensor memory the w-th of equal parts. In a pair with 128
+    rows, threads of TMEM lanes 64 to 127 have the rows of TMEM lanes 0 to 63, 64 before their own,
+    and the second half of the columns.
+
+    Constraints: (C253) `rows` and `columns` come with a fragment of mma_sync, are multiples of its
+    rows and columns, and the role has a warp for each fragment of the tile; (C374) other
+    accumulators are a fragment of lanes, or in tensor memory with columns that the warpgroups of
+    the role divide, of which there is one in a pair with 128 rows.
 
     Example:
     ```mlir
-    %h = pipe.lane_half : i32
+    %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+    %zero, %column = pipe.place %sums : !pipe.fragment<128x64xf32, lanes>
     ```
   }];
-  let results = (outs I32:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let arguments = (ins AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>:$accumulator,
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$columns);
+  let results = (outs I32:$row, I32:$column);
+  let builders = [OpBuilder<(ins "::mlir::Value":$accumulator), [{
+    build($_builder, $_state, $_builder.getI32Type(), $_builder.getI32Type(), accumulator,
+          ::mlir::IntegerAttr(), ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = [{
+    $accumulator (`in` $rows^ `by` $columns)? attr-dict `:` qualified(type($accumulator))
+  }];
+  let hasVerifier = 1;
 }
 
 def Pipe_LoadFactorsOp : Pipe_EngineOp<"load_factors", "Threads", [Pure]> {

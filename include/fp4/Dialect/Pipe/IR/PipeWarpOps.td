@@ -11,29 +11,6 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 // Engine threads
 //===----------------------------------------------------------------------===//
 
-def Pipe_WarpPlaceOp : Pipe_EngineOp<"warp_place", "Threads", [Pure]> {
-  let summary = "place in a tile where the fragment of a warp begins";
-  let description = [{
-    The row and the column of a tile of `rows` x `columns`, as `pipe.mma` shares it out, that
-    `pipe.load_factors` and `pipe.store` take for the first 16 rows of this warp. The two ops count
-    16 rows for each warp of the role before, so the row may be negative.
-
-    Constraints: (C253) the fragment is of mma_sync; `rows` and `columns` are multiples of its rows
-    and columns, and the role has a warp for each fragment of the tile.
-
-    Example:
-    ```mlir
-    %r, %c = pipe.warp_place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
-    ```
-  }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$rows, I64Attr:$columns);
-  let results = (outs I32:$row, I32:$column);
-  let assemblyFormat = [{
-    $accumulator `in` $rows `by` $columns attr-dict `:` qualified(type($accumulator))
-  }];
-  let hasVerifier = 1;
-}
-
 //===----------------------------------------------------------------------===//
 // Rows of the fragments of all warps
 //===----------------------------------------------------------------------===//

@@ -20,7 +20,7 @@ gpu.module @kernels {
       %sums = pipe.fragment : !sums
       %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
       pipe.mma %sums, %a, %b : !sums, !a, !b
-      pipe.promote %acc, %sums scaled %scales at %n : !sums, vector<3xf32>
+      pipe.promote %acc, %sums scaled %scales at %n : !sums, !sums, vector<3xf32>
       pipe.mma %sums, %a, %b : !sums, !a, !b
       pipe.consumer_release %tiles[%c0] : !channel
     }

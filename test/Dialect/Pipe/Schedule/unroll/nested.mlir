@@ -64,7 +64,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
               pipe.mma %acc_2, %tile_3, %tile_4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
               pipe.consumer_release %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               %11 = arith.addi %arg12, %c1_i32 : i32
-              pipe.promote %acc, %acc_2 scaled %10 at %4 : !pipe.fragment<64x16xf32, wgmma>, vector<3xf32>
+              pipe.promote %acc, %acc_2 scaled %10 at %4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>, vector<3xf32>
               scf.yield %11 : i32
             }
 %zz = pipe.tile_scales %tile[0], %tile_1 column %c0_i32 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
