@@ -151,9 +151,11 @@ func.func @powers(%p: !pipe.shared<4x128xf32>, %k: i32) {
   return
 }
 
-func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32,
+                         %rows: !pipe.shared<128x4xf32>) {
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
       -> vector<3xf32>
+  %t = pipe.tile_scales %rows[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
   return
 }
 
@@ -170,18 +172,15 @@ func.func @fragment_parts(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %par
   return
 }
 
-func.func @fetched_parts(%parts: !pipe.global<64x16384xf32>, %row: i32) {
-  %v = pipe.fetch %parts[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-  return
-}
-
 func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                  %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
+  %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
   %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
+  %zero, %column = pipe.place %sums : !pipe.fragment<128x64xf32, lanes>
   %v = pipe.read %acc[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
   return
 }
@@ -189,12 +188,16 @@ func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.sha
 func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                      %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
-                     %m0: i32, %n0: i32, %k: i32, %m: i32) {
+                     %m0: i32, %n0: i32, %k: i32, %m: i32, %tmem: !pipe.tmem<128x64xf32>) {
+  %lanes = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  %t = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   pipe.mma %sums, %a[128], %b chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf32, wgmma>, vector<3xf32>
+  pipe.promote %lanes, %tmem scaled %t : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>, f32
   return
 }
 
@@ -356,11 +359,13 @@ func.func @overlapping_stages(%it: i32) {
 }
 
 func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>,
-    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %n: i32, %row: i32, %column: i32) {
+    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %n: i32, %row: i32, %column: i32,
+    %left: !pipe.global<64x16384xf32>) {
   %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
   %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
   %also = pipe.count_partial %counters[%tile] of %n : !pipe.global<24x4xi32>
   %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %w = pipe.fetch %left[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 

@@ -77,7 +77,7 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
     ```mlir
     %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
         -> vector<3xf32>
-    %t = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+    %t = pipe.tile_scales %rows[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
         -> f32
     ```
   }];
