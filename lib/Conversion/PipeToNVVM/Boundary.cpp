@@ -60,7 +60,7 @@ private:
   /// two.
   void markClusters(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
-    auto [m, n] = state.cluster;
+    auto [m, n] = state.cluster.shape;
     if (std::optional<fp4::hw::ClusterShape> fallback = fp4::pipe::fallbackOf(op)) {
       kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
                       b.getDenseI32ArrayAttr({0, 0, 0}));

@@ -17,14 +17,16 @@ namespace hw = fp4::hw;
 
 /// Wraps the rank of this CTA in its cluster, as formulas need it.
 static fp4::Int32 rankOf(ImplicitLocOpBuilder &b, const fp4::KernelState &state) {
-  return fp4::Int32(b, state.clusterRank);
+  return fp4::Int32(b, state.cluster.rank);
 }
 
 /// Applies `formula` to the shape of the cluster that runs this CTA.
 template <typename Formula>
 static fp4::Int32 ofShape(const fp4::KernelState &state, Formula formula) {
-  fp4::Int32 whole = formula(state.cluster);
-  return state.fallback ? select(state.inFallback, formula(*state.fallback), whole) : whole;
+  fp4::Int32 whole = formula(state.cluster.shape);
+  return state.cluster.fallback
+             ? select(state.cluster.inFallback, formula(*state.cluster.fallback), whole)
+             : whole;
 }
 
 /// Widens a mask at once: LLVM would shift in 16 bits, whose clamps ptxas computes on the path to
@@ -131,7 +133,7 @@ void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState 
 }
 
 void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {
-  if (state.cluster.size() == 1)
+  if (state.cluster.shape.size() == 1)
     return emitKernelBarrier(b, loc, state);
   // The fence behind the initializations releases them. A barrier that releases too would wait for
   // a fence of the whole GPU before the first load.
@@ -140,7 +142,7 @@ void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state)
 }
 
 void fp4::emitKernelBarrier(OpBuilder &b, Location loc, const KernelState &state) {
-  if (state.cluster.size() == 1) {
+  if (state.cluster.shape.size() == 1) {
     NVVM::BarrierOp::create(b, loc);
     return;
   }

@@ -234,9 +234,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     fp4::pinSizes(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
-    state.launchRegisters = *registers;
-    state.hasSizes = *registers && fp4::hasSizes(kernel);
-    state.hidesPlaces = state.hasSizes && !promotes(kernel);
+    state.registers.launch = *registers;
+    state.facts.hasSizes = *registers && fp4::hasSizes(kernel);
+    state.facts.hidesPlaces = state.facts.hasSizes && !promotes(kernel);
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();
     fp4::PipeTypeConverter converter;

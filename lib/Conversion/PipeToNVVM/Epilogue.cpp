@@ -37,7 +37,7 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
     int64_t count = type.getNumElements();
     Type word = rewriter.getI32Type();
     // tcgen05.ld is aligned, and the guarded stores of an earlier segment may have split the warp.
-    if (state.splitsWarps)
+    if (state.facts.splitsWarps)
       NVVM::SyncWarpOp::create(rewriter, loc, fp4::constantI32(rewriter, loc, -1));
     Type loadedType = count == 1 ? word : VectorType::get(count, word);
     Value loaded = NVVM::Tcgen05LdOp::create(
@@ -275,7 +275,7 @@ private:
   /// pairs, for which ptxas spills these.
   Value unitsOf(OpBuilder &b, Location loc, Value value) const {
     auto type = cast<VectorType>(value.getType());
-    if (!state.keepsLanes || !type.getElementType().isF32())
+    if (!state.facts.keepsLanes || !type.getElementType().isF32())
       return value;
     return LLVM::BitcastOp::create(b, loc, type.clone(b.getI32Type()), value);
   }

@@ -54,7 +54,7 @@ struct ElementPlaces {
         place(b, transposed ? firstRow : firstColumn), transposed(transposed) {
     Int32 thread = threadOfRole(b, op, state);
     // LLVM would keep values that follow from the place while the tile is multiplied
-    if (state.hidesPlaces)
+    if (state.facts.hidesPlaces)
       thread = Int32(b, computeHere(b, b.getLoc(), Value(thread)).front());
     line = line + rowOfThread(thread);
     place = place + thread % 4 * 2;

@@ -116,7 +116,8 @@ struct LowerPromoteLanes : PipePattern<pipe::PromoteOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t columns = op.getAccumulator().getType().getShape()[1];
     int64_t width = std::min(columns, kReadColumns);
-    if (state.splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
+    if (state.facts
+            .splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
       NVVM::SyncWarpOp::create(b, constI32(b, -1));
     Value first = firstColumn(b, op, adaptor.getSums());
     SmallVector<Value> acc = loadElements(b, adaptor.getAccumulator(), 0, columns);

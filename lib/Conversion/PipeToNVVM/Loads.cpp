@@ -104,13 +104,14 @@ private:
     auto direction = fp4::pipe::toHardware(*op.getMulticast());
     Value place = fp4::placeInCluster(b, loc, state, direction);
     box.mask = fp4::multicastMask(b, loc, state, direction);
-    box.parts = state.cluster.along(direction);
-    int64_t apart = state.fallback ? state.fallback->along(direction) : box.parts;
+    box.parts = state.cluster.shape.along(direction);
+    int64_t apart = state.cluster.fallback ? state.cluster.fallback->along(direction) : box.parts;
     for (int64_t part = 0; part < box.parts; part += apart) {
       OpBuilder::InsertionGuard restore(b);
       if (part)
         b.setInsertionPointToStart(
-            scf::IfOp::create(b, loc, state.inFallback, /*withElseRegion=*/false).thenBlock());
+            scf::IfOp::create(b, loc, state.cluster.inFallback, /*withElseRegion=*/false)
+                .thenBlock());
       box.part =
           part ? arith::AddIOp::create(b, loc, place, fp4::constantI32(b, loc, part)).getResult()
                : place;

@@ -48,41 +48,58 @@ inline bool namesTiles(const hw::TargetModel &target) {
   return route::hasCore(target, route::Core::Tcgen05);
 }
 
-/// The values that the prologue of one kernel defined; null if the kernel has no such thing.
-struct KernelState {
-  mlir::Value threadIndex;  ///< i32, thread of the CTA
-  mlir::Value warpIndex;    ///< i32, threadIndex / 32
-  mlir::Value sharedBase;   ///< !llvm.ptr<3>, dynamic shared memory
-  mlir::Value tmemBase;     ///< i32, the tensor memory allocation
-  int64_t tmemColumns = 0;  ///< size of the allocation
-  int32_t numThreads = 0;   ///< threads of the CTA, 0 where the kernel does not say
-  int32_t launchRegisters = 0; ///< registers per thread at the launch, where roles ask for others
-  const hw::TargetModel *target = nullptr;
-  bool pairs = false;       ///< tensor memory belongs to pairs of CTAs
-  hw::ClusterShape cluster; ///< cluster of the kernel
-  mlir::Value clusterRank;  ///< i32, of the CTA in its cluster; null without clusters
+/// The cluster of a kernel, and the place of a CTA in it.
+struct ClusterState {
+  hw::ClusterShape shape;
+  mlir::Value rank;                         ///< i32, of the CTA; null without clusters
+  bool pairs = false;                       ///< tensor memory belongs to pairs of CTAs
   std::optional<hw::ClusterShape> fallback; ///< smaller clusters that run some of the CTAs
   mlir::Value inFallback;                   ///< i1, true when they run this CTA; null without them
-  /// Channels of scope cluster and how they are shared, found from their loads before these are
-  /// lowered.
-  llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
-  /// Registers of a thread for fragments, and for scales of their sums that are loaded four scale
-  /// blocks early.
-  int64_t fragmentRegisters = 0, scaleRegisters = 0;
-  /// Place of the responses to requests for work, and their number.
-  int64_t workRing = 0, workDepth = 0;
+};
+
+/// The ring of responses to requests for work: its place in shared memory, and their number.
+struct WorkRing {
+  int64_t place = 0, depth = 0;
+};
+
+/// Registers of a thread at the launch, where roles ask for others; those of its fragments; and of
+/// scales of their sums that are loaded four scale blocks early.
+struct RegisterCounts {
+  int64_t launch = 0, fragments = 0, scales = 0;
+};
+
+/// Facts of a kernel on which the code of other operations depends.
+struct KernelFacts {
   bool splitsWarps = false; ///< threads store segments behind guards of their own
   bool hasSizes = false;    ///< sizes or groups of a call, and roles that set their registers
   bool hidesPlaces = false; ///< like hasSizes, unless promotion needs places in both loops
   bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
-  llvm::DenseMap<mlir::Operation *, ReductionSizes> joins;
+};
+
+/// The values that the prologue of one kernel defined; null if the kernel has no such thing.
+struct KernelState {
+  mlir::Value threadIndex; ///< i32, thread of the CTA
+  mlir::Value warpIndex;   ///< i32, threadIndex / 32
+  mlir::Value sharedBase;  ///< !llvm.ptr<3>, dynamic shared memory
+  mlir::Value tmemBase;    ///< i32, the tensor memory allocation
+  int64_t tmemColumns = 0; ///< size of the allocation
+  int32_t numThreads = 0;  ///< threads of the CTA, 0 where the kernel does not say
+  const hw::TargetModel *target = nullptr;
+  ClusterState cluster;
+  WorkRing ring;
+  RegisterCounts registers;
+  KernelFacts facts;
+  /// Channels of scope cluster and how they are shared, found from their loads before these are
+  /// lowered.
+  llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
+  llvm::DenseMap<mlir::Operation *, ReductionSizes> reductions;
   /// The role around each op that an engine executes, that uses a channel, or that takes work.
   /// Roles may be lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
   int64_t allCopied = 0; ///< place of the barrier at which that warp waits in the end
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
-    return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
+    return cluster.pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
   }
 };
 

@@ -110,7 +110,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
     Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
-    bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostResidentRegisters;
+    bool hasRoom = state.registers.fragments + state.registers.scales <= kMostResidentRegisters;
     Value array; // whose elements the next ones replace
     SmallVector<Value> held;
     if (!isOfLoop(op))
@@ -422,9 +422,9 @@ private:
 void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
-      state.fragmentRegisters += fragment.getType().getElementsPerThread();
+      state.registers.fragments += fragment.getType().getElementsPerThread();
     if (auto scales = dyn_cast<pipe::BlockScalesOp>(op); scales && scales.isOfFragment())
-      state.scaleRegisters += 2 * kHeld;
+      state.registers.scales += 2 * kHeld;
   });
 }
 

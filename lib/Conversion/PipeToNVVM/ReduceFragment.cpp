@@ -20,8 +20,8 @@ class ClusterReduction : ReductionExchange {
 public:
   ClusterReduction(ImplicitLocOpBuilder &b, pipe::ReduceFragmentOp op, const KernelState &state,
                    ValueRange fragments)
-      : ReductionExchange(b, op, state), op(op), fragments(fragments), blocks(state.cluster.m),
-        ranges(int64_t(fragments.size())) {}
+      : ReductionExchange(b, op, state), op(op), fragments(fragments),
+        blocks(state.cluster.shape.m), ranges(int64_t(fragments.size())) {}
 
   /// Emits the reduction. `phase` is the parity of this reduction, an i32.
   void emit(Value phase) {

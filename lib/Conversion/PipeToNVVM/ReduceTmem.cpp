@@ -24,7 +24,7 @@ namespace {
 class TmemReduction : ReductionExchange {
 public:
   TmemReduction(ImplicitLocOpBuilder &b, pipe::ReduceTmemOp op, const KernelState &state, Value acc)
-      : ReductionExchange(b, op, state), op(op), blocks(state.cluster.m / (isPair() ? 2 : 1)),
+      : ReductionExchange(b, op, state), op(op), blocks(state.cluster.shape.m / (isPair() ? 2 : 1)),
         width(op.getWidth()),
         groupColumns(op.getAccumulator().getType().getColumns() * kGroupThreads / threads),
         place(isPair() ? mine / 2 : mine), columns(firstColumn(acc)),
@@ -81,7 +81,8 @@ private:
   /// Reads columns; the last column stands in for those that do not exist.
   SmallVector<Value> read(Part part) {
     int64_t together = columnsOfRead();
-    if (state.splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
+    if (state.facts
+            .splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
       NVVM::SyncWarpOp::create(b, constI32(b, -1));
     Int32 begin = part.other * width + part.column;
     if (blocks * width > groupColumns)

@@ -9,9 +9,9 @@ using namespace fp4;
 
 ReductionExchange::ReductionExchange(ImplicitLocOpBuilder &b, pipe::ClusterReductionOpInterface op,
                                      const KernelState &state)
-    : b(b), op(op), state(state), sizes(state.joins.at(op)),
+    : b(b), op(op), state(state), sizes(state.reductions.at(op)),
       mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
-      first(Int32(b, state.clusterRank) - mine), thread(threadOfRole(b, op, state)),
+      first(Int32(b, state.cluster.rank) - mine), thread(threadOfRole(b, op, state)),
       threads(state.roles.at(op).getNumThreads()),
       received(offsetPointer(b, b.getLoc(), state.sharedBase, *op.getReductionPlace())),
       arrived(offsetPointer(b, b.getLoc(), state.sharedBase, sizes.barriers)),
@@ -73,7 +73,7 @@ scf::ForOp fp4::loopOfReductions(Operation *join) {
 }
 
 void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
-  ReductionSizes sizes = state.joins.at(join);
+  ReductionSizes sizes = state.reductions.at(join);
   int64_t warps = state.roles.at(join).getNumWarps();
   auto initialize = [&](int64_t offset, int64_t arrivals) {
     NVVM::MBarrierInitOp::create(b, loc,

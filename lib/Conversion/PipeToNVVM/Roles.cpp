@@ -94,9 +94,10 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
     int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
     return fp4::constantI32(b, loc, channel.getNumConsumerArrivals() * blocks);
   };
-  Value empty = released(state.cluster);
-  if (state.fallback)
-    empty = arith::SelectOp::create(b, loc, state.inFallback, released(*state.fallback), empty);
+  Value empty = released(state.cluster.shape);
+  if (state.cluster.fallback)
+    empty = arith::SelectOp::create(b, loc, state.cluster.inFallback,
+                                    released(*state.cluster.fallback), empty);
   int64_t numBarriers = channel.getWithoutEmpty() ? depth : 2 * depth;
   for (int64_t i = 0; i < numBarriers; ++i) {
     Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
@@ -162,7 +163,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
 /// more.
 Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   Location loc = kernel.getLoc();
-  bool isKnown = state.sharing.empty() && state.workDepth == 0;
+  bool isKnown = state.sharing.empty() && state.ring.depth == 0;
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](fp4::pipe::ClusterReductionOpInterface join) {
     loops.push_back(fp4::loopOfReductions(join));
@@ -242,11 +243,11 @@ Value allocateTensorMemory(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   std::optional<int32_t> warp = tensorWarp(kernel);
   bool frees = state.tmemColumns && warp;
-  if (!frees && state.cluster.size() == 1)
+  if (!frees && state.cluster.shape.size() == 1)
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
-  if (Value more = state.pairs ? Value() : hasSecondTurn(b, kernel, state)) {
+  if (Value more = state.cluster.pairs ? Value() : hasSecondTurn(b, kernel, state)) {
     auto branch = scf::IfOp::create(b, loc, more, /*withElseRegion=*/frees);
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -280,7 +281,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
     Block *body = dispatch.thenBlock();
     if (int32_t registers = op.getRole().getRegisters()) {
       NVVM::SetMaxRegisterOp::create(rewriter, loc, registers,
-                                     registers < state.launchRegisters
+                                     registers < state.registers.launch
                                          ? NVVM::SetMaxRegisterAction::decrease
                                          : NVVM::SetMaxRegisterAction::increase);
       if (isOnLeaders(op)) { // the same warps of the other CTA have released theirs
@@ -312,7 +313,7 @@ private:
   /// the first load: if setmaxnreg leaves sums few other registers. With wgmma or mma.sync, ptxas
   /// spills in kernels that spill nothing if every role has a question of its own.
   bool chainsRoles() const {
-    return state.fragmentRegisters && state.launchRegisters && namesTiles(*state.target);
+    return state.registers.fragments && state.registers.launch && namesTiles(*state.target);
   }
 
   /// The regions behind `region` of which its warps execute none. Warps that have ended need not
@@ -333,7 +334,7 @@ private:
   }
 
   bool isOnLeaders(fp4::pipe::RoleRegionOp op) const {
-    return fp4::pipe::runsOnLeaders(op.getRole(), state.pairs);
+    return fp4::pipe::runsOnLeaders(op.getRole(), state.cluster.pairs);
   }
 
   Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
@@ -386,9 +387,9 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
       if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
       if (auto join = dyn_cast<pipe::ClusterReductionOpInterface>(op))
-        state.joins[op] = {join.getPieceBytes(),
-                           *join.getReductionPlace() + join.getBarriersOffset(),
-                           join.getNumAdding()};
+        state.reductions[op] = {join.getPieceBytes(),
+                                *join.getReductionPlace() + join.getBarriersOffset(),
+                                join.getNumAdding()};
     });
   }
 }
@@ -405,19 +406,19 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
           *channel.getBarriers() + pipe::barrierBytes(channel, *channel.getDepth()) - 8;
   kernel.walk([&](Operation *op) {
     auto store = dyn_cast<pipe::StoreOp>(op);
-    state.splitsWarps |= (store && !store.isOfFragment()) || isa<pipe::FoldAmaxOp>(op);
+    state.facts.splitsWarps |= (store && !store.isOfFragment()) || isa<pipe::FoldAmaxOp>(op);
     auto promote = dyn_cast<pipe::PromoteOp>(op);
-    state.keepsLanes |= promote && !promote.isOfFragment();
+    state.facts.keepsLanes |= promote && !promote.isOfFragment();
   });
-  state.pairs = pipe::usesPairs(kernel);
-  state.cluster = pipe::clusterOf(kernel);
+  state.cluster.pairs = pipe::usesPairs(kernel);
+  state.cluster.shape = pipe::clusterOf(kernel);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (channel.isCluster())
-      state.sharing[channel] = pipe::sharingOf(channel, state.pairs);
+      state.sharing[channel] = pipe::sharingOf(channel, state.cluster.pairs);
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
   if (auto ring = kernel->getAttrOfType<DenseI64ArrayAttr>(PipeDialect::kWorkRingAttr)) {
-    state.workRing = ring[0];
-    state.workDepth = ring[1];
+    state.ring.place = ring[0];
+    state.ring.depth = ring[1];
   }
 }
 
@@ -439,8 +440,8 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
       return;
     auto direction = op.getDimension() == gpu::Dimension::x ? fp4::hw::ClusterDirection::M
                                                             : fp4::hw::ClusterDirection::N;
-    Value place = state.fallback ? placeInGrid(b, op, state.cluster.along(direction))
-                                 : fp4::placeInCluster(b, op.getLoc(), state, direction);
+    Value place = state.cluster.fallback ? placeInGrid(b, op, state.cluster.shape.along(direction))
+                                         : fp4::placeInCluster(b, op.getLoc(), state, direction);
     op.replaceAllUsesWith(
         arith::IndexCastOp::create(b, op.getLoc(), b.getIndexType(), place).getResult());
     op.erase();
@@ -450,12 +451,12 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
 /// Finds the place of a CTA in its cluster, and the number of CTAs of the cluster.
 static void findPlace(OpBuilder &b, gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   Location loc = kernel.getLoc();
-  state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
-  if (state.fallback) {
+  state.cluster.rank = NVVM::ClusterId::create(b, loc, b.getI32Type());
+  if (state.cluster.fallback) {
     Value blocks = NVVM::ClusterDim::create(b, loc, b.getI32Type());
-    state.inFallback =
+    state.cluster.inFallback =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, blocks,
-                              fp4::constantI32(b, loc, int64_t(state.cluster.size())));
+                              fp4::constantI32(b, loc, int64_t(state.cluster.shape.size())));
   }
   deriveBlockIds(b, kernel, state);
 }
@@ -466,14 +467,14 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
   describeKernel(kernel, state);
-  state.fallback = pipe::fallbackOf(kernel);
+  state.cluster.fallback = pipe::fallbackOf(kernel);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   state.warpIndex = ofWarp(
       b, loc, state, arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5)));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
-  if (state.cluster.size() > 1)
+  if (state.cluster.shape.size() > 1)
     findPlace(b, kernel, state);
   prefetchFirstRows(b, kernel, state);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });

@@ -64,7 +64,8 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
     Value words =
         LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), adaptor.getValue());
     fp4::Int32 thread = fp4::threadOfRole(b, op, state);
-    if (state.hasSizes) // LLVM would keep the place of each store while the tile is multiplied
+    if (state.facts
+            .hasSizes) // LLVM would keep the place of each store while the tile is multiplied
       thread = fp4::Int32(b, fp4::computeHere(b, op.getLoc(), Value(thread)).front());
     fp4::Int32 lane = thread % warpThreads;
     fp4::Int32 row = thread / warpThreads * warpRows + lane % warpRows;

@@ -33,27 +33,27 @@ struct RingPlace {
 };
 
 RingPlace placeOf(OpBuilder &b, Location loc, const fp4::KernelState &state, Value number) {
-  Value depth = fp4::constantI32(b, loc, state.workDepth);
+  Value depth = fp4::constantI32(b, loc, state.ring.depth);
   Value place = arith::RemUIOp::create(b, loc, number, depth);
-  Value ring = fp4::offsetPointer(b, loc, state.sharedBase, state.workRing);
-  Value barriers = fp4::offsetPointer(b, loc, ring, state.workDepth * kResponseBytes);
+  Value ring = fp4::offsetPointer(b, loc, state.sharedBase, state.ring.place);
+  Value barriers = fp4::offsetPointer(b, loc, ring, state.ring.depth * kResponseBytes);
   RingPlace at;
   at.response = fp4::stridedPointer(b, loc, ring, place, kResponseBytes);
   at.full = fp4::stridedPointer(b, loc, barriers, place, kBarrierBytes);
-  at.empty = fp4::offsetPointer(b, loc, at.full, state.workDepth * kBarrierBytes);
+  at.empty = fp4::offsetPointer(b, loc, at.full, state.ring.depth * kBarrierBytes);
   at.phase = arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, number, depth),
                                    fp4::constantI32(b, loc, 1));
   return at;
 }
 
-bool hasCluster(const fp4::KernelState &state) { return state.cluster.size() > 1; }
+bool hasCluster(const fp4::KernelState &state) { return state.cluster.shape.size() > 1; }
 
 /// Runs `body` in the first CTA of the cluster.
 void emitInFirstBlock(OpBuilder &b, Location loc, const fp4::KernelState &state,
                       llvm::function_ref<void()> body) {
   if (!hasCluster(state))
     return body();
-  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.clusterRank,
+  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.cluster.rank,
                                         fp4::constantI32(b, loc, 0));
   auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
@@ -72,7 +72,7 @@ struct LowerRequestWork : fp4::PipePattern<fp4::pipe::RequestWorkOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::RequestWorkOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!adaptor.getIteration() || state.workDepth == 0)
+    if (!adaptor.getIteration() || state.ring.depth == 0)
       return rewriter.notifyMatchFailure(op, "expects an iteration and a ring of responses");
     Location loc = op.getLoc();
     RingPlace at = placeOf(rewriter, loc, state, adaptor.getIteration());
@@ -100,7 +100,7 @@ struct LowerNextWork : fp4::PipePattern<fp4::pipe::NextWorkOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::NextWorkOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (state.workDepth == 0)
+    if (state.ring.depth == 0)
       return rewriter.notifyMatchFailure(op, "expects a ring of responses");
     Location loc = op.getLoc();
     RingPlace at = placeOf(rewriter, loc, state, adaptor.getIteration());
@@ -140,8 +140,8 @@ static int64_t takersOf(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
     fp4::pipe::RoleAttr role = state.roles.at(op);
     if (!givesBack(role, state))
       return;
-    int64_t blocks = state.cluster.size();
-    if (fp4::pipe::runsOnLeaders(role, state.pairs))
+    int64_t blocks = state.cluster.shape.size();
+    if (fp4::pipe::runsOnLeaders(role, state.cluster.pairs))
       blocks /= 2;
     takers += blocks * (role.isElected() ? 1 : role.getNumThreads());
   });
@@ -149,13 +149,13 @@ static int64_t takersOf(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
 }
 
 bool fp4::initializeWorkRing(OpBuilder &b, gpu::GPUFuncOp kernel, const KernelState &state) {
-  if (state.workDepth == 0)
+  if (state.ring.depth == 0)
     return false;
   Location loc = kernel.getLoc();
-  int64_t barriers = state.workRing + state.workDepth * kResponseBytes;
-  for (int64_t i = 0; i < 2 * state.workDepth; ++i) {
+  int64_t barriers = state.ring.place + state.ring.depth * kResponseBytes;
+  for (int64_t i = 0; i < 2 * state.ring.depth; ++i) {
     Value barrier = offsetPointer(b, loc, state.sharedBase, barriers + i * kBarrierBytes);
-    int64_t arrivals = i < state.workDepth ? 1 : takersOf(kernel, state);
+    int64_t arrivals = i < state.ring.depth ? 1 : takersOf(kernel, state);
     NVVM::MBarrierInitOp::create(b, loc, barrier, constantI32(b, loc, arrivals),
                                  /*predicate=*/Value());
   }
