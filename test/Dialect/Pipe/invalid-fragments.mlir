@@ -463,6 +463,34 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 
 // -----
 
+func.func @twin(%acc: !pipe.fragment<64x256xf32, wgmma>, %held: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %n: i32, %more: i1) {
+  pipe.mma %acc, %held, %x accumulate %more next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x256xf32, wgmma>, %held: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %n: i32, %more: i1) {
+  // (C650)
+  // expected-error @+2 {{'existing' must be left out of an MMA of wgmma e4m3 with A in registers, but is there}}
+  // expected-note @+1 {{MMAs that read it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4, }}
+  pipe.mma %acc, %held, %x accumulate %more existing %n next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x16xf32, wgmma>, %w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>) {
+  pipe.mma %acc, %w, %x awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x16xf32, wgmma>, %w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>) {
+  // (C650)
+  // expected-error @+2 {{'in_order' must be left out of an MMA of wgmma e4m3 with A from prepacked weights, but is there}}
+  // expected-note @+1 {{MMAs that read it are wgmma f16 with A from scaled elements}}
+  pipe.mma %acc, %w, %x in_order : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
