@@ -64,26 +64,29 @@ void markInlineAsmConvergent(llvm::Module &module) {
           call->setConvergent();
 }
 
-/// Returns true when `function` rounds numbers to f16.
-bool roundsToHalf(llvm::Function &function) {
-  return llvm::any_of(llvm::instructions(function), [](llvm::Instruction &instruction) {
+/// Returns true when a function rounds numbers to f16; functions are inlined later.
+bool roundsToHalf(llvm::Module &module) {
+  auto rounds = [](llvm::Instruction &instruction) {
     return llvm::isa<llvm::FPTruncInst>(instruction) &&
            instruction.getType()->getScalarType()->isHalfTy();
+  };
+  return llvm::any_of(module, [&](llvm::Function &function) {
+    return llvm::any_of(llvm::instructions(function), rounds);
   });
 }
 
-/// Writes extensions of bf16 to f32 as shifts in functions that round to f16. LLVM 22 takes any
+/// Writes extensions of bf16 as shifts in modules that round to f16. LLVM 22 takes any
 /// bf16 for a number of f16, because its significand is shorter, and narrows an f32 operation
 /// between the extension and the rounding to one of f16, which has fewer exponents.
 void keepExponentsOfBF16(llvm::Module &module) {
+  if (!roundsToHalf(module))
+    return;
   llvm::SmallVector<llvm::FPExtInst *> extensions;
   for (llvm::Function &function : module)
-    if (roundsToHalf(function))
-      for (llvm::Instruction &instruction : llvm::instructions(function))
-        if (auto *extension = llvm::dyn_cast<llvm::FPExtInst>(&instruction);
-            extension && extension->getSrcTy()->getScalarType()->isBFloatTy() &&
-            extension->getDestTy()->getScalarType()->isFloatTy())
-          extensions.push_back(extension);
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *extension = llvm::dyn_cast<llvm::FPExtInst>(&instruction);
+          extension && extension->getSrcTy()->getScalarType()->isBFloatTy())
+        extensions.push_back(extension);
   for (llvm::FPExtInst *extension : extensions) {
     llvm::IRBuilder<> b(extension);
     llvm::Type *source = extension->getSrcTy();
@@ -91,7 +94,10 @@ void keepExponentsOfBF16(llvm::Module &module) {
     llvm::Value *bits =
         b.CreateBitCast(extension->getOperand(0), source->getWithNewType(b.getInt16Ty()));
     bits = b.CreateShl(b.CreateZExt(bits, word), 16);
-    extension->replaceAllUsesWith(b.CreateBitCast(bits, extension->getDestTy()));
+    llvm::Value *wide = b.CreateBitCast(bits, source->getWithNewType(b.getFloatTy()));
+    if (wide->getType() != extension->getDestTy())
+      wide = b.CreateFPExt(wide, extension->getDestTy());
+    extension->replaceAllUsesWith(wide);
     extension->eraseFromParent();
   }
 }

@@ -98,6 +98,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  pipe.mma %part, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
+      !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
 
@@ -162,7 +164,7 @@ func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32
 func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
                    %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
   %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
-  pipe.mma %acc, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
+  pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }

@@ -3,7 +3,7 @@
 // wanted. The first operation of each case is legal.
 
 func.func private @twin(tensor<64x8xf32, #pipe.distribution<wgmma>>)
-// (C640)
+// (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<wgmma> must have 64 rows and a multiple of 8 columns, but got 64x12}}
 // expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x12xf32, #pipe.distribution<wgmma>>)
@@ -11,7 +11,7 @@ func.func private @bad(tensor<64x12xf32, #pipe.distribution<wgmma>>)
 // -----
 
 func.func private @twin(tensor<16x8xf32, #pipe.distribution<mma_sync>>)
-// (C640)
+// (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<mma_sync> must have 16 rows and a multiple of 8 columns, but got 64x8}}
 // expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x8xf32, #pipe.distribution<mma_sync>>)
@@ -19,7 +19,7 @@ func.func private @bad(tensor<64x8xf32, #pipe.distribution<mma_sync>>)
 // -----
 
 func.func private @twin(tensor<128x1xf32, #pipe.distribution<lanes>>)
-// (C640)
+// (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<lanes> must have 128 rows and a multiple of 1 columns, but got 64x32}}
 // expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x32xf32, #pipe.distribution<lanes>>)
@@ -27,14 +27,14 @@ func.func private @bad(tensor<64x32xf32, #pipe.distribution<lanes>>)
 // -----
 
 func.func private @twin(tensor<4x32xf32, #pipe.distribution<columns>>)
-// (C640)
+// (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<columns> must have a multiple of 4 rows and 32 columns, but got 6x32}}
 // expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<6x32xf32, #pipe.distribution<columns>>)
 
 // -----
 
-// (C640)
+// (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<lanes> must have 2 static dimensions of a tile, but got 1 of [128]}}
 // expected-note @+1 {{a thread has a constant number of elements, because registers have names}}
 func.func private @bad(tensor<128xf32, #pipe.distribution<lanes>>)
@@ -183,7 +183,7 @@ func.func @plain(%v: tensor<128x32xf32, #pipe.distribution<lanes>>, %w: tensor<1
 
 func.func @vector(%t: tensor<64x32xf32, #pipe.distribution<wgmma>>) {
   %twin = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
-  // (C641)
+  // (C654)
   // expected-error @+2 {{vector must be 'vector<16xf32>', the elements of a thread of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', but got 'vector<32xf32>'}}
   // expected-note @+1 {{divide the elements of the tile by the threads of its distribution}}
   %bad = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<32xf32>

@@ -186,8 +186,21 @@ static LogicalResult verifyTurns(RoleRegionOp region) {
   return failure(result.wasInterrupted());
 }
 
+/// (C119) A role without engines only gives registers away.
+static LogicalResult verifyIdle(RoleRegionOp region) {
+  if (!region.getRole().getEngines().empty())
+    return success();
+  WalkResult result = region.getBody().walk([&](ChannelOpInterface use) {
+    (void)withNote(use->emitOpError()
+                       << "must be in a role that drives an engine, but is in " << region.getRole(),
+                   "name the engine whose operations use the channel: 'drives [threads]'");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult RoleRegionOp::verifyRegions() {
-  if (failed(verifyLeaderRole(*this)) || failed(verifyTurns(*this)))
+  if (failed(verifyLeaderRole(*this)) || failed(verifyTurns(*this)) || failed(verifyIdle(*this)))
     return failure();
   WalkResult result = getBody().walk([&](EngineOpInterface op) {
     return failed(verifyDriven(op, *this)) || failed(verifyTmemLanes(op, *this))

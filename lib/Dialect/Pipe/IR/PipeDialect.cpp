@@ -1,10 +1,12 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Support/FormerNames.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -64,4 +66,18 @@ void PipeDialect::initialize() {
 #include "fp4/Dialect/Pipe/IR/PipeMatrixOps.cpp.inc"
       >();
   addInterfaces<PipeAsmInterface>();
+}
+
+LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kRoleAttr)
+    return success();
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  if (isa<EngineOpInterface>(op) && isa<StringAttr>(attribute.getValue()) && kernel &&
+      !op->getParentOfType<RoleRegionOp>())
+    return success();
+  return withNote(op->emitOpError() << "'" << kRoleAttr
+                                    << "' must be the name of a role, at an operation of an engine "
+                                       "in a kernel without roles, but got "
+                                    << attribute.getValue(),
+                  "write {pipe.role = \"convert\"} before pipe-specialize-warps"); // (C656)
 }

@@ -102,7 +102,7 @@ LogicalResult fp4::pipe::verifyWorkspace(Operation *op, GlobalType workspace, Ra
   int64_t columns = workspace.getRank() == 2 ? workspace.getShape()[1] : 0;
   if (workspace.getElementType().isF32() && workspace.getLayout() == Layout::Linear &&
       column >= 0 && column % kElementsOfPart == 0 &&
-      column + threads * type.getNumElements() <= columns)
+      column <= columns - threads * type.getNumElements())
     return success();
   return withNote(op->emitOpError()
                       << "buffer must be f32 with the " << type << " of " << threads

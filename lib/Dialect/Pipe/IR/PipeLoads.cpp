@@ -27,6 +27,10 @@ static LogicalResult verifyDestination(LoadOp op) {
     diag.attachNote() << "add a result, or 'into %slot signals %channel'";
     return diag;
   }
+  if (bool(dest) != bool(channel))
+    return withNote(op.emitOpError() << "must fill a destination and signal its channel, but does "
+                                     << (dest ? "not signal" : "not fill"),
+                    "write 'into %slot signals %channel', or a result and neither");
   if (!channel) {
     if (op.getIteration())
       return withNote(op.emitOpError() << "iteration needs a channel to signal",

@@ -36,12 +36,36 @@ static LogicalResult verifyNeighbours(MmaOp product) {
   MmaOp other = neighbourOf(product, /*behind=*/leads);
   bool agrees = other && other.getChain() == (leads ? MmaChain::Follows : MmaChain::Leads) &&
                 other.getAccumulator() != product.getAccumulator();
+  auto isThere = [&](Value value) {
+    Operation *origin = value.getDefiningOp();
+    return !origin || origin->getBlock() != other->getBlock() || origin->isBeforeInBlock(other);
+  };
+  // Both begin at the place of the first.
+  agrees = agrees && (leads || (isThere(product.getAccumulator()) && isThere(product.getA()) &&
+                                isThere(product.getB())));
   if (agrees) // (C625)
     return success();
+  return withNote(product.emitOpError("that begins together with its neighbour must have one with "
+                                      "other sums that says so"),
+                  "write 'chain leads' at the first MMA and 'chain follows' at the second, whose "
+                  "tiles are there "
+                  "before the first, or neither");
+}
+
+/// (C655) The op that completes the accumulator of an MMA of weights exists.
+static LogicalResult verifyAwaiter(MmaOp op) {
+  if (op.getAwaitedBy() == MmaAwaiter::NextIteration && !op->getParentOfType<scf::ForOp>())
+    return withNote(op.emitOpError("awaited_by next_iteration must be in a loop"),
+                    "leave 'awaited_by' out, and the accumulator is complete when the MMA ends");
+  auto isNext = [&](Operation *user) {
+    return isa<MmaOp>(user) && user->getBlock() == op->getBlock() && op->isBeforeInBlock(user);
+  };
+  if (op.getAwaitedBy() != MmaAwaiter::NextMma || llvm::any_of(op.getB().getUsers(), isNext))
+    return success();
   return withNote(
-      product.emitOpError("that begins together with its neighbour must have one with "
-                          "other sums that says so"),
-      "write 'chain leads' at the first MMA and 'chain follows' at the second, or neither");
+      op.emitOpError("awaited_by next_mma must have an MMA of the same B behind it in its "
+                     "block"),
+      "leave 'awaited_by' out at the last MMA of this B");
 }
 
 LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
@@ -74,7 +98,7 @@ LogicalResult fp4::pipe::verifyWgmmaDequantized(MmaOp op) {
   auto acc = op.getAccumulatorAs<FragmentType>();
   auto a = op.getAAs<SharedType>(), scales = op.getAScalesAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifySums(op, "accumulator", acc))) // (C181)
+  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyAwaiter(op))) // (C181), (C655)
     return failure();
   if (failed(verifyConvertible(op, "a", a, scales))) // (C180)
     return failure();
@@ -112,7 +136,7 @@ LogicalResult fp4::pipe::verifyWgmmaPrepacked(MmaOp op) {
   auto acc = op.getAccumulatorAs<FragmentType>();
   auto weights = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifySums(op, "accumulator", acc))) // (C191)
+  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyAwaiter(op))) // (C191), (C655)
     return failure();
   if (failed(verifyTwoWarpgroups(op))) // (C191)
     return failure();

@@ -122,7 +122,7 @@ void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(get
 //===----------------------------------------------------------------------===//
 
 LogicalResult AccumulatorOp::verify() {
-  if (getType().isScales())
+  if (!getType().isAccumulator())
     return withNote(emitOpError() << "accumulator must be a tile of f32, but got " << getType(),
                     "tiles of scales come from pipe.copy_scales");
   return success();

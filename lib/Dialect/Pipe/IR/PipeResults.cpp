@@ -53,7 +53,7 @@ LogicalResult TransposeOp::verify() { // (C212)
 // Registers of a thread
 //===----------------------------------------------------------------------===//
 
-/// (C641) `vector` is what one thread has of `tile`.
+/// (C654) `vector` is what one thread has of `tile`.
 static LogicalResult verifyThreadType(Operation *op, RankedTensorType tile, Type vector) {
   VectorType expected = vectorOfThread(tile);
   if (vector == expected)
@@ -61,7 +61,7 @@ static LogicalResult verifyThreadType(Operation *op, RankedTensorType tile, Type
   return withNote(op->emitOpError()
                       << "vector must be " << expected << ", the elements of a thread "
                       << "of " << tile << ", but got " << vector,
-                  "divide the elements of the tile by the threads of its distribution"); // (C641)
+                  "divide the elements of the tile by the threads of its distribution"); // (C654)
 }
 
 LogicalResult ToVectorOp::verify() {
@@ -137,6 +137,12 @@ static LogicalResult verifyStaged(StoreOp op) {
 static LogicalResult verifyLanes(StoreOp op) {
   GlobalType dest = op.getDest().getType();
   Type element = dest.getElementType();
+  if (!isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType, Float8E8M0FNUType,
+           Float4E2M1FNType>(element)) // (C118)
+    return withNote(op.emitOpError() << "value must have elements of f32, bf16, f16, f8E4M3FN, "
+                                        "f8E8M0FNU or f4E2M1FN, but got "
+                                     << element,
+                    "convert the elements before they are stored");
   int64_t count = op.getThreadType().getNumElements();
   if (!llvm::isPowerOf2_64(count)) // (C118)
     return withNote(op.emitOpError()

@@ -540,9 +540,13 @@ LogicalResult FragmentType::verify(EmitError emitError, ArrayRef<int64_t> shape,
 }
 
 LogicalResult DistributionAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
-                                               EmitError emitError) const { // (C640)
+                                               EmitError emitError) const { // (C653)
   if (!element) // the parser asks even after it has reported that it found none
     return failure();
+  if (!element.isIntOrIndexOrFloat())
+    return withNote(emitError() << "tensor of " << *this << " must have elements that a register "
+                                << "holds, but got " << element,
+                    "write a float, an integer or an index");
   if (shape.size() != 2 || ShapedType::isDynamicShape(shape) ||
       llvm::any_of(shape, [](int64_t size) { return size > kMaxDimension; }))
     return withNote(emitError() << "tensor of " << *this

@@ -12,7 +12,6 @@
 
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
-
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 namespace fp4::pipe {

@@ -68,7 +68,7 @@ struct LastSums {
 std::optional<LastSums> LastSums::of(scf::ForOp loop) {
   SmallVector<MmaOp> products = sharedMmasOf(loop);
   auto promotes = llvm::to_vector(loop.getOps<PromoteOp>());
-  if (products.empty() || promotes.empty())
+  if (products.empty() || promotes.empty() || !promotes.back().isOfFragment())
     return std::nullopt;
   LastSums last = {promotes.back(), products.front().getA().getDefiningOp<ConsumerWaitOp>()};
   PromoteOp promote = last.promote;

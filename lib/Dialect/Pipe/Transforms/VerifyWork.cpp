@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -78,23 +77,35 @@ namespace {
 class SameNumbers {
 public:
   bool areSame(Value x, Value y) {
-    x = behindOpaque(x);
-    y = behindOpaque(y);
+    left = {{x, y}};
+    while (!left.empty()) {
+      auto [a, b] = left.pop_back_val();
+      if (!compare(behindOpaque(a), behindOpaque(b)))
+        return false;
+    }
+    return true;
+  }
+
+private:
+  /// Compares the ops of two numbers, and leaves their operands.
+  bool compare(Value x, Value y) {
     if (x == y || !seen.insert({x, y}).second)
       return true;
     auto ofX = dyn_cast<OpResult>(x), ofY = dyn_cast<OpResult>(y);
     if (!ofX || !ofY || ofX.getResultNumber() != ofY.getResultNumber())
       return false;
     Operation *a = ofX.getOwner(), *b = ofY.getOwner();
-    if (a->getName() != b->getName() || a->getNumRegions() ||
-        a->getNumOperands() != b->getNumOperands() || !haveSameAttributes(a, b))
-      return false;
-    return llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()), [&](auto operands) {
-      return areSame(std::get<0>(operands), std::get<1>(operands));
-    });
+    if (a->getName() != b->getName() || a->getNumOperands() != b->getNumOperands() ||
+        a->getNumRegions() || !haveSameAttributes(a, b))
+      return a->getNumRegions() && isCopy(a, b);
+    for (auto [operandOfA, operandOfB] : llvm::zip(a->getOperands(), b->getOperands()))
+      left.push_back({operandOfA, operandOfB});
+    return true;
   }
-
-private:
+  /// Two ops with regions, of which one is a copy of the other.
+  static bool isCopy(Operation *a, Operation *b) {
+    return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
+  }
   static Value behindOpaque(Value value) {
     while (auto opaque = value.getDefiningOp<OpaqueOp>())
       value = opaque.getValue();
@@ -105,22 +116,17 @@ private:
     return isa<LoadEntryOp>(a) || a->getAttrDictionary() == b->getAttrDictionary();
   }
 
+  llvm::SmallVector<std::pair<Value, Value>> left;
   llvm::DenseSet<std::pair<Value, Value>> seen; ///< equal, or found out elsewhere
 };
 } // namespace
 
-/// Returns the loop over work of `role`: the only one directly in the role whose end is no
-/// constant.
+/// Returns the loop over work of `role`, which pipe-expand-work has made; null if it has none.
 static scf::ForOp loopOfWork(RoleRegionOp role) {
-  scf::ForOp found;
-  for (auto loop : role.getBody().front().getOps<scf::ForOp>()) {
-    if (matchPattern(loop.getUpperBound(), m_Constant()))
-      continue;
-    if (found)
-      return {};
-    found = loop;
-  }
-  return found;
+  for (auto loop : role.getBody().front().getOps<scf::ForOp>())
+    if (loop->hasAttr(PipeDialect::kWorkAttr))
+      return loop;
+  return {};
 }
 
 LogicalResult fp4::pipe::verifyScheduledWork(gpu::GPUFuncOp kernel) {

@@ -17,10 +17,10 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     The warps from `firstWarp` to, not including, `endWarp` of a CTA. A role that drives `threads`
     runs on all of its threads; any other role has one warp, and one elected thread of it issues
     what the engines execute. Any number of roles may drive `threads`: all but one are `auxiliary`,
-    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). A role that drives `tensor` and `scale_copy` may have two warps: the
-    first multiplies, and the second copies scales before it. `registers` is the number of registers
-    per thread that the role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch
-    gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
+    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). A role that
+    drives `tensor` and `scale_copy` may have two warps: the first multiplies, and the second copies
+    scales before it. `registers` is the number of registers per thread that the role asks for when
+    it begins (PTX: setmaxnreg); 0 keeps what the launch gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
     warp of a role that is `whole` stays together: all lanes wait and compute addresses, and one is
     elected for each instruction that must be issued once (`pipe-elect-threads`). The warpgroups of
     a role `in_turn` have a stage each: one takes and hands over a stage while the others have those
@@ -81,9 +81,8 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
     warps as the roles name.
 
     Constraints: (C142) names differ, no two roles share a warp, or an engine unless one of them is
-    `auxiliary`; (C143) where roles ask
-    for registers, the four warps of a warpgroup exist and ask for the same number, as setmaxnreg
-    requires.
+    `auxiliary`; (C143) where roles ask for registers, the four warps of a warpgroup exist and ask
+    for the same number, as setmaxnreg requires.
 
     Example:
     ```mlir
@@ -120,7 +119,7 @@ def Pipe_DistributionAttr : AttrDef<Pipe_Dialect, "Distribution",
     Operations of arith and math take such tensors as they are. `convert-pipe-to-nvvm` makes a
     vector of each, the elements of one thread.
 
-    Constraints: (C640) the shape is 64 rows, or 16 of `mma_sync`, by a multiple of 8 columns, 128
+    Constraints: (C653) the shape is 64 rows, or 16 of `mma_sync`, by a multiple of 8 columns, 128
     rows of `lanes`, or of `columns` a multiple of 4 rows by 32 columns.
 
     Example: `tensor<64x32xf32, #pipe.distribution<wgmma>>`.

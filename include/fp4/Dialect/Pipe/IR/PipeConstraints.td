@@ -34,7 +34,7 @@ def : Pipe_Constraints<"Types", [{
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
     `mma_sync` a multiple of 16 rows and of 8 columns. `lanes` have 128 rows and 16, 32, 64 or 128
     columns.
-  - (C640) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
+  - (C653) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
     of `mma_sync`, by a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
     rows by 32 columns.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
@@ -81,7 +81,7 @@ def : Pipe_Constraints<"Operations of any role", [{
     results of all CTAs, or pairs, have all columns of a warpgroup.
   - (C144) `pipe.load_factors`: the result is of wgmma, mma_sync or lanes; the buffer has two
     dimensions of its element type; `rows` is present when its rows are dynamic.
-  - (C641) `pipe.to_vector` and `pipe.from_vector`: the vector has the elements of one thread of the
+  - (C654) `pipe.to_vector` and `pipe.from_vector`: the vector has the elements of one thread of the
     tile.
 }]>;
 
@@ -113,8 +113,9 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
   - (C118) `pipe.store`: the buffer has two dimensions of the elements of the value; `rows` is given
-    where its rows are dynamic. `lanes` have 1, 2, 4, .. columns, at least 16 bytes of f4E2M1FN, at
-    most the 4 columns of a tiled_128x4 block.
+    where its rows are dynamic. `lanes` have 1, 2, 4, .. columns of f32, bf16, f16, f8E4M3FN,
+    f8E8M0FNU or f4E2M1FN, at least 16 bytes of f4E2M1FN, at most the 4 columns of a tiled_128x4
+    block.
   - (C200) `pipe.store` of `lanes` with `transposed`: elements have 8, 16 or 32 bits, and the buffer
     is linear.
   - (C184) `pipe.store` of wgmma or mma_sync: the buffer is linear, of f32, bf16, f16 or f8E4M3FN.
@@ -138,8 +139,9 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C126) `pipe.hadamard_matrix`: the tile is 16x16 of bf16 with layout swizzle_32B, returned or
     filled; signs have 16 bits.
   - (C127) `pipe.quantize_blocks`: the value is `lanes` or `columns`. Elements of a thread are whole
-    blocks of the recipe's format, with as many codes and one scale per block. There is an amax exactly for recipes with a tensor scale.
-    Random words come with row, column and matrix, and need a recipe with one candidate scale.
+    blocks of the recipe's format, with as many codes and one scale per block. There is an amax
+    exactly for recipes with a tensor scale. Random words come with row, column and matrix, and need
+    a recipe with one candidate scale.
 }]>;
 
 def : Pipe_Constraints<"Dequantization", [{
@@ -285,6 +287,8 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp, or an engine unless
     one of them is `auxiliary`.
   - (C631) a role that is `auxiliary` drives `threads` and nothing else.
+  - (C656) `pipe.role` of an operation is the name of a role, and stands at an operation of an
+    engine in a kernel that has no roles yet.
   - (C143) where a role asks for registers, the four warps of each of its warpgroups exist and ask
     for the same number.
   - (C121) depth, payload and barriers of a channel are given together, with one aligned place per
@@ -387,6 +391,8 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
   - (C624) `set` is not negative and less than `sets`.
+  - (C655) an MMA that awaits the next iteration is in a loop, and one that awaits the next MMA has
+    an MMA of the same B behind it in its block.
   - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums.
   - (C626) a role that is `whole` has one warp and issues for engines alone.
   - (C627) stages, phases and sets are those of their iterations.
@@ -396,7 +402,8 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C629) work of tcgen05 does not follow a wait that is `unfenced` before a wait with a fence.
   - (C632) a `pipe.consumer_release` by aligned_warps is of a stage that MMAs of warpgroups alone
     read, which end for all threads of a warp together.
-  - (C630) loops over work begin, end and go on by the same numbers in all roles.
+  - (C630) the loops over work that `pipe-expand-work` makes (`pipe.work`) begin, end and go on by
+    the same numbers in all roles.
 }]>;
 
 def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{

@@ -50,6 +50,7 @@ def Pipe_Dialect : Dialect {
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::LLVM::LLVMDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Refuses former names of operations with a note that has the present one.
     std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
@@ -73,6 +74,8 @@ def Pipe_Dialect : Dialect {
     /// Byte offset of the ring of responses to requests for work, and their number:
     /// DenseI64ArrayAttr.
     static constexpr ::llvm::StringLiteral kWorkRingAttr = "pipe.work_ring";
+    /// Unit attribute of a loop over work that pipe-expand-work has made.
+    static constexpr ::llvm::StringLiteral kWorkAttr = "pipe.work";
     /// Unit attribute of a kernel in the scheduled form.
     static constexpr ::llvm::StringLiteral kScheduledAttr = "pipe.scheduled";
     void registerAttributes();

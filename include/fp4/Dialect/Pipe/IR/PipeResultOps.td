@@ -61,7 +61,7 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
     The row and the column of the tile that are added to those of the tile in the result, before
     `pipe.load_factors` and `pipe.store` take them.
 
-    A fragment of mma_sync is one of a tile of `rows` x `columns`, as `pipe.mma_sync` shares it out
+    A fragment of mma_sync is one of a tile of `rows` x `columns`, as `pipe.mma` shares it out
     among warps. The other ops count 16 rows for each warp of the role before, so the row may be
     negative. Warpgroup w of the role has the columns of the tile from w times those of its fragment
     of lanes on, or of an accumulator in tensor memory the w-th of equal parts. In a pair with 128
@@ -141,7 +141,7 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     target has them; packed fp4 may fill the bytes between the last column and the pitch. `column`,
     or `row` of a transposed store, is a multiple of the columns of the tile. In a `tiled_128x4`
     buffer of scales, what only pads a scale tile is written with zero: rows and columns by a tile of
-    4 columns, rows by one of 1 or 2, whose word other threads complete. Whoever has the last column
+    4 columns, rows by one of 1 or 2, whose word other threads complete. The thread with the last column
     writes the zeros that pad its word. A tile of `columns` writes columns that pad, and no rows.
 
     Two neighbours of `wgmma` or `mma_sync` are one access where the row pitch allows. With `staged`
@@ -150,8 +150,8 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
 
     Constraints: (C118) the elements are those of the buffer, which has two dimensions; `rows` is
-    present when its rows are dynamic; of `lanes`, there are 1, 2, 4, .. columns, 32 or more of
-    f4E2M1FN, 4 or fewer of a tiled_128x4 buffer; (C200) transposed, `lanes` have elements of 8, 16
+    present when its rows are dynamic; of `lanes`, there are 1, 2, 4, .. columns of f32, bf16, f16,
+    f8E4M3FN, f8E8M0FNU or f4E2M1FN, 32 or more of f4E2M1FN, 4 or fewer of a tiled_128x4 buffer; (C200) transposed, `lanes` have elements of 8, 16
     or 32 bits of a linear buffer; (C184) a tile of `wgmma` or `mma_sync` has elements of f32, bf16,
     f16 or f8E4M3FN, of a linear buffer; (C333) a staged store is transposed and of `wgmma`, whole
     warpgroups execute it and not those warps alone that are the last to arrive, and the tile has a
@@ -368,7 +368,7 @@ def Pipe_ToVectorOp : Pipe_Op<"to_vector", [Pure]> {
     The registers of a thread, for code that names them one by one, such as inline assembly. No
     instruction.
 
-    Constraints: (C641) the vector has the elements of one thread
+    Constraints: (C654) the vector has the elements of one thread
     (`include/fp4/ISA/FragmentLayout.h`).
 
     Example:
@@ -390,7 +390,7 @@ def Pipe_FromVectorOp : Pipe_Op<"from_vector", [Pure]> {
   let description = [{
     The opposite of `pipe.to_vector`. No instruction.
 
-    Constraints: (C641) as in `pipe.to_vector`.
+    Constraints: (C654) as in `pipe.to_vector`.
 
     Example:
     ```mlir

@@ -306,9 +306,9 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels in the pipelined form with wgmma; `pipe-carry-stages` has run.
 
-    **Postcondition.** MMAs of prepacked or converted weights in a loop over the stages of a deep channel are
-    `awaited_by next_iteration`. Each iteration releases the stage of the one before, and the code behind the loop the
-    last one.
+    **Postcondition.** MMAs of prepacked or converted weights in a loop over the stages of a deep
+    channel are `awaited_by next_iteration`. Each iteration releases the stage of the one before, and
+    the code behind the loop the last one.
 
     ```mlir
     // fp4-opt --fp4-set-target=target=sm_90a --pipe-defer-releases

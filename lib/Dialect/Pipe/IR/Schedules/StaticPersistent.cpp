@@ -25,6 +25,7 @@ void StaticPersistentAttr::expand(RewriterBase &rewriter, Operation *op,
 
   rewriter.setInsertionPoint(work);
   auto loop = scf::ForOp::create(rewriter, loc, first, total, workers, work.getInitArgs());
+  loop->setAttr(PipeDialect::kWorkAttr, rewriter.getUnitAttr());
   if (!loop.getBody()->empty())
     rewriter.eraseOp(loop.getBody()->getTerminator());
   rewriter.setInsertionPointToStart(loop.getBody());

@@ -14,7 +14,7 @@ gpu.module @kernels {
       %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
       // (C625)
       // expected-error @+2 {{that begins together with its neighbour must have one with other sums that says so}}
-      // expected-note @+1 {{write 'chain leads' at the first MMA and 'chain follows' at the second, or neither}}
+      // expected-note @+1 {{write 'chain leads' at the first MMA and 'chain follows' at the second, whose tiles are there before the first, or neither}}
       pipe.mma %sums, %a, %b chain leads : !sums, !a, !b
       pipe.promote %acc, %sums scaled %scales at %n : !sums, !sums, vector<3xf32>
       pipe.mma %sums, %a, %b : !sums, !a, !b

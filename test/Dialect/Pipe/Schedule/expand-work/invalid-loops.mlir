@@ -9,12 +9,12 @@ gpu.module @kernels {
       %size = pipe.opaque %m
       %end = arith.addi %size, %c1 : i32
       scf.for %i = %c0 to %end step %c1 : i32 {
-      }
+      } {pipe.work}
     }
     pipe.role math warps 0 to 4 drives [threads] {
       %end = arith.addi %m, %c1 : i32
       scf.for %i = %c0 to %end step %c1 : i32 {
-      }
+      } {pipe.work}
     }
     gpu.return
   }
@@ -26,14 +26,14 @@ gpu.module @kernels {
       %end = arith.addi %m, %c1 : i32
       // expected-note @+1 {{role load goes over work here; compute the numbers of the loops alike}}
       scf.for %i = %c0 to %end step %c1 : i32 {
-      }
+      } {pipe.work}
     }
     pipe.role math warps 0 to 4 drives [threads] {
       %end = arith.addi %m, %c2 : i32
       // (C630)
       // expected-error @+1 {{over work must end as that of role load does}}
       scf.for %i = %c0 to %end step %c1 : i32 {
-      }
+      } {pipe.work}
     }
     gpu.return
   }
