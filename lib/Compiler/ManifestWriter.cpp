@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/ConstantBytes.h"
@@ -15,6 +16,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -218,10 +221,20 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
   return isElementwise ? linalgOp : nullptr;
 }
 
+/// The row reduction that `op` is; a linalg.reduce may be one too.
+linalg::LinalgOp rowReductionOf(Operation *op) {
+  if (!isa<linalg::GenericOp, linalg::ReduceOp>(op))
+    return nullptr;
+  auto linalgOp = cast<linalg::LinalgOp>(op);
+  return fp4::whyNotRowReduction(linalgOp).empty() ? linalgOp : nullptr;
+}
+
 /// The tensors that an operation reads.
 SmallVector<Value> operandsOf(Operation *op) {
   if (auto linalgOp = elementwiseOf(op))
     return linalgOp.getDpsInputs();
+  if (auto reduction = rowReductionOf(op))
+    return reduction.getDpsInputs();
   auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op);
   if (!product)
     return op->getOperands();
@@ -256,13 +269,19 @@ std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
   return text;
 }
 
+/// The dimensions that index each input of `op`.
+SmallVector<SmallVector<unsigned>> inputDimensions(linalg::LinalgOp op) {
+  return llvm::map_to_vector(op.getDpsInputOperands(), [&](OpOperand *input) {
+    return fp4::dimensionsOf(op, input->getOperandNumber());
+  });
+}
+
 /// Describes an elementwise operation for the reference: its program and its indices.
 json::Object describeElementwise(Operation *op) {
   SmallVector<SmallVector<unsigned>> dimensions;
   fp4::numerics::ElementProgram program;
   if (linalg::LinalgOp linalgOp = elementwiseOf(op)) {
-    for (OpOperand *input : linalgOp.getDpsInputOperands())
-      dimensions.push_back(fp4::dimensionsOf(linalgOp, input->getOperandNumber()));
+    dimensions = inputDimensions(linalgOp);
     program = fp4::elementProgramOf(*linalgOp.getBlock(), linalgOp.getNumDpsInputs());
   } else {
     int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
@@ -270,6 +289,17 @@ json::Object describeElementwise(Operation *op) {
     program = fp4::elementProgramOf(op);
   }
   return json::Object{{"program", program.text()}, {"dimensions", spellDimensions(dimensions)}};
+}
+
+/// Describes a row reduction: the program of its elements, their indices, the step that combines
+/// them, and the bits of the number that each row begins with.
+json::Object describeReduction(linalg::LinalgOp op) {
+  const uint32_t initial = fp4::numerics::bitsOf(fp4::initialOf(op));
+  return json::Object{
+      {"program", fp4::reductionProgramOf(op).text()},
+      {"dimensions", spellDimensions(inputDimensions(op))},
+      {"combination", std::string(fp4::numerics::stringify(fp4::combinationOf(op)))},
+      {"initial", "0x" + llvm::utohexstr(initial, /*LowerCase=*/true, /*Width=*/8)}};
 }
 
 /// Adds the program of the epilogue region of a grouped matmul, whose inputs are the sums and those
@@ -362,16 +392,29 @@ private:
            isa<DenseFPElementsAttr>(op.getValue());
   }
 
-  /// Returns true for an empty tensor that elementwise operations have for their results.
+  /// Returns true for a tensor that elementwise operations and row reductions only have for their
+  /// results: an empty one, or one number for all.
   static bool isOnlyWritten(Operation &op) {
-    return isa<tensor::EmptyOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
-             return static_cast<bool>(elementwiseOf(user));
-           });
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    bool isNumber = constant && isa<SplatElementsAttr>(constant.getValue());
+    return (isNumber || isa<tensor::EmptyOp, linalg::FillOp>(op)) &&
+           llvm::all_of(op.getUses(), isForResults);
+  }
+
+  /// Returns true for a tensor in the place of results of which the reference reads nothing.
+  static bool isForResults(OpOperand &use) {
+    Operation *user = use.getOwner();
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+    return linalgOp && linalgOp.isDpsInit(&use) &&
+           (elementwiseOf(user) || rowReductionOf(user) ||
+            (isa<linalg::FillOp>(user) && isOnlyWritten(*user)));
   }
 
   /// Returns true for operations that lib/Reference has a reference for. Numbers such as sizes are
   /// found by the reference itself.
   bool isKnown(Operation &op) const {
+    if (isOnlyWritten(op) || rowReductionOf(&op))
+      return true;
     if (auto constant = dyn_cast<arith::ConstantOp>(op);
         constant && isTensor(constant) && !fp4::isKernelOnlySplat(&op))
       return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));
@@ -415,7 +458,8 @@ private:
     json::Object object;
     linalg::LinalgOp linalgOp = elementwiseOf(&op);
     bool isElementwise = linalgOp || isElementwiseOnTensors(&op);
-    object["op"] = isElementwise ? "linalg.generic" : nameOf(&op);
+    linalg::LinalgOp reduction = rowReductionOf(&op);
+    object["op"] = isElementwise ? "linalg.generic" : reduction ? "linalg.reduce" : nameOf(&op);
     object["operands"] = namesOf(operandsOf(&op));
     json::Array types;
     for (Value result : op.getResults()) {
@@ -426,6 +470,7 @@ private:
     object["result_types"] = std::move(types);
     auto constant = dyn_cast<arith::ConstantOp>(op);
     json::Object attributes = isElementwise ? describeElementwise(&op)
+                              : reduction   ? describeReduction(reduction)
                               : constant    ? describeConstant(constant)
                                             : describeAttributes(&op);
     if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op)) {

@@ -227,30 +227,48 @@ Value sliceOf(ImplicitLocOpBuilder &b, Value value, int64_t first, int64_t count
   return LLVM::ShuffleVectorOp::create(b, value, value, lanes);
 }
 
-SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments) {
+/// A region, or the part of it before `end`, and the values that it is emitted for.
+struct Program {
+  Block &body;
+  ValueRange results;
+  Operation *end;
+};
+
+SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program,
+                             ValueRange arguments) {
   Emitter emitter(b, cast<VectorType>(arguments.front().getType()));
-  for (auto [argument, value] : llvm::zip(body.getArguments(), arguments))
+  for (auto [argument, value] : llvm::zip(program.body.getArguments(), arguments))
     emitter.values.map(argument, value);
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : program.body) {
+    if (&op == program.end)
+      break;
     if (!isEpilogueOp(&op)) // kernels quantize many elements at a time
       emitter.emit(op);
-  return llvm::map_to_vector(elementwiseResults(body), [&](Value v) { return emitter.lookup(v); });
+  }
+  return llvm::map_to_vector(program.results, [&](Value v) { return emitter.lookup(v); });
 }
 
 } // namespace
 
 SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body,
                                         ValueRange arguments, int64_t atOnce) {
+  SmallVector<Value> results = elementwiseResults(body);
+  return emitElementwise(b, body, arguments, results, body.getTerminator(), atOnce);
+}
+
+SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments,
+                                        ValueRange results, Operation *end, int64_t atOnce) {
+  Program program{body, results, end};
   auto type = cast<VectorType>(arguments.front().getType());
   int64_t lanes = type.getNumElements();
   if (lanes <= atOnce)
-    return emitPiece(b, body, arguments);
-  SmallVector<SmallVector<Value>> elements(elementwiseResults(body).size());
+    return emitPiece(b, program, arguments);
+  SmallVector<SmallVector<Value>> elements(results.size());
   for (int64_t first = 0; first < lanes; first += atOnce) {
     int64_t count = std::min(atOnce, lanes - first);
     SmallVector<Value> piece = llvm::map_to_vector(
         arguments, [&](Value argument) { return sliceOf(b, argument, first, count); });
-    for (auto [results, value] : llvm::zip_equal(elements, emitPiece(b, body, piece)))
+    for (auto [results, value] : llvm::zip_equal(elements, emitPiece(b, program, piece)))
       for (int64_t lane = 0; lane < count; ++lane)
         results.push_back(vector::ExtractOp::create(b, value, lane));
   }

@@ -20,6 +20,13 @@ llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &build
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                int64_t atOnce = 8);
 
+/// Emits the operations of `body` before `end`, likewise, and returns what stands for `results`,
+/// values of the body.
+llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
+                                               mlir::Block &body, mlir::ValueRange arguments,
+                                               mlir::ValueRange results, mlir::Operation *end,
+                                               int64_t atOnce);
+
 /// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 /// `value`, a vector of f32, as bf16, f16 or f8E4M3FN.

@@ -307,7 +307,12 @@ bool parseInstruction(std::string_view text, ElementProgram &program) {
 } // namespace
 
 std::string_view stringify(ElementOp op) { return rowOf(op).name; }
+std::optional<ElementOp> parseElementOp(std::string_view name) {
+  const auto *row = std::ranges::find(rows, name, &OpRow::name);
+  return row == rows.end() ? std::nullopt : std::optional(row->op);
+}
 unsigned operandCount(ElementOp op) { return rowOf(op).operands; }
+float stepOf(ElementOp op, float x, float y) { return rowOf(op).evaluate(x, y, 0); }
 
 float exponential(float x) { return exponential(Real{x}).value; }
 float exponentialOfTwo(float x) { return exponentialOfTwo(Real{x}).value; }

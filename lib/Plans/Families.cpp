@@ -26,6 +26,8 @@ using Families = SmallVector<KernelFamily, 2>;
 static constexpr int64_t kMaxTileExtent = 1 << 16;
 
 static Families familiesOfQuantize(QuantizeOp op) {
+  if (isRowKernel(op))
+    return {ReduceRows};
   if (transformsOnTensorCore(op))
     return {TileTransform, TileQuantize};
   if (op.hasColumnwise() || op.hasSquareBlocks() || op.isGrouped())
@@ -34,6 +36,9 @@ static Families familiesOfQuantize(QuantizeOp op) {
 }
 
 static Families familiesOfAmax(AmaxOp op) {
+  auto user = op->hasOneUse() ? dyn_cast<QuantizeOp>(*op->user_begin()) : QuantizeOp();
+  if (user && amaxOfRows(user) == op)
+    return {};
   if (op.getPerColumn())
     return {StreamItems};
   return {op.getPerRow() ? ReduceRows : ReduceGrid};
@@ -50,7 +55,9 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp,
             InterleaveShardsOp, MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
       .Case([](linalg::GenericOp generic) {
-        return generic->hasAttr(kPrologueAttr) ? Families() : Families{StreamItems};
+        if (generic->hasAttr(kPrologueAttr))
+          return Families();
+        return Families{isRowKernel(generic) ? ReduceRows : StreamItems};
       })
       .Default([](Operation *) { return Families(); });
 }

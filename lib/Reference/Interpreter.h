@@ -100,6 +100,7 @@ Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);
 // Handlers of ReferenceElementwise.cpp.
 Status runElementwise(Step &step);
+Status runRowReduction(Step &step);
 // Handlers of ReferenceMatmul.cpp.
 Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);

@@ -52,7 +52,8 @@ Shape reshaped(Shape result, const Shape &source) {
   return result;
 }
 
-/// Sizes of the result that operands of an elementwise operation have.
+/// Sizes of the result that operands of an elementwise operation or row reduction have. The static
+/// columns of a reduction's result, if it has any, are left as they are by resultTypes.
 Shape elementwiseShape(const ProgramOp &op, std::span<const Type> operands) {
   const auto dimensions = operandDimensions(op);
   Shape shape = op.resultTypes.empty() ? Shape{} : op.resultTypes[0].shape;
@@ -84,7 +85,7 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return {{first[0]}};
   if (op.attributes.contains("per_column") && op.op == "fp4.amax" && first.size() == 2)
     return {{first[1]}};
-  if (op.op == "linalg.generic")
+  if (op.op == "linalg.generic" || op.op == "linalg.reduce")
     return std::vector<Shape>(op.resultTypes.size(), elementwiseShape(op, operands));
   if (op.op == "fp4.amax" || op.op == "fp4.hadamard_amax") // one number per group
     return std::vector<Shape>(op.resultTypes.size(), Shape(1));

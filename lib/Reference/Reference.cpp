@@ -26,6 +26,7 @@ const std::map<std::string, Entry> &entries() {
       {"tensor.expand_shape", {runReshape, {"reassociation", "static_output_shape"}}},
       {"tensor.extract_slice", {runSlice, {"static_offsets", "static_sizes", "static_strides"}}},
       {"linalg.generic", {runElementwise, {"program", "dimensions"}}},
+      {"linalg.reduce", {runRowReduction, {"program", "dimensions", "combination", "initial"}}},
       {"linalg.transpose", {runTranspose, {"permutation"}}},
       {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},

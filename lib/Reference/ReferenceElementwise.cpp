@@ -1,25 +1,43 @@
 //===- ReferenceElementwise.cpp - Elementwise operations, on the host -----===//
+//
+// Elementwise operations, and reductions of the rows of a matrix whose elements such an operation
+// computes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Interpreter.h"
 
 #include "fp4/Numerics/Elementwise.h"
+#include "fp4/Numerics/RowReduction.h"
+#include "fp4/Support/Parallel.h"
 
+#include <charconv>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 namespace fp4::harness {
 namespace {
 
-/// An operand with the distance in elements that each dimension of the result moves it by.
+/// The type of a tensor with an element for each evaluation of a program, and its name in errors:
+/// the dimensions of the space index operands.
+struct Space {
+  Type type;
+  const char *name;
+};
+
+/// An operand with the distance in elements that each dimension of the space moves it by.
 struct Indexed {
   std::vector<float> values;
   std::vector<uint64_t> strides;
 };
 
-Expected<Indexed> indexed(Step &step, size_t number, const std::vector<size_t> &dimensions) {
+Expected<Indexed> indexed(const Step &step, size_t number, const std::vector<size_t> &dimensions,
+                          const Space &space) {
   const Tensor &operand = *step.operands[number];
-  const std::vector<int64_t> &shape = operand.type.shape, &result = step.types[0].shape;
-  Indexed value{floats(operand), std::vector<uint64_t>(result.size(), 0)};
+  const std::vector<int64_t> &shape = operand.type.shape, &sizes = space.type.shape;
+  Indexed value{floats(operand), std::vector<uint64_t>(sizes.size(), 0)};
   if (shape.size() != dimensions.size())
     return step.wrong(fmt::format("has {} dimensions for operand {} of type {}", dimensions.size(),
                                   number, operand.type.str()));
@@ -30,13 +48,35 @@ Expected<Indexed> indexed(Step &step, size_t number, const std::vector<size_t> &
   for (size_t i = shape.size(); i-- > 0; stride *= static_cast<uint64_t>(shape[i])) {
     if (dimensions[i] == std::numeric_limits<size_t>::max() && shape[i] == 1)
       continue;
-    if (dimensions[i] >= result.size() || shape[i] != result[dimensions[i]])
-      return step.wrong(
-          fmt::format("must have operand {} of the sizes of its result {}, but got {}", number,
-                      step.types[0].str(), operand.type.str()));
+    if (dimensions[i] >= sizes.size() || shape[i] != sizes[dimensions[i]])
+      return step.wrong(fmt::format("must have operand {} of the sizes of its {} {}, but got {}",
+                                    number, space.name, space.type.str(), operand.type.str()));
     value.strides[dimensions[i]] = stride;
   }
   return value;
+}
+
+Expected<std::vector<Indexed>> indexedOperands(const Step &step, const Space &space) {
+  const auto dimensions = operandDimensions(step.op);
+  std::vector<Indexed> operands;
+  for (size_t i = 0; i < step.operands.size(); ++i) {
+    FP4_ASSIGN(auto operand, indexed(step, i, dimensions[i], space));
+    operands.push_back(std::move(operand));
+  }
+  return operands;
+}
+
+/// The program of the operation, which has dimensions for each operand and one result for each of
+/// the program, or `results`.
+Expected<numerics::ElementProgram> readProgram(const Step &step, std::optional<size_t> results) {
+  FP4_ASSIGN(auto text, step.attribute("program"));
+  FP4_ASSIGN(auto program, numerics::ElementProgram::parse(text));
+  FP4_TRY(step.expect(program.inputs, results.value_or(program.results.size())));
+  if (operandDimensions(step.op).size() != step.operands.size() ||
+      program.inputs != step.operands.size())
+    return step.wrong(
+        fmt::format("has {} operands, but a program for {}", step.operands.size(), program.inputs));
+  return program;
 }
 
 /// Counts through the elements of a shape in row-major order.
@@ -49,38 +89,105 @@ bool advance(std::vector<uint64_t> &at, const std::vector<int64_t> &shape) {
   return false;
 }
 
+//===----------------------------------------------------------------------===//
+// Row reductions
+//===----------------------------------------------------------------------===//
+
+/// The matrix whose rows are reduced: rows are those of the result, and columns those of operands.
+Expected<Space> reducedMatrix(const Step &step) {
+  constexpr size_t columns = 1;
+  const Type &result = step.types[0];
+  if (result.element != ElementType::F32 || result.shape.empty() || result.shape.size() > 2 ||
+      (result.shape.size() == 2 && result.shape[1] != 1))
+    return step.wrong(
+        fmt::format("must have one f32 for each row as its result, but got {}", result.str()));
+  Space matrix{{{result.shape[0], -1}, ElementType::F32}, "matrix"};
+  const auto dimensions = operandDimensions(step.op);
+  for (size_t i = 0; i < step.operands.size(); ++i)
+    for (size_t j = 0; j < dimensions[i].size() && j < step.operands[i]->type.shape.size(); ++j)
+      if (dimensions[i][j] == columns)
+        matrix.type.shape[columns] = step.operands[i]->type.shape[j];
+  if (matrix.type.shape[columns] < 0)
+    return step.wrong("has no operand that is indexed by columns");
+  return matrix;
+}
+
+Expected<numerics::ElementOp> readCombination(const Step &step) {
+  FP4_ASSIGN(auto text, step.attribute("combination"));
+  const auto combination = numerics::parseElementOp(text);
+  if (!combination || !numerics::isCombination(*combination))
+    return step.wrong(
+        fmt::format("expects a step that combines elements as 'combination', but got '{}'", text));
+  return *combination;
+}
+
+/// The number that each row begins with, whose bits the manifest has.
+Expected<float> readInitial(const Step &step) {
+  FP4_ASSIGN(auto text, step.attribute("initial"));
+  const char *first = text.data(), *last = first + text.size();
+  uint32_t bits = 0;
+  if (text.starts_with("0x")) {
+    auto [end, error] = std::from_chars(first + 2, last, bits, 16);
+    if (error == std::errc() && end == last)
+      return numerics::floatOf(bits);
+  }
+  return step.wrong(
+      fmt::format("expects bits such as '0x3f800000' as 'initial', but got '{}'", text));
+}
+
 } // namespace
 
 Status runElementwise(Step &step) {
-  FP4_ASSIGN(auto text, step.attribute("program"));
-  FP4_ASSIGN(auto program, numerics::ElementProgram::parse(text));
-  const auto dimensions = operandDimensions(step.op);
-  FP4_TRY(step.expect(program.inputs, program.results.size()));
-  if (dimensions.size() != step.operands.size() || program.inputs != step.operands.size())
-    return step.wrong(
-        fmt::format("has {} operands, but a program for {}", step.operands.size(), program.inputs));
-  std::vector<Indexed> operands;
-  for (size_t i = 0; i < step.operands.size(); ++i) {
-    FP4_ASSIGN(auto operand, indexed(step, i, dimensions[i]));
-    operands.push_back(std::move(operand));
-  }
-  std::vector<std::vector<float>> results(program.results.size());
-  std::vector<float> values(program.numValues());
-  std::vector<uint64_t> at(step.types[0].shape.size(), 0);
-  for (bool more = step.types[0].elements() > 0; more; more = advance(at, step.types[0].shape)) {
-    for (size_t i = 0; i < operands.size(); ++i) {
-      uint64_t place = 0;
-      for (size_t dim = 0; dim < at.size(); ++dim)
-        place += at[dim] * operands[i].strides[dim];
-      values[i] = operands[i].values[place];
+  FP4_ASSIGN(auto program, readProgram(step, {}));
+  FP4_ASSIGN(auto operands, indexedOperands(step, {step.types[0], "result"}));
+  const std::vector<int64_t> &shape = step.types[0].shape;
+  const uint64_t elements = step.types[0].elements();
+  const uint64_t rows = shape.size() > 1 && elements ? uint64_t(shape[0]) : 1;
+  std::vector<std::vector<float>> results(program.results.size(), std::vector<float>(elements));
+  parallelFor(rows, step.threads, [&](uint64_t row) {
+    std::vector<float> values(program.numValues());
+    std::vector<uint64_t> at(shape.size(), 0);
+    if (rows > 1)
+      at[0] = row;
+    for (uint64_t place = row * (elements / rows); place < (row + 1) * (elements / rows); ++place) {
+      for (size_t i = 0; i < operands.size(); ++i)
+        values[i] = operands[i].values[std::inner_product(
+            at.begin(), at.end(), operands[i].strides.begin(), uint64_t(0))];
+      program.evaluate(values);
+      for (size_t i = 0; i < results.size(); ++i)
+        results[i][place] = values[program.results[i]];
+      advance(at, shape);
     }
-    program.evaluate(values);
-    for (size_t i = 0; i < results.size(); ++i)
-      results[i].push_back(values[program.results[i]]);
-  }
+  });
   for (size_t i = 0; i < results.size(); ++i)
     FP4_TRY(step.defineFloats(i, results[i]));
   return {};
+}
+
+Status runRowReduction(Step &step) {
+  FP4_ASSIGN(auto program, readProgram(step, 1));
+  if (program.results.size() != 1)
+    return step.wrong(fmt::format("must have a program with 1 result, but has one with {}",
+                                  program.results.size()));
+  FP4_ASSIGN(auto combination, readCombination(step));
+  FP4_ASSIGN(auto initial, readInitial(step));
+  FP4_ASSIGN(auto matrix, reducedMatrix(step));
+  FP4_ASSIGN(auto operands, indexedOperands(step, matrix));
+  const auto rows = uint64_t(matrix.type.shape[0]), columns = uint64_t(matrix.type.shape[1]);
+  std::vector<float> results(rows);
+  parallelFor(rows, step.threads, [&](uint64_t row) {
+    std::vector<float> values(program.numValues()), elements(columns);
+    for (uint64_t column = 0; column < columns; ++column) {
+      for (size_t i = 0; i < operands.size(); ++i) {
+        const std::vector<uint64_t> &strides = operands[i].strides;
+        values[i] = operands[i].values[row * strides[0] + column * strides[1]];
+      }
+      program.evaluate(values);
+      elements[column] = values[program.results.front()];
+    }
+    results[row] = numerics::reduceRow(elements, combination, initial);
+  });
+  return step.defineFloats(0, results);
 }
 
 } // namespace fp4::harness

@@ -17,6 +17,7 @@
 #include "fp4/Support/Error.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -133,7 +134,10 @@ struct ElementProgram {
 };
 
 std::string_view stringify(ElementOp op); ///< "add", "maximum_number", ...
+std::optional<ElementOp> parseElementOp(std::string_view name); ///< none for an unknown name
 unsigned operandCount(ElementOp op);
+/// The result in fp32 of a step of two operands.
+float stepOf(ElementOp op, float x, float y);
 
 float exponential(float x); ///< Transcendentals.h
 float exponentialOfTwo(float x);

@@ -40,8 +40,9 @@ bool isGroupedGemm(const ProgramOp &op);
 std::string offsetsOf(const ProgramOp &op);
 
 /// Dimensions of the result that index each operand of an elementwise operation ("linalg.generic"),
-/// from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that is the
-/// same for all, a number that no dimension has.
+/// or those of the matrix whose rows "linalg.reduce" combines, from its attribute "dimensions",
+/// such as "0,1 x,1 -". For x, a dimension of size 1 that is the same for all, a number that no
+/// dimension has.
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op);
 
 } // namespace fp4::harness

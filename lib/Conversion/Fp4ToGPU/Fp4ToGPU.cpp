@@ -37,6 +37,8 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
 }
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
+  if (fp4::isRowKernel(operation))
+    return fp4::lowerRows(operation, context);
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
@@ -66,21 +68,35 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Default([](Operation *) { return failure(); });
 }
 
-/// Erases `op`, with the empty tensors that only it would write to.
+/// Erases `op`, with the tensors that only it would write to: empty, or of one number.
 void eraseWithInits(Operation *op) {
   SmallVector<Operation *> inits;
   for (Value operand : op->getOperands())
-    if (auto init = operand.getDefiningOp<tensor::EmptyOp>(); init && operand.hasOneUse())
-      inits.push_back(init);
+    if (operand.hasOneUse() && isa_and_present<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp>(
+                                   operand.getDefiningOp()))
+      inits.push_back(operand.getDefiningOp());
   op->erase();
   for (Operation *init : inits)
-    init->erase();
+    isa<linalg::FillOp>(init) ? eraseWithInits(init) : init->erase();
 }
 
-/// Checks that every reader of a prologue computes it.
+/// Why a stored prologue cannot be read by the operation of `use`, which does not compute it; empty
+/// where an earlier kernel has stored it.
+std::string whyNotStored(linalg::GenericOp prologue, OpOperand &use) {
+  if (!fp4::isStored(prologue))
+    return fp4::whyNotReader(use);
+  for (Operation *user : prologue->getUsers()) {
+    bool computes = fp4::isRowKernel(user) || user->hasAttr(fp4::kPrologueAttr);
+    if (computes && user->getBlock() == prologue->getBlock())
+      return "";
+  }
+  return "no kernel computes and stores it";
+}
+
+/// Checks that every reader of a prologue computes it, or reads it from memory where it is stored.
 LogicalResult checkReaders(linalg::GenericOp prologue) {
-  for (Operation *reader : prologue->getUsers()) {
-    std::string reason = fp4::whyNotReader(reader);
+  for (OpOperand &use : prologue->getUses()) {
+    std::string reason = whyNotStored(prologue, use);
     if (reason.empty())
       continue;
     InFlightDiagnostic diag = prologue.emitOpError("must have readers that compute it, but ")
@@ -92,7 +108,7 @@ LogicalResult checkReaders(linalg::GenericOp prologue) {
   return success();
 }
 
-SmallVector<linalg::GenericOp> prologuesOf(ModuleOp module) {
+SmallVector<linalg::GenericOp> allPrologues(ModuleOp module) {
   SmallVector<linalg::GenericOp> found;
   module.walk([&](linalg::GenericOp op) {
     if (op->hasAttr(fp4::kPrologueAttr))
@@ -108,7 +124,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     ModuleOp module = getOperation();
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
-    SmallVector<linalg::GenericOp> prologues = prologuesOf(module);
+    SmallVector<linalg::GenericOp> prologues = allPrologues(module);
     for (linalg::GenericOp op : prologues)
       if (failed(checkReaders(op)))
         return signalPassFailure();
@@ -126,12 +142,17 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     for (auto [op, plan] : llvm::zip_equal(operations, plans)) {
       if (succeeded(plan))
         context.plan = *plan;
-      if (failed(plan) || failed(lower(op, context)))
+      auto quantize = dyn_cast<fp4::QuantizeOp>(op);
+      fp4::AmaxOp amax = quantize ? fp4::amaxOfRows(quantize) : fp4::AmaxOp();
+      if (failed(plan) || failed(lower(op, context))) {
         signalPassFailure();
-      else
-        eraseWithInits(op);
+        continue;
+      }
+      eraseWithInits(op);
+      if (amax)
+        amax->erase();
     }
-    for (linalg::GenericOp op : prologues)
+    for (linalg::GenericOp op : llvm::reverse(prologues))
       if (op->use_empty())
         eraseWithInits(op);
     fp4::eraseUnusedBundles(module);

@@ -56,6 +56,8 @@ mlir::LogicalResult lowerStackScales(StackScalesOp op, LoweringContext &context)
 mlir::LogicalResult lowerInterleaveShards(InterleaveShardsOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
+/// Lowers the last operation of a row kernel, with its prologues (Rows/RowKernel.cpp).
+mlir::LogicalResult lowerRows(mlir::Operation *op, LoweringContext &context);
 mlir::LogicalResult lowerGemv(BlockScaledMatmulOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 

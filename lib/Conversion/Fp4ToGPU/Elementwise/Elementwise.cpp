@@ -11,6 +11,7 @@
 #include "Lowering.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Remarks.h"
@@ -173,7 +174,18 @@ static bool needsColumns(linalg::GenericOp op) {
   });
 }
 
+/// Reports a reduction that no kernel by rows computes.
+static LogicalResult refuseReduction(linalg::GenericOp op) {
+  InFlightDiagnostic diag = op.emitOpError("has no kernel: ")
+                            << whyNotRowReduction(cast<linalg::LinalgOp>(op.getOperation()));
+  diag.attachNote() << "kernels reduce the columns of each row of a matrix to one f32, and begin "
+                       "with a constant";
+  return diag;
+}
+
 LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &context) {
+  if (op.getNumReductionLoops() > 0)
+    return refuseReduction(op);
   std::string reason = whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
   if (reason.empty() && needsColumns(op))
     reason = "only its first dimension may be dynamic where an operand has fewer elements";

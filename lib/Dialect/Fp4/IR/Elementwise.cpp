@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -257,19 +258,6 @@ std::string whyNotOperand(Value value, Block &body, unsigned inputs) {
   return "the region reads a number from outside that is no constant";
 }
 
-/// Why the elements of an operand are not found by the loops in their order.
-std::string whyNotIndexed(linalg::LinalgOp op, OpOperand *input) {
-  if (!op.getMatchingIndexingMap(input).isProjectedPermutation(/*allowZeroInResults=*/true))
-    return "an operand is indexed by more than loops";
-  auto type = cast<RankedTensorType>(input->get().getType());
-  SmallVector<unsigned> dimensions = dimensionsOf(op, input->getOperandNumber());
-  for (auto [dimension, size] : llvm::zip_equal(dimensions, type.getShape()))
-    if (dimension == kSameForAll && size != 1)
-      return "an operand is read in part";
-  llvm::erase(dimensions, kSameForAll);
-  return llvm::is_sorted(dimensions) ? "" : "an operand is transposed";
-}
-
 std::string whyNotOperation(Operation &op) {
   if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
@@ -320,7 +308,7 @@ std::string fp4::elementwiseOperations() {
                  "arith.cmpf (but for true and false)";
 }
 
-std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
+std::string fp4::whyNotElementwise(Block &body, unsigned inputs, Operation *combining) {
   for (BlockArgument argument : body.getArguments().take_front(inputs))
     if (!isElementType(argument.getType()) && !isKernelOnlyType(argument.getType()))
       return "the elements are not f32, bf16 or f16";
@@ -330,23 +318,36 @@ std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
       continue;
     if (std::string reason = isEnd ? "" : whyNotOperation(op); !reason.empty())
       return reason;
+    const unsigned readable = &op == combining ? inputs + 1 : inputs;
     for (Value operand : op.getOperands())
-      if (std::string reason = whyNotOperand(operand, body, inputs); !reason.empty())
+      if (std::string reason = whyNotOperand(operand, body, readable); !reason.empty())
         return reason;
   }
   return {};
 }
 
-numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs) {
+numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs, ValueRange results) {
+  llvm::DenseSet<Value> needed;
+  needed.insert(results.begin(), results.end());
+  auto isNeeded = [&](Operation &op) {
+    return llvm::any_of(op.getResults(), [&](Value result) { return needed.contains(result); });
+  };
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (isNeeded(op))
+      needed.insert(op.operand_begin(), op.operand_end());
   ProgramBuilder builder(inputs);
   for (BlockArgument argument : body.getArguments().take_front(inputs))
     builder.define(argument, argument.getArgNumber());
   for (Operation &op : body.without_terminator())
-    if (!isEpilogueOp(&op))
+    if (isNeeded(op))
       builder.add(op);
-  for (Value result : elementwiseResults(body))
+  for (Value result : results)
     builder.program.results.push_back(builder.numberOf(result));
   return builder.program;
+}
+
+numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs) {
+  return elementProgramOf(body, inputs, elementwiseResults(body));
 }
 
 numerics::ElementProgram fp4::elementProgramOf(Operation *op) {
@@ -368,6 +369,20 @@ SmallVector<unsigned> fp4::dimensionsOf(linalg::LinalgOp op, unsigned input) {
   return dimensions;
 }
 
+std::string fp4::whyNotIndexed(linalg::LinalgOp op, OpOperand *input) {
+  auto type = dyn_cast<RankedTensorType>(input->get().getType());
+  if (!type)
+    return "an operand is no tensor";
+  if (!op.getMatchingIndexingMap(input).isProjectedPermutation(/*allowZeroInResults=*/true))
+    return "an operand is indexed by more than loops";
+  SmallVector<unsigned> dimensions = dimensionsOf(op, input->getOperandNumber());
+  for (auto [dimension, size] : llvm::zip_equal(dimensions, type.getShape()))
+    if (dimension == kSameForAll && size != 1)
+      return "an operand is read in part";
+  llvm::erase(dimensions, kSameForAll);
+  return llvm::is_sorted(dimensions) ? "" : "an operand is transposed";
+}
+
 std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics())
     return "the operation works on buffers";
@@ -376,12 +391,9 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!op.getMatchingIndexingMap(&init).isIdentity())
       return "a result is not indexed by the loops in their order";
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (!isa<RankedTensorType>(input->get().getType()))
-      return "an operand is no tensor";
+  for (OpOperand *input : op.getDpsInputOperands())
     if (std::string reason = whyNotIndexed(op, input); !reason.empty())
       return reason;
-  }
   return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
 }
 

@@ -1,53 +1,202 @@
-//===- Prologue.cpp - Elementwise operations that their readers compute ---===//
+//===- Prologue.cpp - Operations that the kernels of their readers compute ===//
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
+using namespace fp4;
 
 namespace {
 
+linalg::LinalgOp linalgOf(linalg::GenericOp op) {
+  return cast<linalg::LinalgOp>(op.getOperation());
+}
+
+RankedTensorType resultType(linalg::GenericOp op) {
+  return cast<RankedTensorType>(op.getResult(0).getType());
+}
+
+/// Returns true when `input` has an element for each iteration of the loops of `op`.
 bool isWhole(linalg::GenericOp op, OpOperand *input) {
-  return op.getMatchingIndexingMap(input).isIdentity() &&
-         input->get().getType() ==
-             cast<RankedTensorType>(op.getResult(0).getType())
-                 .clone(getElementTypeOrSelf(input->get()));
+  if (!op.getMatchingIndexingMap(input).isIdentity())
+    return false;
+  auto type = cast<RankedTensorType>(input->get().getType());
+  return isRowReduction(op) ? type.getRank() == 2 : type.getShape() == resultType(op).getShape();
 }
 
 bool transformsOnTensorCore(std::optional<fp4::HadamardAttr> transform) {
   return transform && transform->getArithmetic() == fp4::HadamardArithmetic::TensorCore;
 }
 
+/// Why no kernel computes an elementwise operation, or a reduction of rows.
+std::string whyNotComputed(linalg::GenericOp op) {
+  if (isRowReduction(op))
+    return wholeInputOf(op) ? "" : "no operand has an element for each of the matrix";
+  if (std::string reason = whyNotElementwise(linalgOf(op)); !reason.empty())
+    return reason;
+  return whyNotInMemory(linalgOf(op));
+}
+
+/// Returns true when the kernel of a reader of `op` needs a whole row for it, or stores it.
+bool isOfRows(linalg::GenericOp op) {
+  return isRowReduction(op) || isStored(op) || isNumbersOfRows(op.getResult(0).getType()) ||
+         llvm::any_of(op->getOperands(), [](Value operand) { return prologueOf(operand); });
+}
+
+std::string whyNotRowsOfQuantizer(QuantizeOp op) {
+  if (op.getOutputs() != Outputs::Rowwise)
+    return "the quantizer runs along columns";
+  if (op.isGrouped())
+    return "the quantizer has groups";
+  if (op.getHadamard())
+    return "the quantizer transforms its input";
+  if (op.getRng())
+    return "the quantizer rounds stochastically";
+  if (op.hasSquareBlocks())
+    return "the blocks have several rows";
+  if (op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
+    return "the recipe compares two scales of a block";
+  return "";
+}
+
 } // namespace
+
+bool fp4::isNumbersOfRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && (tensor.getRank() == 1 || (tensor.getRank() == 2 && tensor.getDimSize(1) == 1));
+}
 
 linalg::GenericOp fp4::prologueOf(Value tensor) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   return op && op->hasAttr(kPrologueAttr) ? op : linalg::GenericOp();
 }
 
+bool fp4::isStored(linalg::GenericOp op) {
+  return isa_and_present<StringAttr>(op->getAttr(kPrologueAttr));
+}
+
+/// The first operation of the block whose kernel can compute the prologue `op`; null: none.
+static Operation *firstKernelOf(Operation *op) {
+  llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
+  Operation *first = nullptr;
+  for (size_t i = 0; i < readers.size(); ++i) {
+    Operation *reader = readers[i];
+    if (reader->getBlock() != op->getBlock())
+      continue;
+    if (reader->hasAttr(kPrologueAttr))
+      readers.insert(reader->user_begin(), reader->user_end());
+    else if (isa<QuantizeOp, linalg::GenericOp>(reader) &&
+             (!first || reader->isBeforeInBlock(first)))
+      first = reader;
+  }
+  return first;
+}
+
+SmallVector<linalg::GenericOp> fp4::prologuesOf(Operation *op) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Operation *> open = {op};
+  while (!open.empty())
+    for (Value operand : open.pop_back_val()->getOperands()) {
+      linalg::GenericOp prologue = prologueOf(operand);
+      bool isComputed = prologue && (!isStored(prologue) || firstKernelOf(prologue) == op);
+      if (isComputed && found.insert(prologue))
+        open.push_back(prologue);
+    }
+  auto inOrder = llvm::map_to_vector(
+      found, [](Operation *prologue) { return cast<linalg::GenericOp>(prologue); });
+  llvm::sort(inOrder, [](linalg::GenericOp x, linalg::GenericOp y) {
+    return x->getBlock() == y->getBlock() && x->isBeforeInBlock(y);
+  });
+  return inOrder;
+}
+
+bool fp4::isRowKernel(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!isa<QuantizeOp>(op) && (!generic || generic->hasAttr(kPrologueAttr)))
+    return false;
+  return (generic && isRowReduction(generic)) || llvm::any_of(prologuesOf(op), isOfRows);
+}
+
+AmaxOp fp4::ownAmaxOfRows(QuantizeOp quantize) {
+  auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
+  bool isOwn = amax && quantize.getPerRow() && amax.getPerRow() && !amax.isGrouped() &&
+               amax.getInput() == quantize.getInput() && amax->hasOneUse() &&
+               amax->getBlock() == quantize->getBlock() && !amax->hasAttr(Fp4Dialect::kPlanAttr);
+  return isOwn ? amax : AmaxOp();
+}
+
+AmaxOp fp4::amaxOfRows(QuantizeOp quantize) {
+  return isRowKernel(quantize) ? ownAmaxOfRows(quantize) : AmaxOp();
+}
+
+std::string fp4::whyNotRowKernel(Operation *op) {
+  if (auto quantize = dyn_cast<QuantizeOp>(op))
+    return whyNotRowsOfQuantizer(quantize);
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic)
+    return ("'" + op->getName().getStringRef() + "' reads it from memory").str();
+  if (isRowReduction(generic))
+    return whyNotPrologue(generic);
+  for (Value result : generic.getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (type.getRank() != 2 || isNumbersOfRows(type))
+      return "the reader is no operation on a matrix";
+    if (type.isDynamicDim(1))
+      return "the columns are dynamic";
+  }
+  if (std::string reason = whyNotComputed(generic); !reason.empty())
+    return reason;
+  return wholeInputOf(generic) ? "" : "no operand of the reader has an element for each result";
+}
+
 std::string fp4::whyNotPrologue(linalg::GenericOp op) {
   if (op->getNumResults() != 1)
     return "the operation has several results";
   auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
-  if (!type || type.getRank() != 2)
-    return "the result is no matrix";
-  if (type.isDynamicDim(1))
-    return "the columns are dynamic";
-  auto linalgOp = cast<linalg::LinalgOp>(op.getOperation());
-  if (std::string reason = whyNotElementwise(linalgOp); !reason.empty())
-    return reason;
-  if (std::string reason = whyNotInMemory(linalgOp); !reason.empty())
+  if (!type || (type.getRank() != 2 && !isNumbersOfRows(type)))
+    return "the result is no matrix and no number for each row";
+  if (std::string reason = whyNotComputed(op); !reason.empty())
     return reason;
   if (!isElementType(type.getElementType()))
     return "the elements are of 8 bits";
-  return wholeInputOf(op) ? "" : "no operand has an element for each of the result";
+  Value whole = wholeInputOf(op);
+  if (!whole)
+    return "no operand has an element for each of the result";
+  auto ofWhole = cast<RankedTensorType>(whole.getType());
+  return ofWhole.getRank() == 2 && ofWhole.isDynamicDim(1) ? "the columns are dynamic" : "";
 }
 
-std::string fp4::whyNotReader(Operation *reader) {
-  if (isa<AmaxOp>(reader))
-    return "";
+std::string fp4::whyNotIndexedByRows(OpOperand &use) {
+  auto reader = cast<linalg::GenericOp>(use.getOwner());
+  SmallVector<unsigned> dims = dimensionsOf(linalgOf(reader), use.getOperandNumber());
+  bool isMatrix = !isNumbersOfRows(use.get().getType());
+  if (dims.empty() || dims.front() != 0 || (isMatrix && dims != SmallVector<unsigned>{0, 1}))
+    return "'linalg.generic' reads it along columns";
+  return "";
+}
+
+std::string fp4::whyNotReader(OpOperand &use) {
+  Operation *reader = use.getOwner();
+  auto prologue = use.get().getDefiningOp<linalg::GenericOp>();
+  bool needsRow = prologue && isOfRows(prologue);
+  if (auto generic = dyn_cast<linalg::GenericOp>(reader)) {
+    if (std::string reason = whyNotIndexedByRows(use); !reason.empty())
+      return reason;
+    return generic->hasAttr(kPrologueAttr) ? "" : whyNotRowKernel(generic);
+  }
   auto quantize = dyn_cast<QuantizeOp>(reader);
+  if (quantize && needsRow)
+    return &use == &quantize.getInputMutable() ? whyNotRowKernel(quantize)
+                                               : "a quantizer reads its amax from memory";
+  if (auto amax = dyn_cast<AmaxOp>(reader)) {
+    auto user = amax->hasOneUse() ? dyn_cast<QuantizeOp>(*amax->user_begin()) : QuantizeOp();
+    bool isOwn = user && ownAmaxOfRows(user) == amax;
+    return needsRow && !isOwn ? "an amax has no kernel by rows" : "";
+  }
   if (!quantize)
     return ("'" + reader->getName().getStringRef() + "' reads it from memory").str();
   bool onTensorCore = transformsOnTensorCore(quantize.getHadamard()) ||

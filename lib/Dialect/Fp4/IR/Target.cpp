@@ -136,16 +136,19 @@ static LogicalResult refuseFormerList(Operation *op, NamedAttribute attribute) {
 static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
   StringRef remedy = "remove it, and the operation becomes a kernel of its own";
   auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!generic || !isa<UnitAttr>(attribute.getValue()))
-    return withNote(op->emitOpError() << "attribute " << kPrologueAttr
-                                      << " must be a unit attribute on a linalg.generic",
+  auto text = dyn_cast<StringAttr>(attribute.getValue());
+  bool isKnown = isa<UnitAttr>(attribute.getValue()) || (text && text == kStoredPrologue);
+  if (!generic || !isKnown)
+    return withNote(op->emitOpError()
+                        << "attribute " << kPrologueAttr
+                        << " must be a unit attribute, or \"stored\", on a linalg.generic",
                     remedy);
   std::string reason = whyNotPrologue(generic);
   if (reason.empty())
     return success();
   return withNote(op->emitOpError()
                       << "attribute " << kPrologueAttr
-                      << " must be on a matrix that readers can compute, but " << reason,
+                      << " must be on an operation that readers can compute, but " << reason,
                   remedy);
 }
 

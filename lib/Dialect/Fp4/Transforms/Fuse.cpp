@@ -9,7 +9,9 @@
 // 4. Epilogues: the kernel of a matmul computes the elementwise operations that follow it, or that
 //    follow two matmuls of one lhs (FuseEpilogues.cpp).
 // 5. Results: codes, scales and the amax of its elements are results of a matmul (FuseResults.cpp).
-// 6. Prologues: kernels of quantizers and amaxes compute elementwise operations that they alone read
+// 6. Rows: norms and other chains with reductions of rows become one kernel (FuseRows.cpp).
+// 7. Prologues: kernels of quantizers and amaxes compute elementwise operations that they alone
+// read
 //    (FusePrologues.cpp).
 //
 // Each step is exact by the definition of the operations. Each candidate that is not merged is a
@@ -319,8 +321,8 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout", "epilogue",
-                                       "results", "prologue"};
+constexpr StringLiteral kFusions[] = {"amax",     "transform", "orientations", "layout",
+                                      "epilogue", "results",   "rows",         "prologue"};
 
 struct Fuse : fp4::impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
@@ -343,6 +345,17 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
     SmallVector<OpT> operations;
     getOperation()->walk([&](OpT op) { operations.push_back(op); });
     return operations;
+  }
+
+  /// Last operations first: an operation goes into the kernel of its readers.
+  void fuseAllRows(RewriterBase &rewriter) {
+    SmallVector<Operation *> roots;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<QuantizeOp, linalg::GenericOp>(op))
+        roots.push_back(op);
+    });
+    for (Operation *root : llvm::reverse(roots))
+      numRowKernels += fuseRows(root, rewriter);
   }
 
   void runOnOperation() override {
@@ -373,6 +386,8 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
       for (AmaxOp op : collect<AmaxOp>())
         numResults += fuseResult(op, rewriter);
     }
+    if (wants("rows"))
+      fuseAllRows(rewriter);
     for (linalg::GenericOp op : collect<linalg::GenericOp>())
       if (wants("prologue"))
         numPrologues += fusePrologue(op, rewriter);

@@ -36,11 +36,11 @@ bool movesFewerBytes(linalg::GenericOp op, int64_t readers) {
 std::string whyNot(linalg::GenericOp op, ArrayRef<Operation *> readers) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
     return "'linalg.generic' has a plan for a kernel of its own";
-  for (Operation *reader : readers)
-    if (std::string reason = whyNotReader(reader); !reason.empty())
-      return reason;
   if (std::string reason = whyNotPrologue(op); !reason.empty())
     return reason;
+  for (OpOperand &use : op->getUses())
+    if (std::string reason = whyNotReader(use); !reason.empty())
+      return reason;
   return movesFewerBytes(op, readers.size())
              ? ""
              : "the readers together would load more than a kernel of its own moves";
@@ -50,7 +50,8 @@ std::string whyNot(linalg::GenericOp op, ArrayRef<Operation *> readers) {
 
 bool fp4::fusePrologue(linalg::GenericOp op, RewriterBase &rewriter) {
   llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
-  if (llvm::none_of(readers, llvm::IsaPred<QuantizeOp, AmaxOp>))
+  if (op->hasAttr(kPrologueAttr) || isRowKernel(op) ||
+      llvm::none_of(readers, llvm::IsaPred<QuantizeOp, AmaxOp>))
     return false;
   if (std::string reason = whyNot(op, readers.getArrayRef()); !reason.empty()) {
     remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);

@@ -16,6 +16,10 @@ bool fuseEpilogue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(QuantizeOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(AmaxOp op, mlir::RewriterBase &rewriter);
 
+/// Makes operations before `root`, of which one reduces rows, its prologues (Prologue.h). Returns
+/// false, with missed remarks that say why, where there are none.
+bool fuseRows(mlir::Operation *root, mlir::RewriterBase &rewriter);
+
 /// Makes `op` the prologue of the quantizers and amaxes that alone read it (Prologue.h). Otherwise
 /// a missed remark says why where one of these reads it.
 bool fusePrologue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);

@@ -19,7 +19,9 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -64,14 +66,23 @@ bool isNamedElementwise(Operation *op) {
 
 bool hasPlan(Operation *op) { return op->hasAttr(fp4::Fp4Dialect::kPlanAttr); }
 
+/// A reduction of rows by one operation, which stays in the region that it gets: linalg.reduce.
+bool isNamedReduction(Operation *op) {
+  auto named = dyn_cast<linalg::LinalgOp>(op);
+  return named && !isa<linalg::GenericOp>(op) && fp4::whyNotRowReduction(named).empty();
+}
+
 /// Returns true when the producer of an operand goes into its only reader, which may read it
-/// several times.
+/// several times. The reader may reduce the rows of the producer's matrix.
 bool isFusible(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
   auto consumer = cast<linalg::LinalgOp>(operand->getOwner());
   bool isOnly = llvm::all_equal(operand->get().getUsers());
-  return producer && isOnly && !hasPlan(producer) && fp4::whyNotElementwise(producer).empty() &&
-         fp4::whyNotElementwise(consumer).empty();
+  if (!producer || !isOnly || hasPlan(producer) || !fp4::whyNotElementwise(producer).empty())
+    return false;
+  return fp4::whyNotElementwise(consumer).empty() ||
+         (fp4::isRowReduction(consumer) && consumer.isDpsInput(operand) &&
+          !fp4::isNumbersOfRows(operand->get().getType()));
 }
 
 /// An elementwise operation that gives nothing but conditions and integers.
@@ -125,7 +136,7 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
       any |= isa<linalg::GenericOp>(op);
       if (isElementwiseOnTensors(op))
         onTensors.push_back(op);
-      else if (isNamedElementwise(op))
+      else if (isNamedElementwise(op) || isNamedReduction(op))
         named.push_back(cast<linalg::LinalgOp>(op));
     });
     any |= !onTensors.empty() || !named.empty();

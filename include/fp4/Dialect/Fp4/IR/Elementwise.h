@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 #include <optional>
+#include <string>
 
 namespace fp4 {
 
@@ -33,8 +34,9 @@ std::string elementwiseOperations();
 
 /// Returns the reason why `body` is no elementwise program of its first `inputs` arguments; empty
 /// when `body` is one. Captured values must be arith.constant, and further arguments must not be
-/// used.
-std::string whyNotElementwise(mlir::Block &body, unsigned inputs);
+/// used; `combining`, an operation of the body, may use the next argument.
+std::string whyNotElementwise(mlir::Block &body, unsigned inputs,
+                              mlir::Operation *combining = nullptr);
 
 /// Returns true for an operation of an epilogue region that is no elementwise step: it gives codes
 /// and scales, or an amax.
@@ -46,6 +48,9 @@ llvm::SmallVector<mlir::Value> elementwiseResults(mlir::Block &body);
 
 /// The program of a region for which whyNotElementwise is empty.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
+/// The program of `results` alone, which are values of the region or constants.
+numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs,
+                                          mlir::ValueRange results);
 /// The program of one operation on tensors, which has a step.
 numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 
@@ -53,6 +58,10 @@ numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 /// parallel, results and inputs are indexed by loops in their order, and the body is a program.
 /// Empty where it is one.
 std::string whyNotElementwise(mlir::linalg::LinalgOp op);
+
+/// Why the elements of an input of a linalg operation are not found by the loops in their order;
+/// empty where they are.
+std::string whyNotIndexed(mlir::linalg::LinalgOp op, mlir::OpOperand *input);
 
 /// Why memory does not have the operands and results of such an operation: they may be conditions.
 std::string whyNotInMemory(mlir::linalg::LinalgOp op);

@@ -74,7 +74,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
-    | reduce_rows | a CTA reduces each row | threads |
+    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | threads, ctas_per_sm |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
 
     | field | meaning |

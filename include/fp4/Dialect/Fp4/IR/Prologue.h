@@ -1,11 +1,19 @@
-//===- Prologue.h - Elementwise operations that their readers compute -----===//
+//===- Prologue.h - Operations that the kernels of their readers compute --===//
 //
 // A linalg.generic with the attribute `fp4.prologue` becomes no kernel. The kernels of its readers
-// load its inputs and compute its elements, and no memory has its result. fp4-fuse writes the
-// attribute; the operation keeps its meaning, so a pass that does not know it may ignore it.
+// load its inputs and compute its result, and no memory has it. With the value "stored", the first
+// of these kernels stores the result beside its own, and every later reader loads it. fp4-fuse
+// writes the attribute; the operation keeps its meaning, so a pass that does not know it may ignore
+// it.
+//
+// A prologue is an elementwise operation on a matrix, a reduction of each of its rows
+// (RowReduction.h), or an elementwise operation on the numbers that rows have. A kernel whose
+// prologues need a whole row, or are stored, is a row kernel: a team of threads has a row.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -13,20 +21,44 @@
 
 namespace fp4 {
 
-/// A unit attribute of linalg.generic.
-inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue";
+/// A unit attribute of linalg.generic, or the string "stored".
+inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue", kStoredPrologue = "stored";
 
 /// The operation that computes `tensor` in the kernels of its readers; null where memory has it.
 mlir::linalg::GenericOp prologueOf(mlir::Value tensor);
+/// Returns true where a kernel stores the result of the prologue `op` too.
+bool isStored(mlir::linalg::GenericOp op);
+
+/// The operations that the kernel of `op` computes, producers first: the prologues behind its
+/// operands, but for those that an earlier kernel stores.
+llvm::SmallVector<mlir::linalg::GenericOp> prologuesOf(mlir::Operation *op);
+/// Returns true for an operation with a kernel of its own in which a team of threads has a row.
+bool isRowKernel(mlir::Operation *op);
+/// Why no row kernel has `op` as its last operation; empty where one can.
+std::string whyNotRowKernel(mlir::Operation *op);
+
+/// The amax of each row that the row kernel of `quantize` computes too: of the same elements, and
+/// nothing else reads it. Null where there is none.
+AmaxOp amaxOfRows(QuantizeOp quantize);
+/// The candidate for it, where `quantize` has a row kernel.
+AmaxOp ownAmaxOfRows(QuantizeOp quantize);
 
 /// Why no kernel of a reader can compute `op`; empty where one can.
 std::string whyNotPrologue(mlir::linalg::GenericOp op);
 
-/// Why `reader`, which reads the result of such an operation, does not compute it; empty where it
-/// does.
-std::string whyNotReader(mlir::Operation *reader);
+/// Why a linalg.generic that computes its operand `use` by rows does not read a matrix by rows and
+/// columns, or the numbers of rows by rows; empty where it does.
+std::string whyNotIndexedByRows(mlir::OpOperand &use);
 
-/// The first input that has an element for each of the result.
+/// Why the operation that has the operand `use`, the result of a prologue, does not compute it;
+/// empty where it does.
+std::string whyNotReader(mlir::OpOperand &use);
+
+/// The first input that has an element for each of the result, or of the matrix that is reduced;
+/// null where there is none.
 mlir::Value wholeInputOf(mlir::linalg::GenericOp op);
+
+/// Returns true for a tensor that has one number for each row of a matrix: M, or M x 1.
+bool isNumbersOfRows(mlir::Type type);
 
 } // namespace fp4

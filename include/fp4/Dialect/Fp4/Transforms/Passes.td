@@ -28,7 +28,12 @@ def Fuse : Pass<"fp4-fuse"> {
        that only this operation reads, as in a gated unit, become one dual GEMM.
     5. An `fp4.quantize` of the elements of a matmul whose amax is known before the matmul, and
        an `fp4.amax` of them, are results of the matmul. Elements that nothing else reads are none.
-    6. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
+    6. Operations before a rowwise `fp4.quantize`, an elementwise linalg.generic or a reduction of
+       rows, of which one reduces rows (the mean of a norm, the sum of a softmax), have the
+       attribute `fp4.prologue`: one kernel computes them all while a row is in registers. A result
+       that something behind that kernel reads has the value "stored", and the kernel writes it
+       too.
+    7. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
        `fp4.prologue`: their kernels load its inputs and compute it, and its result is not stored.
 
     A missed remark of category `fp4-fuse` at the operation says why a candidate does not fire:
@@ -72,7 +77,7 @@ def Fuse : Pass<"fp4-fuse"> {
   let options = [
     ListOption<"fusions", "fusions", "std::string",
                "The fusions to do, of amax, transform (with amax), orientations, layout, "
-               "epilogue, results and prologue; all when empty">
+               "epilogue, results, rows and prologue; all when empty">
   ];
   let statistics = [
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
@@ -80,6 +85,7 @@ def Fuse : Pass<"fp4-fuse"> {
     Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
     Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a matmul">,
     Statistic<"numResults", "results", "Quantizers and amaxes that moved into a matmul">,
+    Statistic<"numRowKernels", "row-kernels", "Kernels that compute operations before them by rows">,
     Statistic<"numPrologues", "prologues", "Elementwise operations that their readers compute">,
     Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
   ];

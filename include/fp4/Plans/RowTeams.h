@@ -1,0 +1,39 @@
+//===- RowTeams.h - The threads that have a row of a matrix together ------===//
+//
+// A thread of a row kernel (family reduce_rows) has chunks of 16 consecutive elements of one row,
+// the unit in which numerics::reduceRow combines elements. Lanes of a warp have neighbouring
+// chunks, so that a warp has a segment of 512 elements.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Numerics/RowReduction.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fp4 {
+
+inline constexpr int64_t kRowChunk = numerics::kReductionChunk;
+
+/// The chunks of a row of `columns` elements.
+inline int64_t chunksOfRow(int64_t columns) {
+  return std::max<int64_t>(1, llvm::divideCeil(columns, kRowChunk));
+}
+
+/// Threads that have a chunk each: a power of two within a warp, else whole warps.
+inline int64_t threadsOfChunks(int64_t chunks) {
+  return chunks <= 32 ? int64_t(llvm::PowerOf2Ceil(uint64_t(chunks)))
+                      : int64_t(llvm::alignTo(uint64_t(chunks), 32));
+}
+
+/// Threads of a CTA of `threads` that have a row together: all of them where fewer would not share
+/// the CTA out evenly.
+inline int64_t teamOfRow(int64_t chunks, int64_t threads) {
+  int64_t team = threadsOfChunks(chunks);
+  return team < threads && threads % team == 0 ? team : threads;
+}
+
+} // namespace fp4

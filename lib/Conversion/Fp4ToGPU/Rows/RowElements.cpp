@@ -1,0 +1,377 @@
+//===- RowElements.cpp - The values that a row kernel computes ------------===//
+#include "Rows/RowElements.h"
+
+#include "ElementwiseEmitter.h"
+#include "Reduce/GridMax.h"
+#include "Rowwise/RowBlocks.h"
+
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kChunk = RowTeam::kChunk, kLanesAtOnce = 2;
+/// The widest access, and words of a row that a thread has registers for.
+constexpr int64_t kAccessBytes = 16, kMostWords = 64;
+/// Words up to which columns are kept, too, which only the last loop needs: their loads then do not
+/// begin behind the sums.
+constexpr int64_t kFewWords = 24;
+
+int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 8; }
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Steps and sources
+//===----------------------------------------------------------------------===//
+
+RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64_t columns,
+                         int64_t chunks, bool noArithmetic)
+    : kernel(kernel), b(kernel.body()), rowTeam(kernel, columns, chunks, rows),
+      noArithmetic(noArithmetic), steps(prologuesOf(op)) {
+  for (linalg::GenericOp step : steps)
+    addStep(step);
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    addStep(generic);
+  else
+    addSource({op->getOperand(0), /*hasRows=*/true, /*hasColumns=*/true});
+  kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostWords || rowTeam.chunksPerThread() == 1;
+  keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
+}
+
+void RowElements::addStep(linalg::GenericOp op) {
+  auto linalgOp = cast<linalg::LinalgOp>(op.getOperation());
+  bool isOfNumbers = !isRowReduction(op) && isNumbersOfRows(op.getResult(0).getType());
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    SmallVector<unsigned> dims = dimensionsOf(linalgOp, input->getOperandNumber());
+    Operand operand{input->get(), llvm::is_contained(dims, 0u),
+                    !isOfNumbers && llvm::is_contained(dims, 1u)};
+    operandsOf[op].push_back(operand);
+    addSource(operand);
+  }
+  stepOf[op.getResult(0)] = op;
+}
+
+void RowElements::addSource(const Operand &operand) {
+  if (stepOf.contains(operand.tensor))
+    return;
+  auto [it, isNew] =
+      sources.insert({Key(operand.tensor, operand.hasRows + 2 * operand.hasColumns), Source()});
+  if (!isNew)
+    return;
+  Source &source = it->second;
+  source.type = typeOf(operand.tensor);
+  if (operand.hasRows && operand.hasColumns)
+    source.rows = kernel.inputRows(operand.tensor);
+  else
+    source.rows.base = kernel.input(operand.tensor);
+}
+
+/// Words of a thread of the sources that have elements of each row, or of all that have columns.
+int64_t RowElements::wordsOfThread(bool ofRowsAlone) {
+  int64_t words = 0;
+  for (auto &[key, source] : sources)
+    if ((key.second & 2) && (!ofRowsAlone || (key.second & 1)))
+      words += kChunk * bytesOf(source.type) / 4 * rowTeam.chunksPerThread();
+  return words;
+}
+
+RowElements::Source &RowElements::sourceOf(const Operand &operand) {
+  return sources.find(Key(operand.tensor, operand.hasRows + 2 * operand.hasColumns))->second;
+}
+
+void RowElements::begin(Value hostRows) {
+  for (linalg::GenericOp step : steps)
+    if (isStored(step))
+      stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
+  for (auto &[key, source] : sources)
+    if ((kept && key.second == 3) || (keepsColumns && key.second == 2))
+      forEachChunk([&, &key = key, &source = source](const Chunk &chunk) {
+        source.kept.push_back(load(source, (key.second & 1) != 0, chunk));
+      });
+  for (auto &[key, source] : sources) {
+    if (key.second & 2)
+      continue;
+    Value from = source.rows.base;
+    if (key.second & 1)
+      from = address(b, from, rowTeam.row(), bytesOf(source.type));
+    Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
+    auto one = VectorType::get(1, source.type.getElementType());
+    Value wide = widenToF32(b, vector::BroadcastOp::create(b, one, loaded));
+    source.number = vector::ExtractOp::create(b, wide, 0);
+  }
+  if (noArithmetic)
+    return;
+  for (linalg::GenericOp step : steps)
+    if (isRowReduction(step) || isNumbersOfRows(step.getResult(0).getType()))
+      numbers[step.getResult(0)] = computeNumber(step);
+}
+
+void RowElements::forEachChunk(llvm::function_ref<void(const Chunk &)> body) {
+  rowTeam.forEachChunk(kept, [&](const Chunk &chunk) {
+    computed.clear();
+    body(chunk);
+  });
+  computed.clear();
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// The place of an element of a chunk. Chunks that do not exist read the last one of the row.
+Value RowElements::placeOf(const Source &source, bool hasRows, const Chunk &chunk,
+                           int64_t element) {
+  Value row = hasRows ? source.rows.at(b, rowTeam.row()) : source.rows.base;
+  Int32 number = chunk.number;
+  if (chunk.exists)
+    number = minimum(number, Int32(b, llvm::divideCeil(rowTeam.columns(), kChunk) - 1));
+  Value first = address(b, row, number, kChunk * bytesOf(source.type));
+  return advance(b, first, element * bytesOf(source.type));
+}
+
+/// The words of a chunk, in accesses that its row is a multiple of. An access behind the end of the
+/// row reads the beginning of the chunk instead.
+SmallVector<Value> RowElements::load(const Source &source, bool hasRows, const Chunk &chunk) {
+  int64_t bytes = bytesOf(source.type), all = kChunk * bytes;
+  int64_t access = std::gcd(rowTeam.columns() * bytes, source.rows.widestAccess(kAccessBytes));
+  if (!rowTeam.residue())
+    return loadWords(b, placeOf(source, hasRows, chunk, 0), all / 4, access);
+  SmallVector<Value> words;
+  Value start = placeOf(source, hasRows, chunk, 0), half;
+  for (int64_t byte = 0; byte < all; byte += access) {
+    Value from = advance(b, start, byte);
+    if (byte >= rowTeam.residue() * bytes)
+      from = arith::SelectOp::create(b, chunk.isLast, start, from);
+    if (access >= 4) {
+      llvm::append_range(words, loadWords(b, from, access / 4, access));
+      continue;
+    }
+    Value loaded = arith::ExtUIOp::create(b, b.getI32Type(), fp4::load(b, b.getI16Type(), from, 2));
+    if (half)
+      words.push_back(arith::OrIOp::create(
+          b, half, arith::ShLIOp::create(b, loaded, constI32(b, 16)).getResult()));
+    half = half ? Value() : loaded;
+  }
+  return words;
+}
+
+SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk) {
+  Source &source = sourceOf(operand);
+  return source.kept.empty() ? load(source, operand.hasRows, chunk) : source.kept[chunk.index];
+}
+
+/// The elements of a tensor in memory, as f32.
+Value RowElements::loadElements(const Operand &operand, const Chunk &chunk) {
+  SmallVector<Value> words = load(operand, chunk);
+  auto bits = VectorType::get(words.size(), b.getI32Type());
+  Value vector = vector::FromElementsOp::create(b, bits, words);
+  auto type = VectorType::get(kChunk, typeOf(operand.tensor).getElementType());
+  return widenToF32(b, vector::BitCastOp::create(b, type, vector));
+}
+
+//===----------------------------------------------------------------------===//
+// Elements and numbers
+//===----------------------------------------------------------------------===//
+
+Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
+  if (!operand.hasColumns)
+    return vector::BroadcastOp::create(b, VectorType::get(kChunk, b.getF32Type()),
+                                       argumentOfNumber(operand));
+  return stepOf.contains(operand.tensor) ? elements(operand.tensor, chunk)
+                                         : loadElements(operand, chunk);
+}
+
+Value RowElements::argumentOfNumber(const Operand &operand) {
+  return stepOf.contains(operand.tensor) ? number(operand.tensor) : sourceOf(operand).number;
+}
+
+Value RowElements::number(Value tensor) { return numbers.lookup(tensor); }
+
+SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk) {
+  SmallVector<Value> arguments;
+  for (const Operand &operand : operandsOf[op])
+    arguments.push_back(argument(operand, chunk));
+  return emitElementwise(b, *op.getBody(), arguments, kLanesAtOnce);
+}
+
+Value RowElements::elements(Value tensor, const Chunk &chunk) {
+  auto step = stepOf.find(tensor);
+  if (step == stepOf.end())
+    return loadElements({tensor, /*hasRows=*/true, /*hasColumns=*/true}, chunk);
+  if (Value known = computed.lookup(tensor))
+    return known;
+  Value value = results(step->second, chunk).front();
+  computed[tensor] = value;
+  return value;
+}
+
+/// A reduction of rows, or an elementwise operation on numbers of rows.
+Value RowElements::computeNumber(linalg::GenericOp op) {
+  Block &body = *op.getBody();
+  if (!isRowReduction(op)) {
+    SmallVector<Value> arguments;
+    for (const Operand &operand : operandsOf[op])
+      arguments.push_back(vector::BroadcastOp::create(b, VectorType::get(1, b.getF32Type()),
+                                                      argumentOfNumber(operand)));
+    Value result = emitElementwise(b, body, arguments, kLanesAtOnce).front();
+    return vector::ExtractOp::create(b, result, 0);
+  }
+  Value element = combinedElementOf(op);
+  return combine(combinationOf(op), initialOf(op), [&](const Chunk &chunk) -> Value {
+    SmallVector<Value> arguments;
+    for (const Operand &operand : operandsOf[op])
+      arguments.push_back(argument(operand, chunk));
+    return emitElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce).front();
+  });
+}
+
+Value RowElements::combine(numerics::ElementOp combination, float initial,
+                           llvm::function_ref<Value(const Chunk &)> elementsOf) {
+  auto ofChunk = [&](const Chunk &chunk) {
+    computed.clear();
+    return elementsOf(chunk);
+  };
+  Value number = rowTeam.combine(combination, initial, kept, ofChunk);
+  computed.clear();
+  return number;
+}
+
+Value RowElements::reduce(linalg::GenericOp op) {
+  return noArithmetic ? mixedNumber() : computeNumber(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+/// Makes elements behind the end of the row zero.
+void RowElements::clearBehindRow(MutableArrayRef<Value> words, int64_t perWord,
+                                 const Chunk &chunk) {
+  for (auto [i, word] : llvm::enumerate(words)) {
+    int64_t left = rowTeam.residue() - int64_t(i) * perWord;
+    if (chunk.isLast && left < perWord) {
+      int64_t mask = left <= 0 ? 0 : (int64_t(1) << (32 / perWord * left)) - 1;
+      Value cut = arith::AndIOp::create(b, word, constI32(b, mask));
+      word = arith::SelectOp::create(b, chunk.isLast, cut, word);
+    }
+    if (chunk.exists)
+      word = arith::SelectOp::create(b, chunk.exists, word, constI32(b, 0));
+  }
+}
+
+/// Words in which every bit that is loaded takes part: those of a twin without arithmetic.
+SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk) {
+  SmallVector<Value> words(kChunk * bytesOf(type) / 4, constI32(b, 0));
+  for (auto &[key, source] : sources) {
+    if (!(key.second & 2))
+      continue;
+    Operand operand{key.first, (key.second & 1) != 0, /*hasColumns=*/true};
+    for (auto [i, word] : llvm::enumerate(load(operand, chunk)))
+      words[i % words.size()] = arith::XOrIOp::create(b, words[i % words.size()], word);
+  }
+  return words;
+}
+
+/// A number in which every bit that is loaded takes part.
+Value RowElements::mixedNumber() {
+  Value mixedBits = constI32(b, 0);
+  if (kept)
+    forEachChunk([&](const Chunk &chunk) {
+      for (Value word : mixed(sources.begin()->second.type, chunk))
+        mixedBits = arith::XOrIOp::create(b, mixedBits, word);
+    });
+  return arith::BitcastOp::create(b, b.getF32Type(), mixedBits);
+}
+
+SmallVector<Value> RowElements::packed(Value vector, RankedTensorType type) {
+  Value narrow = narrowTo(b, vector, type.getElementType());
+  if (bytesOf(type) == 1) // memory has bytes
+    narrow = vector::BitCastOp::create(b, VectorType::get(kChunk, b.getI8Type()), narrow);
+  return packedWords(b, narrow);
+}
+
+SmallVector<Value> RowElements::words(Value tensor, const Chunk &chunk) {
+  RankedTensorType type = typeOf(tensor);
+  SmallVector<Value> words =
+      noArithmetic ? mixed(type, chunk)
+      : stepOf.contains(tensor)
+          ? packed(elements(tensor, chunk), type)
+          : load(Operand{tensor, /*hasRows=*/true, /*hasColumns=*/true}, chunk);
+  clearBehindRow(words, 4 / bytesOf(type), chunk);
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> words,
+                             const Chunk &chunk) {
+  int64_t bytes = bytesOf(type), all = kChunk * bytes;
+  int64_t access = std::gcd(rowTeam.columns() * bytes, kAccessBytes);
+  Value row = address(b, base, rowTeam.row(), rowTeam.columns() * bytes);
+  Value place = address(b, row, chunk.number, all);
+  auto storePart = [&](int64_t byte) {
+    Value to = advance(b, place, byte);
+    if (access >= 4)
+      return storeValues(b, ArrayRef(words).slice(byte / 4, access / 4), to);
+    Value shifted = arith::ShRUIOp::create(b, words[byte / 4], constI32(b, byte % 4 * 8));
+    Type part = b.getIntegerType(8 * access);
+    fp4::store(b, arith::TruncIOp::create(b, part, shifted), to, access);
+  };
+  auto storeParts = [&](int64_t first, int64_t end) {
+    for (int64_t byte = first; byte < end; byte += access)
+      storePart(byte);
+  };
+  Value condition = rowTeam.isRow();
+  if (chunk.exists)
+    condition = arith::AndIOp::create(b, condition, chunk.exists);
+  int64_t common = rowTeam.residue() ? rowTeam.residue() * bytes : all;
+  emitWhen(b, condition, [&] { storeParts(0, common); });
+  if (common == all)
+    return;
+  Value isWhole = arith::XOrIOp::create(b, chunk.isLast, arith::ConstantIntOp::create(b, 1, 1));
+  emitWhen(b, arith::AndIOp::create(b, condition, isWhole), [&] { storeParts(common, all); });
+}
+
+void RowElements::store(Value base, RankedTensorType type, Value vector, const Chunk &chunk) {
+  storeWords(base, type, noArithmetic ? mixed(type, chunk) : packed(vector, type), chunk);
+}
+
+void RowElements::storeChunk(const Chunk &chunk) {
+  for (Stored &step : stored) {
+    RankedTensorType type = typeOf(step.op.getResult(0));
+    bool isNumber = isRowReduction(step.op) || isNumbersOfRows(type);
+    if (!isNumber)
+      store(step.base, type, noArithmetic ? Value() : elements(step.op.getResult(0), chunk), chunk);
+  }
+}
+
+void RowElements::storeNumbers() {
+  for (Stored &step : stored) {
+    Value result = step.op.getResult(0);
+    if (isRowReduction(step.op) || isNumbersOfRows(result.getType()))
+      storeNumber(step.base, typeOf(result), noArithmetic ? mixedNumber() : number(result));
+  }
+}
+
+void RowElements::storeNumber(Value base, RankedTensorType type, Value number) {
+  Value isFirst = arith::AndIOp::create(b, rowTeam.isRow(), rowTeam.lane() < 1);
+  auto one = VectorType::get(1, b.getF32Type());
+  Value narrow = narrowTo(b, vector::BroadcastOp::create(b, one, number), type.getElementType());
+  Value element = vector::ExtractOp::create(b, narrow, 0);
+  emitWhen(b, isFirst, [&] {
+    fp4::store(b, element, address(b, base, rowTeam.row(), bytesOf(type)), bytesOf(type));
+  });
+}

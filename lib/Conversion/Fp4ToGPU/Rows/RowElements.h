@@ -1,0 +1,122 @@
+//===- RowElements.h - The values that a row kernel computes --------------===//
+//
+// Gives the elements of matrices and the numbers of rows on which the last operation of a row
+// kernel works: memory has them, or prologues compute them (fp4/Dialect/Fp4/IR/Prologue.h). A
+// thread keeps the words of its chunks in registers where there are few, so that the row is read
+// once; else it reads them again for every reduction.
+//
+//   RowElements row(kernel, op, rows, chunks, noArithmetic);
+//   row.begin();                              // loads, and computes the numbers of the row
+//   row.forEachChunk([&](const RowElements::Chunk &chunk) {
+//     SmallVector<Value> words = row.words(op.getInput(), chunk);
+//     ...
+//   });
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Rows/RowTeam.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace fp4 {
+
+class RowElements {
+public:
+  using Chunk = RowTeam::Chunk;
+
+  /// The values behind the operands of `op`, which is the last operation of `kernel`. `rows` (i32)
+  /// and `columns` are those of the matrix, and a team has at least `chunks` chunks. Call it before
+  /// the results of `op` are allocated.
+  RowElements(KernelBuilder &kernel, mlir::Operation *op, mlir::Value rows, int64_t columns,
+              int64_t chunks, bool noArithmetic);
+
+  RowTeam &team() { return rowTeam; }
+  /// The chunks of a thread are unrolled, and their words in registers.
+  bool isKept() const { return kept; }
+
+  /// Loads what is kept, and computes the numbers of the row. `hostRows` (an index) are the rows of
+  /// stored prologues.
+  void begin(mlir::Value hostRows);
+  /// Emits `body` for each chunk of the thread.
+  void forEachChunk(llvm::function_ref<void(const Chunk &)> body);
+  /// Stores the elements of stored prologues, and the numbers of the row that are stored.
+  void storeChunk(const Chunk &chunk);
+  void storeNumbers();
+
+  /// Elements of a matrix as a vector<16xf32>; anything behind the end of the row.
+  mlir::Value elements(mlir::Value tensor, const Chunk &chunk);
+  /// Packed words of these elements, zero behind the end of the row.
+  llvm::SmallVector<mlir::Value> words(mlir::Value tensor, const Chunk &chunk);
+  /// The number of this row, or of the tensor (f32).
+  mlir::Value number(mlir::Value tensor);
+
+  /// Computes the results of an operation on matrices that is no prologue.
+  llvm::SmallVector<mlir::Value> results(mlir::linalg::GenericOp op, const Chunk &chunk);
+  /// RowTeam::combine over the chunks of the row.
+  mlir::Value combine(numerics::ElementOp combination, float initial,
+                      llvm::function_ref<mlir::Value(const Chunk &)> elementsOf);
+  /// Stores `elements` (vector<16xf32>) of a matrix of `type` at `base`; those of a twin without
+  /// arithmetic may be null.
+  void store(mlir::Value base, mlir::RankedTensorType type, mlir::Value elements,
+             const Chunk &chunk);
+  /// Computes a reduction of rows that is no prologue.
+  mlir::Value reduce(mlir::linalg::GenericOp op);
+  /// Has one thread of the row store `number` (f32) at `base`, which has one of `type` for each
+  /// row.
+  void storeNumber(mlir::Value base, mlir::RankedTensorType type, mlir::Value number);
+
+private:
+  /// An operand of a step: its value, and the loops that index it.
+  struct Operand {
+    mlir::Value tensor;
+    bool hasRows, hasColumns;
+  };
+  /// A tensor in memory.
+  struct Source {
+    InputRows rows;
+    mlir::RankedTensorType type;
+    llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk
+    mlir::Value number;                                     ///< f32, where there are no columns
+  };
+  struct Stored {
+    mlir::linalg::GenericOp op;
+    mlir::Value base;
+  };
+
+  void addStep(mlir::linalg::GenericOp op);
+  void addSource(const Operand &operand);
+  int64_t wordsOfThread(bool ofRowsAlone);
+  Source &sourceOf(const Operand &operand);
+  mlir::Value placeOf(const Source &source, bool hasRows, const Chunk &chunk, int64_t element);
+  llvm::SmallVector<mlir::Value> load(const Source &source, bool hasRows, const Chunk &chunk);
+  llvm::SmallVector<mlir::Value> load(const Operand &operand, const Chunk &chunk);
+  mlir::Value loadElements(const Operand &operand, const Chunk &chunk);
+  mlir::Value argument(const Operand &operand, const Chunk &chunk);
+  mlir::Value argumentOfNumber(const Operand &operand);
+  mlir::Value computeNumber(mlir::linalg::GenericOp op);
+  llvm::SmallVector<mlir::Value> mixed(mlir::RankedTensorType type, const Chunk &chunk);
+  mlir::Value mixedNumber();
+  llvm::SmallVector<mlir::Value> packed(mlir::Value vector, mlir::RankedTensorType type);
+  void storeWords(mlir::Value base, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> words,
+                  const Chunk &chunk);
+  void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,
+                      const Chunk &chunk);
+
+  KernelBuilder &kernel;
+  mlir::ImplicitLocOpBuilder &b;
+  RowTeam rowTeam;
+  bool noArithmetic, kept = false, keepsColumns = false;
+  llvm::SmallVector<mlir::linalg::GenericOp> steps; ///< prologues, producers first
+  /// Operands of operations as they are before results get their buffers.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Operand>> operandsOf;
+  llvm::DenseMap<mlir::Value, mlir::linalg::GenericOp> stepOf;
+  using Key = std::pair<mlir::Value, unsigned>;
+  llvm::MapVector<Key, Source> sources;
+  llvm::DenseMap<mlir::Value, mlir::Value> numbers;
+  llvm::SmallVector<Stored> stored;
+  /// Elements that are computed already for the chunk that is visited.
+  llvm::DenseMap<mlir::Value, mlir::Value> computed;
+};
+
+} // namespace fp4

@@ -1,0 +1,96 @@
+//===- RowKernel.cpp - Kernels in which a team of threads has a row -------===//
+//
+// The last operation of a chain along rows, with its prologues (fp4/Dialect/Fp4/IR/Prologue.h): a
+// quantizer, an elementwise operation on matrices, or a reduction of rows. The numbers of a row
+// come first, reductions in the order of the program. Each chunk of the row is computed, stored and
+// quantized afterwards.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+#include "Rows/RowElements.h"
+#include "Rows/RowQuantizer.h"
+
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+#include "fp4/Plans/RowTeams.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// A kernel by rows overlaps with no launch: it reads what the one before it may write.
+static KernelBuilder makeKernel(Operation *op, StringRef kind, LoweringContext &context) {
+  KernelBuilder kernel(op, kind, context);
+  kernel.standAlone();
+  return kernel;
+}
+
+static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
+  KernelBuilder kernel = makeKernel(op, "row_quantize", context);
+  Value hostRows = kernel.hostRows(op.getInput());
+  AmaxOp ofRows = amaxOfRows(op);
+  if (!ofRows)
+    kernel.expectAmaxes("amax", op.getAmax(), hostRows);
+  Value rows = kernel.scalar(hostRows);
+  int64_t columns = typeOf(op.getInput()).getDimSize(1);
+  RowElements row(kernel, op, rows, columns, RowQuantizer::chunksOf(op), context.noArithmetic);
+  Value amax = op.getAmax() && !ofRows ? kernel.input(op.getAmax()) : Value();
+  Value input = op.getInput(); // the operand is a buffer once it is stored
+  RowQuantizer quantizer(op, kernel, row, context, rows, amax);
+  if (ofRows)
+    quantizer.computeAmax(ofRows.getNan());
+  row.begin(hostRows);
+  Value data = kernel.output(op.getData(), hostRows);
+  quantizer.setResults(data, kernel.output(op.getScales(), hostRows));
+  quantizer.begin();
+  row.forEachChunk([&](const RowElements::Chunk &chunk) {
+    row.storeChunk(chunk);
+    quantizer.quantize(row.words(input, chunk), chunk);
+  });
+  row.storeNumbers();
+  kernel.launch(row.team().ctas(RowQuantizer::paddedRows(op, kernel.host(), hostRows)));
+}
+
+static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
+  bool reduces = isRowReduction(op);
+  KernelBuilder kernel = makeKernel(op, reduces ? "reduce_rows" : "rows", context);
+  Value whole = wholeInputOf(op), hostRows = kernel.hostRows(whole), rows = kernel.scalar(hostRows);
+  int64_t columns = typeOf(whole).getDimSize(1);
+  RowElements row(kernel, op, rows, columns, chunksOfRow(columns), context.noArithmetic);
+  row.begin(hostRows);
+  SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
+  SmallVector<Value> outputs;
+  for (Value result : op.getResults())
+    outputs.push_back(kernel.output(result, hostRows));
+  if (reduces)
+    row.storeNumber(outputs.front(), types.front(), row.reduce(op));
+  row.forEachChunk([&](const RowElements::Chunk &chunk) {
+    row.storeChunk(chunk);
+    if (reduces)
+      return;
+    SmallVector<Value> values(types.size());
+    if (!context.noArithmetic)
+      values = row.results(op, chunk);
+    for (auto [value, base, type] : llvm::zip_equal(values, outputs, types))
+      row.store(base, type, value, chunk);
+  });
+  row.storeNumbers();
+  kernel.launch(row.team().ctas(hostRows));
+}
+
+LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {
+  if (std::string reason = whyNotRowKernel(op); !reason.empty()) {
+    InFlightDiagnostic diag = op->emitOpError("has no kernel by rows: ") << reason;
+    if (prologuesOf(op).empty())
+      diag.attachNote() << "give the operands static columns";
+    else
+      diag.attachNote() << "remove the attribute " << kPrologueAttr << " from what it reads";
+    return diag;
+  }
+  if (auto quantize = dyn_cast<QuantizeOp>(op))
+    lowerQuantizer(quantize, context);
+  else
+    lowerGeneric(cast<linalg::GenericOp>(op), context);
+  return success();
+}

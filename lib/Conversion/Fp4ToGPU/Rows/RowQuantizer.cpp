@@ -1,0 +1,187 @@
+//===- RowQuantizer.cpp - Codes and scales of a row kernel ----------------===//
+#include "Rows/RowQuantizer.h"
+
+#include "Reduce/GridMax.h"
+#include "SideQuantizer.h"
+
+#include "fp4/ISA/ScaleLayout.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kChunk = RowTeam::kChunk;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+bool hasTiledScales(QuantizeOp op) { return scaleLayout(typeOf(op.getScales())).has_value(); }
+
+int64_t codeBits(QuantizeOp op) { return hasPackedData(op.getFormat()) ? 4 : 8; }
+
+} // namespace
+
+int64_t RowQuantizer::chunksOf(QuantizeOp op) {
+  int64_t columns = typeOf(op.getInput()).getDimSize(1), chunks = llvm::divideCeil(columns, kChunk);
+  if (op.hasF32Scales())
+    return op.getBlock() && op.getBlock()->back() != 128 ? chunks : llvm::alignTo(chunks, 8);
+  int64_t perBlock = op.getBlockSize() / kChunk;
+  return llvm::alignTo(chunks, perBlock * (hasTiledScales(op) ? hw::scaleBlockColumns : 1));
+}
+
+Value RowQuantizer::paddedRows(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows) {
+  if (!hasTiledScales(op))
+    return rows;
+  Value tile = constIndex(host, hw::scaleBlockRows);
+  return arith::MulIOp::create(host, arith::CeilDivUIOp::create(host, rows, tile), tile);
+}
+
+RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
+                           const LoweringContext &context, Value rows, Value amax)
+    : op(op), b(kernel.body()), row(row), input(op.getInput()), s(b, context.target),
+      element(typeOf(op.getInput()).getElementType()), noArithmetic(context.noArithmetic),
+      rows(rows) {
+  s.saveRegisters();
+  ofTensor = op.hasF32Scales() ? s.constant(0) : Value();
+  if (amax) { // under way while the row is reduced
+    Value place = op.getPerRow() ? address(b, amax, row.team().row(), 4) : amax;
+    ofTensor = load(b, b.getF32Type(), place, 4);
+  }
+}
+
+bool RowQuantizer::isOfWholeRows() const {
+  QuantizeOp quantize = op;
+  return quantize.hasF32Scales() && quantize.getBlock() && quantize.getBlock()->back() != 128;
+}
+
+int64_t RowQuantizer::lanesOfBlock() const {
+  QuantizeOp quantize = op;
+  return quantize.hasF32Scales() ? 8 : quantize.getBlockSize() / kChunk;
+}
+
+Value RowQuantizer::larger(Value x, Value y) {
+  return quantizer->keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
+}
+
+void RowQuantizer::begin() {
+  if (noArithmetic)
+    return;
+  quantizer.emplace(s, b, op.getRecipe().getDecisions());
+  if (nanOfAmax)
+    ofTensor = amaxOfRow(*nanOfAmax == NanPolicy::Propagate);
+  quantizer->setTensorAmax(ofTensor);
+  if (isOfWholeRows())
+    rowAmax = amaxOfRow(quantizer->keepsNaN());
+}
+
+/// The amax of all elements of the row. All threads are here.
+Value RowQuantizer::amaxOfRow(bool keepsNaN) {
+  auto combination = keepsNaN ? numerics::ElementOp::Maximum : numerics::ElementOp::MaximumNumber;
+  Value amax = row.combine(combination, 0, [&](const Chunk &chunk) {
+    auto type = VectorType::get(kChunk, b.getF32Type());
+    SmallVector<Value> magnitudes;
+    for (Value value : s.widen(row.words(input, chunk), element))
+      magnitudes.push_back(s.absolute(value));
+    return vector::FromElementsOp::create(b, type, magnitudes).getResult();
+  });
+  return s.fromBits(magnitudeBits(b, s, amax));
+}
+
+/// The amax of a block that several lanes have; null where one has it.
+Value RowQuantizer::blockAmax(ArrayRef<Value> words) {
+  if (isOfWholeRows())
+    return rowAmax;
+  if (lanesOfBlock() == 1)
+    return {};
+  Value most = quantizer->amax(words, element);
+  for (int64_t distance = lanesOfBlock() / 2; distance; distance /= 2) {
+    Value other = NVVM::ShflOp::create(b, most.getType(), s.integer(-1), most, s.integer(distance),
+                                       s.integer(kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+    most = larger(most, other);
+  }
+  return op.hasF32Scales() ? s.fromBits(magnitudeBits(b, s, most)) : most;
+}
+
+void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
+  if (noArithmetic) {
+    Value number = op.hasF32Scales() ? s.constant(0) : Value();
+    BlockQuantizer::Block mixed = mixBits(b, words, number, kChunk * codeBits(op) / 32);
+    if (op.hasF32Scales())
+      mixed.scale = words.back();
+    return storeBlock(mixed, chunk);
+  }
+  storeBlock(quantizer->quantize(words, element, blockAmax(words)), chunk);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Codes are placed by chunks, and scales by blocks.
+RowBlocks::Shape RowQuantizer::shapeOf(int64_t blockSize) const {
+  QuantizeOp quantize = op;
+  RankedTensorType type = typeOf(quantize.getInput());
+  bool isTiled = hasTiledScales(quantize);
+  bool isRagged = type.isDynamicDim(0) || type.getDimSize(0) % hw::scaleBlockRows != 0;
+  RowBlocks::Shape shape{type.getDimSize(1), blockSize, type.getElementTypeBitWidth() / 8,
+                         codeBits(quantize), isTiled,   isTiled && isRagged};
+  shape.namesRows = true;
+  shape.tileBlocks = hw::scaleBlockColumns * (quantize.getBlockSize() / blockSize);
+  return shape;
+}
+
+/// The place of block number `block` of the row, which begins with `chunk`.
+RowBlocks::Position RowQuantizer::positionOf(const RowBlocks::Shape &shape, const Chunk &chunk,
+                                             Int32 block) {
+  int64_t perRow = RowBlocks::countPerRow(shape);
+  int64_t ofMatrix = llvm::divideCeil(shape.columns, shape.blockSize);
+  RowTeam &team = row.team();
+  RowBlocks::Position at;
+  at.paddedRow = team.paddedRow();
+  at.row = team.row();
+  at.paddedColumn = block;
+  at.column = minimum(block, Int32(b, ofMatrix - 1));
+  at.index = team.row() * perRow + Int32(b, at.column);
+  Value isInRow = block < perRow, isColumn = block < ofMatrix;
+  if (!shape.tiledScales) {
+    at.isMine = arith::AndIOp::create(b, team.isRow(), isInRow);
+    return at;
+  }
+  Int32 all = (Int32(b, rows) + (hw::scaleBlockRows - 1)) / hw::scaleBlockRows * hw::scaleBlockRows;
+  at.isMine = arith::AndIOp::create(b, team.paddedRow() < all, isInRow);
+  at.isMatrix = arith::AndIOp::create(b, team.isRow(), isColumn);
+  return at;
+}
+
+void RowQuantizer::storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk) {
+  if (op.hasF32Scales()) {
+    Value exists = row.team().isRow();
+    if (chunk.exists)
+      exists = arith::AndIOp::create(b, exists, chunk.exists);
+    Value line = address(b, data, row.team().row(), row.team().columns());
+    emitWhen(b, exists,
+             [&] { storeValues(b, block.codes, address(b, line, chunk.number, kChunk)); });
+    return storeF32Scale(block.scale, chunk);
+  }
+  RowBlocks::Shape ofCodes = shapeOf(kChunk), ofScales = shapeOf(op.getBlockSize());
+  RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number);
+  RowBlocks(b, ofCodes, rows).storeCodes(data, at, block.codes);
+  RowBlocks::Position ofBlock = positionOf(ofScales, chunk, chunk.number / lanesOfBlock());
+  if (lanesOfBlock() > 1)
+    ofBlock.isMine = arith::AndIOp::create(b, ofBlock.isMine, chunk.number % lanesOfBlock() < 1);
+  RowBlocks(b, ofScales, rows).storeScale(scales, ofBlock, block.scale);
+}
+
+void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {
+  int64_t blocks = isOfWholeRows() ? 1 : llvm::divideCeil(row.team().columns(), 128);
+  Value isFirst = isOfWholeRows() ? chunk.number < 1 : chunk.number % lanesOfBlock() < 1;
+  Value exists = arith::AndIOp::create(b, row.team().isRow(), isFirst);
+  if (chunk.exists)
+    exists = arith::AndIOp::create(b, exists, chunk.exists);
+  Value line = address(b, scales, row.team().row(), blocks * 4);
+  Int32 block = isOfWholeRows() ? Int32(b, 0) : chunk.number / lanesOfBlock();
+  emitWhen(b, exists, [&] { store(b, bits, address(b, line, block, 4), 4); });
+}

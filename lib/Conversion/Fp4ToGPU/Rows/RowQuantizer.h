@@ -1,0 +1,64 @@
+//===- RowQuantizer.h - Codes and scales of a row kernel ------------------===//
+//
+// Quantizes the words of chunks of a row. Blocks of 16 elements are one chunk, blocks of 32 those
+// of two neighbouring lanes, and blocks of 128 those of eight, which exchange their maxima. A block
+// that is a whole row has the maximum of the team.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "BlockQuantizer.h"
+#include "Rows/RowElements.h"
+#include "Rowwise/RowBlocks.h"
+
+namespace fp4 {
+
+class RowQuantizer {
+public:
+  using Chunk = RowTeam::Chunk;
+
+  /// Chunks that a row has with the padding of its scales.
+  static int64_t chunksOf(QuantizeOp op);
+  /// Rows of `rows` (an index on the host), with the padding of scales.
+  static mlir::Value paddedRows(QuantizeOp op, mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
+
+  /// `amax` is the pointer of the operand, or null; `data` and `scales` are pointers of results,
+  /// and `rows` (i32) those of the matrix.
+  RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
+               const LoweringContext &context, mlir::Value rows, mlir::Value amax);
+
+  void setResults(mlir::Value data, mlir::Value scales) {
+    this->data = data;
+    this->scales = scales;
+  }
+  /// Has the kernel compute the amax of each row that is the operand.
+  void computeAmax(NanPolicy nan) { nanOfAmax = nan; }
+  /// Emits what comes before the chunks. All threads are here.
+  void begin();
+  /// Quantizes the words of a chunk, and stores its codes and scale.
+  void quantize(llvm::ArrayRef<mlir::Value> words, const Chunk &chunk);
+
+private:
+  int64_t lanesOfBlock() const;
+  bool isOfWholeRows() const;
+  RowBlocks::Shape shapeOf(int64_t blockSize) const;
+  RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block);
+  mlir::Value amaxOfRow(bool keepsNaN);
+  mlir::Value blockAmax(llvm::ArrayRef<mlir::Value> words);
+  mlir::Value larger(mlir::Value x, mlir::Value y);
+  void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);
+  void storeF32Scale(mlir::Value bits, const Chunk &chunk);
+
+  QuantizeOp op;
+  mlir::ImplicitLocOpBuilder &b;
+  RowElements &row;
+  mlir::Value input; ///< the operand as it is before it has a buffer
+  Scalars s;
+  mlir::Type element;
+  bool noArithmetic;
+  std::optional<NanPolicy> nanOfAmax;
+  mlir::Value rows, ofTensor, data, scales, rowAmax;
+  std::optional<BlockQuantizer> quantizer;
+};
+
+} // namespace fp4

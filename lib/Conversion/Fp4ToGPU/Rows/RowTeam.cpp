@@ -1,0 +1,166 @@
+//===- RowTeam.cpp - The threads that have a row together -----------------===//
+#include "Rows/RowTeam.h"
+
+#include "Float32.h"
+#include "Reduce/GridMax.h"
+
+#include "fp4/Numerics/RowReduction.h"
+#include "fp4/Plans/RowTeams.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using numerics::ElementOp;
+
+static_assert(RowTeam::kChunk == kRowChunk &&
+              RowTeam::kChunk * kWarp == numerics::kReductionSegment);
+
+RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value rows)
+    : kernel(kernel), b(kernel.body()), numColumns(columns),
+      threads(teamOfRow(chunks, kernel.numThreads())),
+      perThread(llvm::divideCeil(chunks, threads)) {
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+  int64_t rowsOfCta = kernel.numThreads() / threads;
+  if (rowsOfCta > 1)
+    row = row * rowsOfCta + thread / threads;
+  laneOfTeam = rowsOfCta > 1 ? thread % threads : thread;
+  padded = row;
+  rowExists = row < Int32(b, rows);
+  inMatrix = minimum(row, Int32(b, rows) - 1);
+}
+
+Value RowTeam::ctas(Value hostRows) {
+  ImplicitLocOpBuilder &host = kernel.host();
+  return arith::CeilDivUIOp::create(host, hostRows,
+                                    constIndex(host, kernel.numThreads() / threads));
+}
+
+//===----------------------------------------------------------------------===//
+// Chunks
+//===----------------------------------------------------------------------===//
+
+RowTeam::Chunk RowTeam::chunk(Int32 number, int64_t index) {
+  int64_t ofRow = llvm::divideCeil(numColumns, kChunk);
+  Chunk chunk{.index = index, .number = number, .exists = {}, .isLast = {}};
+  if (perThread * threads > ofRow)
+    chunk.exists = number < ofRow;
+  if (residue()) // chunks that do not exist read the last one
+    chunk.isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::uge, number, constI32(b, ofRow - 1));
+  return chunk;
+}
+
+void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body) {
+  if (unrolled) {
+    for (int64_t i = 0; i < perThread; ++i)
+      body(chunk(lane() + i * threads, i));
+    return;
+  }
+  Value end = constI32(b, perThread * threads);
+  kernel.forEachItem(lane(), end, constI32(b, threads), {}, [&](Value number, ValueRange) {
+    body(chunk(Int32(b, number), 0));
+    return SmallVector<Value>();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+static Value combineTwo(ElementOp combination, Float32 x, Float32 y) {
+  switch (combination) {
+  case ElementOp::Multiply:
+    return x * y;
+  case ElementOp::Maximum:
+    return maximum(x, y);
+  case ElementOp::Minimum:
+    return minimum(x, y);
+  case ElementOp::MaximumNumber:
+    return x.apply<LLVM::MaxNumOp>(y);
+  case ElementOp::MinimumNumber:
+    return x.apply<LLVM::MinNumOp>(y);
+  default:
+    return x + y;
+  }
+}
+
+/// Replaces elements behind the end of the row.
+Value RowTeam::withIdentity(Value elements, const Chunk &chunk, float identity) {
+  Float32 absent = like(Float32(b, elements), identity);
+  if (chunk.isLast) {
+    SmallVector<bool> isThere(kChunk);
+    for (int64_t i = 0; i < kChunk; ++i)
+      isThere[i] = i < residue();
+    auto mask = VectorType::get(kChunk, b.getI1Type());
+    Value there = arith::ConstantOp::create(
+        b, cast<TypedAttr>(Attribute(DenseElementsAttr::get(mask, ArrayRef<bool>(isThere)))));
+    Value cut = arith::SelectOp::create(b, there, elements, absent);
+    elements = arith::SelectOp::create(b, chunk.isLast, cut, elements);
+  }
+  if (chunk.exists)
+    elements = arith::SelectOp::create(b, chunk.exists, elements, absent);
+  return elements;
+}
+
+/// The combination of the elements of a chunk and, in each lane, of the chunks of the warp that are
+/// of one row.
+Value RowTeam::fold(ElementOp combination, Value elements) {
+  for (int64_t count = kChunk / 2; count; count /= 2) {
+    auto half = [&](int64_t first) -> Value {
+      return vector::ExtractStridedSliceOp::create(b, elements, ArrayRef<int64_t>{first},
+                                                   ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
+    };
+    elements = combineTwo(combination, {b, half(0)}, {b, half(count)});
+  }
+  Value folded = vector::ExtractOp::create(b, elements, 0);
+  for (int64_t distance = std::min(threads, kWarp) / 2; distance; distance /= 2) {
+    Value other =
+        NVVM::ShflOp::create(b, folded.getType(), constI32(b, -1), folded, constI32(b, distance),
+                             constI32(b, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+    folded = combineTwo(combination, {b, folded}, {b, other});
+  }
+  return folded;
+}
+
+/// The segments of this team's row in shared memory, one after the other.
+Value RowTeam::meet(ElementOp combination, float initial, Value segments) {
+  int64_t count = llvm::divideCeil(numColumns, numerics::kReductionSegment);
+  Value sum = constF32(b, initial);
+  for (int64_t i = 0; i < count; ++i) {
+    Value segment = LLVM::LoadOp::create(b, b.getF32Type(), advance(b, segments, 4 * i), 4);
+    sum = combineTwo(combination, {b, sum}, {b, segment});
+  }
+  return sum;
+}
+
+Value RowTeam::combine(ElementOp combination, float initial, bool unrolled,
+                       llvm::function_ref<Value(const Chunk &)> elements) {
+  float identity = numerics::identityOf(combination);
+  bool isOneSegment = perThread == 1 && threads <= kWarp;
+  Value only, segments;
+  if (!isOneSegment) {
+    int64_t perRow = llvm::alignTo(perThread * threads / kWarp, 4),
+            rows = kernel.numThreads() / threads;
+    segments = kernel.sharedWords(perRow * rows, "segments_" + std::to_string(reductions++));
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    segments = address(b, segments, rows > 1 ? thread / threads : Int32(b, 0), 4 * perRow);
+  }
+  forEachChunk(unrolled, [&](const Chunk &chunk) {
+    Value folded = fold(combination, withIdentity(elements(chunk), chunk, identity));
+    if (isOneSegment) {
+      only = folded;
+      return;
+    }
+    Value isFirst = lane() % kWarp < 1;
+    emitWhen(b, isFirst,
+             [&] { store(b, folded, address(b, segments, chunk.number / kWarp, 4), 4); });
+  });
+  if (isOneSegment)
+    return combineTwo(combination, {b, constF32(b, initial)}, {b, only});
+  NVVM::Barrier0Op::create(b);
+  return meet(combination, initial, segments);
+}

@@ -1,0 +1,71 @@
+//===- RowTeam.h - The threads that have a row together -------------------===//
+//
+// A team has one row of a matrix, in chunks of 16 elements (fp4/Plans/RowTeams.h). Thread t of T
+// has chunks t, t + T and so on. Numbers of a row meet in the order of numerics::reduceRow: halves
+// of a chunk in the thread, halves of a segment by shuffles, and segments one after the other
+// through shared memory. Every thread has the result.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Int32.h"
+#include "KernelBuilder.h"
+
+#include "fp4/Numerics/Elementwise.h"
+
+namespace fp4 {
+
+class RowTeam {
+public:
+  /// A chunk of the row of this thread.
+  struct Chunk {
+    int64_t index = 0;  ///< among those of the thread, where these are unrolled
+    Int32 number;       ///< among those of the row
+    mlir::Value exists; ///< i1: the row has an element of it; null: always
+    mlir::Value isLast; ///< i1: the row ends within it; null: never
+  };
+
+  /// `columns` are the elements of a row, and `rows` (i32) those of the matrix. A team has at least
+  /// `chunks` chunks, and there are at least `hostRows` (an index) rows: padding has numbers, too.
+  RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, mlir::Value rows);
+
+  /// The row of this thread: padding counts, and for loads a row that exists.
+  Int32 paddedRow() const { return *padded; }
+  Int32 row() const { return *inMatrix; }
+  /// The row exists (i1).
+  mlir::Value isRow() const { return rowExists; }
+  Int32 lane() const { return *laneOfTeam; }
+  int64_t columns() const { return numColumns; }
+  int64_t chunksPerThread() const { return perThread; }
+  /// Elements of the chunk within which a row ends; 0 where rows are whole chunks.
+  int64_t residue() const { return numColumns % kChunk; }
+
+  static constexpr int64_t kChunk = 16;
+
+  /// Emits `body` for each chunk of the thread: `unrolled`, or in a loop.
+  void forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body);
+
+  /// The combination of `initial` and all elements of a row. `elements` gives those of a chunk,
+  /// vector<16xf32>, with anything behind the end of the row. All threads of the CTA are here,
+  /// outside of loops.
+  mlir::Value combine(numerics::ElementOp combination, float initial, bool unrolled,
+                      llvm::function_ref<mlir::Value(const Chunk &)> elements);
+
+  /// CTAs (an index) for `hostRows` (an index) rows.
+  mlir::Value ctas(mlir::Value hostRows);
+
+private:
+  Chunk chunk(Int32 number, int64_t index);
+  mlir::Value withIdentity(mlir::Value elements, const Chunk &chunk, float identity);
+  mlir::Value fold(numerics::ElementOp combination, mlir::Value elements);
+  mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
+
+  KernelBuilder &kernel;
+  mlir::ImplicitLocOpBuilder &b;
+  int64_t numColumns, threads, perThread;
+  std::optional<Int32> laneOfTeam, padded, inMatrix;
+  mlir::Value rowExists;
+  int reductions = 0; ///< emitted; each has shared memory of its own
+};
+
+} // namespace fp4

@@ -1,0 +1,143 @@
+//===- RowReduction.cpp - Operations that reduce rows to numbers ----------===//
+
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Numerics/RowReduction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr unsigned kRowLoop = 0, kColumnLoop = 1;
+
+/// The loop that reduces, of two.
+unsigned reductionLoopOf(linalg::LinalgOp op) {
+  return op.getIteratorTypesArray().front() == utils::IteratorType::reduction ? 0 : 1;
+}
+
+/// Returns true when the loop that reduces runs along the rows of an operand.
+bool reducesColumns(linalg::LinalgOp op) {
+  const unsigned reduction = reductionLoopOf(op);
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+    SmallVector<unsigned> dimensions = dimensionsOf(op, input->getOperandNumber());
+    return dimensions.size() == 2 && dimensions.front() == reduction &&
+           dimensions.back() == 1 - reduction;
+  });
+}
+
+std::string whyNotLoops(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics())
+    return "the operation works on buffers";
+  if (op.getNumLoops() != 2)
+    return "the loops are not those of the rows and columns of a matrix";
+  if (op.getNumReductionLoops() == 0)
+    return "no loop of it is a reduction";
+  if (op.getNumParallelLoops() != 1)
+    return "no loop of it is a parallel one";
+  if (reducesColumns(op))
+    return "it reduces the rows of each column, and a kernel reduces the columns of each row";
+  return reductionLoopOf(op) == kColumnLoop
+             ? ""
+             : "the loop of the columns is not inside that of the rows";
+}
+
+/// The number that a tensor is all of, in fp32; none where it is not known.
+std::optional<float> splatOf(Value tensor) {
+  Value number = tensor;
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    number = fill.getInputs().front();
+  APFloat value(0.f);
+  if (!getElementTypeOrSelf(number).isF32() || !number.getDefiningOp<arith::ConstantOp>() ||
+      !matchPattern(number, m_ConstantFloat(&value)))
+    return std::nullopt;
+  return value.convertToFloat();
+}
+
+std::string whyNotResult(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != 1 || op->getNumResults() != 1)
+    return "it has several results";
+  OpOperand *init = op.getDpsInitOperand(0);
+  auto type = dyn_cast<RankedTensorType>(init->get().getType());
+  if (!type || !type.getElementType().isF32())
+    return "the result is not f32";
+  SmallVector<unsigned> dimensions = dimensionsOf(op, init->getOperandNumber());
+  const bool isVector = dimensions == SmallVector<unsigned>{kRowLoop};
+  const bool isColumn =
+      dimensions == SmallVector<unsigned>{kRowLoop, kSameForAll} && type.getDimSize(1) == 1;
+  if (!op.getMatchingIndexingMap(init).isProjectedPermutation(/*allowZeroInResults=*/true) ||
+      (!isVector && !isColumn))
+    return "the result is not indexed by the row alone";
+  if (!splatOf(init->get()))
+    return "the result does not begin as a constant number: expects a linalg.fill, or a dense "
+           "constant, of f32";
+  return "";
+}
+
+/// Why the sizes of the result do not follow from those of the inputs, or inputs are not read along
+/// rows.
+std::string whyNotInputs(linalg::LinalgOp op) {
+  bool knowsRows = !cast<ShapedType>(op->getResult(0).getType()).isDynamicDim(0);
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (std::string reason = whyNotIndexed(op, input); !reason.empty())
+      return reason;
+    knowsRows |= llvm::is_contained(dimensionsOf(op, input->getOperandNumber()), kRowLoop);
+  }
+  return knowsRows ? "" : "no operand tells the number of rows";
+}
+
+std::string whyNotBody(linalg::LinalgOp op) {
+  Block &body = *op.getBlock();
+  const auto inputs = static_cast<unsigned>(op.getNumDpsInputs());
+  BlockArgument result = body.getArgument(inputs);
+  Operation *combining = combiningOpOf(op);
+  if (!combining || combining->getBlock() != &body || !combining->hasOneUse() ||
+      !result.hasOneUse() || *result.user_begin() != combining)
+    return "the body does not yield the result so far combined with an element";
+  std::optional<numerics::ElementOp> step = elementOpOf(combining);
+  if (!step || !numerics::isCombination(*step))
+    return ("'" + combining->getName().getStringRef() +
+            "' does not combine elements; these do: arith.addf, mulf, maximumf, minimumf, maxnumf, "
+            "minnumf")
+        .str();
+  return whyNotElementwise(body, inputs, combining);
+}
+
+} // namespace
+
+std::string fp4::whyNotRowReduction(linalg::LinalgOp op) {
+  for (auto *why : {&whyNotLoops, &whyNotResult, &whyNotInputs, &whyNotBody})
+    if (std::string reason = why(op); !reason.empty())
+      return reason;
+  return {};
+}
+
+bool fp4::isRowReduction(Operation *op) {
+  auto generic = dyn_cast_if_present<linalg::GenericOp>(op);
+  return generic && whyNotRowReduction(generic).empty();
+}
+
+Operation *fp4::combiningOpOf(linalg::LinalgOp op) {
+  return op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+}
+
+Value fp4::combinedElementOf(linalg::LinalgOp op) {
+  Operation *combining = combiningOpOf(op);
+  BlockArgument result = op.getBlock()->getArgument(op.getNumDpsInputs());
+  return combining->getOperand(combining->getOperand(0) == result ? 1 : 0);
+}
+
+numerics::ElementOp fp4::combinationOf(linalg::LinalgOp op) {
+  return *elementOpOf(combiningOpOf(op));
+}
+
+float fp4::initialOf(linalg::LinalgOp op) { return *splatOf(op.getDpsInitOperand(0)->get()); }
+
+numerics::ElementProgram fp4::reductionProgramOf(linalg::LinalgOp op) {
+  Value element = combinedElementOf(op);
+  return elementProgramOf(*op.getBlock(), op.getNumDpsInputs(), element);
+}

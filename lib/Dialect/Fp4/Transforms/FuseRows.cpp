@@ -1,0 +1,187 @@
+//===- FuseRows.cpp - Norms and other chains along rows become one kernel -===//
+//
+// The last operation of a chain is the root of a kernel in which a team of threads has a row. The
+// root is a quantizer, an elementwise operation, or a reduction of rows. Operations that only the
+// chain reads become its prologues, and an operation that is read behind the root, too, becomes a
+// stored one. A chain without a reduction of rows stays as it is: other kernels serve it.
+//
+//===----------------------------------------------------------------------===//
+#include "Fusions.h"
+
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+remark::RemarkOpts named() { return remark::RemarkOpts::name("rows").category("fp4-fuse"); }
+
+/// Returns true when `user`, perhaps in a region, runs behind `root`.
+bool isBehind(Operation *user, Operation *root) {
+  Operation *inBlock = root->getBlock()->findAncestorOpInBlock(*user);
+  return inBlock && root->isBeforeInBlock(inBlock);
+}
+
+/// The prologues of one root.
+class Chain {
+public:
+  explicit Chain(Operation *root) : root(root) {
+    if (auto quantize = dyn_cast<QuantizeOp>(root))
+      amax = ownAmaxOfRows(quantize);
+  }
+
+  /// Adds all operations that the kernel of the root can compute, readers before producers.
+  void grow() {
+    SmallVector<linalg::GenericOp> candidates;
+    addProducers(root, candidates);
+    while (!candidates.empty()) {
+      linalg::GenericOp next = takeLast(candidates);
+      std::string reason = whyNot(next);
+      if (!reason.empty()) {
+        rejected.emplace_back(next, reason);
+        continue;
+      }
+      members.insert(next);
+      hasReduction |= isRowReduction(next);
+      addProducers(next, candidates);
+    }
+  }
+
+  bool reducesRows() const { return hasReduction; }
+
+  /// Returns the number of stored members.
+  unsigned write(RewriterBase &rewriter) {
+    unsigned stored = 0;
+    for (Operation *op : members) {
+      bool isShared = isReadElsewhere(op);
+      stored += isShared;
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setAttr(kPrologueAttr, isShared ? Attribute(rewriter.getStringAttr(kStoredPrologue))
+                                            : Attribute(rewriter.getUnitAttr()));
+      });
+    }
+    return stored;
+  }
+
+  unsigned size() const { return members.size(); }
+
+  /// Reports each reduction, and each operation that reads one, that did not go into the kernel.
+  void reportRejected() {
+    for (auto &[op, reason] : rejected)
+      if (isRowReduction(op) || readsReduction(op))
+        remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
+  }
+
+private:
+  static bool readsReduction(linalg::GenericOp op) {
+    return llvm::any_of(op->getOperands(), [](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return producer && isRowReduction(producer);
+    });
+  }
+
+  bool isMember(Operation *op) const {
+    return op == root || (amax && op == amax) || members.contains(op);
+  }
+
+  bool isReadElsewhere(Operation *op) {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) { return !isMember(user); });
+  }
+
+  void addProducers(Operation *op, SmallVector<linalg::GenericOp> &candidates) {
+    for (Value operand : op->getOperands()) {
+      auto producer = operand.getDefiningOp<linalg::GenericOp>();
+      if (producer && producer->getBlock() == root->getBlock() && !isMember(producer) &&
+          !producer->hasAttr(kPrologueAttr) && !llvm::is_contained(candidates, producer))
+        candidates.push_back(producer);
+    }
+  }
+
+  /// The last candidate of the program: its readers have been decided.
+  static linalg::GenericOp takeLast(SmallVector<linalg::GenericOp> &candidates) {
+    auto *last = llvm::max_element(
+        candidates, [](linalg::GenericOp x, linalg::GenericOp y) { return x->isBeforeInBlock(y); });
+    linalg::GenericOp op = *last;
+    candidates.erase(last);
+    return op;
+  }
+
+  /// Why the kernel of the root does not compute `op`.
+  std::string whyNot(linalg::GenericOp op) {
+    if (op->hasAttr(Fp4Dialect::kPlanAttr))
+      return "'linalg.generic' has a plan for a kernel of its own";
+    if (std::string reason = whyNotPrologue(op); !reason.empty())
+      return reason;
+    for (OpOperand &use : op->getUses()) {
+      Operation *user = use.getOwner();
+      if (!isMember(user) && !isBehind(user, root))
+        return ("'" + user->getName().getStringRef() + "' reads it before the kernel that would " +
+                "compute it")
+            .str();
+      if (!isMember(user))
+        continue;
+      if (std::string reason = whyNotComputed(use); !reason.empty())
+        return reason;
+    }
+    return sameRows(op) ? ""
+                        : "it has other rows and columns than the kernel that would compute it";
+  }
+
+  /// Why a member does not compute its operand `use`.
+  static std::string whyNotComputed(OpOperand &use) {
+    if (isa<linalg::GenericOp>(use.getOwner()))
+      return whyNotIndexedByRows(use);
+    auto quantize = dyn_cast<QuantizeOp>(use.getOwner());
+    if (!quantize)
+      return "";
+    return &use == &quantize.getInputMutable() ? "" : "a quantizer reads its amax from memory";
+  }
+
+  static ArrayRef<int64_t> shapeOfRows(Operation *op) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    Value matrix = generic ? wholeInputOf(generic) : op->getOperand(0);
+    return cast<RankedTensorType>(matrix.getType()).getShape();
+  }
+
+  /// Returns true when `op` has the rows of the root and, where it has columns, the same.
+  bool sameRows(linalg::GenericOp op) {
+    ArrayRef<int64_t> mine = shapeOfRows(op), ofRoot = shapeOfRows(root);
+    bool isNumbers = isNumbersOfRows(wholeInputOf(op).getType());
+    return mine.front() == ofRoot.front() && (isNumbers || mine.back() == ofRoot.back());
+  }
+
+  Operation *root;
+  Operation *amax = nullptr; ///< of the root's rows, which its kernel computes too
+  llvm::SetVector<Operation *> members;
+  SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
+  bool hasReduction = false;
+};
+
+} // namespace
+
+bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
+  auto generic = dyn_cast<linalg::GenericOp>(root);
+  if (root->hasAttr(kPrologueAttr))
+    return false;
+  Chain chain(root);
+  chain.grow();
+  std::string reason = whyNotRowKernel(root);
+  if (!reason.empty() && chain.reducesRows())
+    remark::missed(root->getLoc(), named()) << remark::reason("{0}", reason);
+  if (!reason.empty())
+    return false;
+  chain.reportRejected();
+  if (!chain.reducesRows() && !(generic && isRowReduction(generic) && chain.size()))
+    return false;
+  unsigned stored = chain.write(rewriter);
+  remark::passed(root->getLoc(), named())
+      << "one kernel by rows computes " + std::to_string(chain.size()) +
+             " operations before it and stores " + std::to_string(stored) + " of them";
+  return true;
+}

@@ -1,0 +1,50 @@
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target="target=sm_90a" -fp4-plan-kernels -convert-fp4-to-gpu
+
+#mm = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (j)>
+func.func @rows_of_columns(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  // expected-error @+2 {{'linalg.generic' op has no kernel: it reduces the rows of each column, and a kernel reduces the columns of each row}}
+  // expected-note @+1 {{kernels reduce the columns of each row of a matrix to one f32, and begin with a constant}}
+  %s = linalg.generic {indexing_maps = [#mm, #column], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<16x16xf32>) outs(%zero : tensor<16xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %n = arith.addf %acc, %v : f32
+    linalg.yield %n : f32
+  } -> tensor<16xf32>
+  return %s : tensor<16xf32>
+}
+
+// -----
+
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @dynamic(%x: tensor<16x?xf32>) -> tensor<16xf32> {
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  // expected-error @+2 {{'linalg.generic' op has no kernel by rows: the columns are dynamic}}
+  // expected-note @+1 {{give the operands static columns}}
+  %s = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<16x?xf32>) outs(%zero : tensor<16xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %n = arith.addf %acc, %v : f32
+    linalg.yield %n : f32
+  } -> tensor<16xf32>
+  return %s : tensor<16xf32>
+}
+
+// -----
+
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @stored(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  // expected-error @+2 {{must have readers that compute it, but no kernel computes and stores it}}
+  // expected-note @+1 {{remove the attribute fp4.prologue, and the operation becomes a kernel of its own}}
+  %s = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<16x16xf32>) outs(%zero : tensor<16xf32>) attrs = {fp4.prologue = "stored"} {
+  ^bb0(%v: f32, %acc: f32):
+    %n = arith.addf %acc, %v : f32
+    linalg.yield %n : f32
+  } -> tensor<16xf32>
+  return %s : tensor<16xf32>
+}
