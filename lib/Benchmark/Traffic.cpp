@@ -78,6 +78,24 @@ Traffic trafficOf(const Part &part, const std::map<std::string, Type> &types) {
   return traffic;
 }
 
+/// The traffic of the only kernel of a function, whatever it computes.
+std::optional<Traffic> trafficOfFunction(const Function &function,
+                                         const std::vector<Type> &arguments) {
+  Traffic traffic;
+  auto types = valueTypes(function.program, arguments);
+  if (!types)
+    return std::nullopt;
+  for (const Type &argument : arguments)
+    traffic.bytes += argument.bufferBytes();
+  for (const std::string &name : function.returns) {
+    auto type = types->find(name);
+    if (type == types->end())
+      return std::nullopt;
+    traffic.bytes += type->second.bufferBytes();
+  }
+  return traffic;
+}
+
 } // namespace
 
 std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
@@ -100,6 +118,8 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
     for (size_t k = 0; k < indices.size() && parts.size() == indices.size(); ++k)
       traffics[indices[k]] = trafficOf(parts[k], *types);
   }
+  if (modules.size() == 1 && !traffics.front())
+    traffics.front() = trafficOfFunction(function, argumentTypes);
   return traffics;
 }
 
