@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Compiles chains with reductions of rows, runs them in the simulator and checks.
+
+  validation/sweep_rows.py          a covering subset: every pair of values of two parameters occurs
+  validation/sweep_rows.py --full   the cross product
+  validation/sweep_rows.py --list   what would run
+
+A program is a norm of a matrix, of a matrix plus a residual, or a softmax, and what follows it:
+nothing, codes and scales, codes behind the amax of each row, or FP8 under one scale for each row or
+for 128 elements. The elements in bf16 are a result besides, or not. The reference executes the
+operations of the program one by one, and every result must be equal bit by bit, also for infinite,
+subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
+hazard check. Programs whose operations did not become one kernel count as failed.
+"""
+import itertools
+import subprocess
+import sys
+
+import recipes
+import sweeping
+
+CHAIN = ["rms", "residual", "layer", "softmax"]
+AFTER = ["none", "nvfp4", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
+SCALES = ["tiled", "linear"]
+ELEMENTS = ["kept", "gone"]
+TYPE = ["bf16", "f16", "f32"]
+ROWS = ["1", "5", "130", "?0", "?1", "?37"]  # dynamic ones with the number that runs
+COLUMNS = [3, 17, 40, 96, 512, 560, 1056, 4672, 9232]
+THREADS = [0, 32, 96, 256]
+DIST = ["gaussian", "adversarial", "zeros"]
+TARGET = ["sm_90a", "sm_100a", "sm_120a"]
+SCHEDULES = sweeping.schedules(1)
+LAYOUT = ", #fp4.scale_layout<tiled_128x4>"
+RECIPE = recipes.swept()
+
+
+def matrix(rows, columns, element, layout=""):
+    return f"tensor<{rows}x{columns}x{element}{layout}>"
+
+
+def reduction(name, value, kind, element, combine, start, more=""):
+    """Lines that combine what `element` computes of %v as %e; `more` is an operand with a number,
+    %s, for each row."""
+    maps = "#all, #row, #row" if more else "#all, #row"
+    of = kind.split("x")[-1][:-1]
+    ins = f"{value}, {more} : {kind}, NUMBERS" if more else f"{value} : {kind}"
+    return [f"  %{name} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [\"parallel\", \"reduction\"]}}",
+            f"      ins({ins}) outs(%{start} : NUMBERS) {{",
+            f"  ^bb0(%v: {of}{', %s: f32' if more else ''}, %acc: f32):", *widened(of), *element,
+            f"    %n = arith.{combine} %acc, %e : f32", "    linalg.yield %n : f32", "  } -> NUMBERS"]
+
+
+def widened(element):
+    return ["    %zero = arith.constant -0.0 : f32",
+            "    %f = arith.addf %v, %zero : f32" if element == "f32" else f"    %f = arith.extf %v : {element} to f32"]
+
+
+def chain(kind, element, rows, columns, value):
+    """Lines that compute %y, a matrix of bf16, of `value`."""
+    x, y = matrix(rows, columns, element), matrix(rows, columns, "bf16")
+    mean = [f"    %c = arith.constant {1 / columns!r} : f32"]
+    if kind == "softmax":
+        lines = reduction("most", value, x, ["    %e = arith.addf %f, %zero : f32"], "maximumf", "least")
+        exp = ["    %d = arith.subf %f, %s : f32", "    %e = math.exp %d : f32"]
+        lines += reduction("sum", value, x, exp, "addf", "init", "%most")
+        body, numbers = [*exp, "    %h = arith.divf %e, %t : f32"], ["%most", "%sum"]
+    else:
+        square = "    %e = arith.mulf %f, %f : f32"
+        lines, numbers = [], ["%sum", "%sum"]
+        if kind == "layer":
+            lines += reduction("total", value, x, ["    %e = arith.addf %f, %zero : f32"], "addf", "init")
+            centred = [*mean, "    %mu = arith.mulf %s, %c : f32", "    %d = arith.subf %f, %mu : f32"]
+            lines += reduction("sum", value, x, [*centred, "    %e = arith.mulf %d, %d : f32"], "addf", "init", "%total")
+            body, numbers = centred, ["%total", "%sum"]
+        else:
+            lines += reduction("sum", value, x, [square], "addf", "init")
+            body = [*mean, "    %d = arith.addf %f, %zero : f32"]
+        body += ["    %ms = arith.mulf %t, %c : f32", "    %rs = math.rsqrt %ms : f32", "    %h = arith.mulf %d, %rs : f32"]
+    return [*lines, "  %y = linalg.generic {indexing_maps = [#all, #row, #row, #column, #all], iterator_types = [\"parallel\", \"parallel\"]}",
+            f"      ins({value}, {', '.join(numbers)}, %w : {x}, NUMBERS, NUMBERS, tensor<{columns}xbf16>) outs(%empty : {y}) {{",
+            f"  ^bb0(%v: {element}, %s: f32, %t: f32, %g: bf16, %o: bf16):", *widened(element), *body,
+            "    %gw = arith.extf %g : bf16 to f32", "    %p = arith.mulf %h, %gw : f32",
+            "    %b = arith.truncf %p : f32 to bf16", "    linalg.yield %b : bf16", f"  }} -> {y}"]
+
+
+def quantizer(after, layout, rows, columns):
+    """Lines that quantize %y, and the types of codes and scales."""
+    y, numbers = matrix(rows, columns, "bf16"), f"tensor<{rows}xf32>"
+    if after in ("fp8_row", "fp8_block"):
+        block = columns if after == "fp8_row" else 128
+        types = [matrix(rows, columns, "f8E4M3FN"), matrix(rows, -(-columns // block), "f32")]
+        attributes = f"format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {block}>"
+        return [f"  %z:2 = fp4.quantize %y {{{attributes}}} : ({y}) -> ({', '.join(types)})"], types
+    fmt = "nvfp4" if after == "token" else after
+    facts = recipes.FORMATS[fmt]
+    types = [matrix(rows, columns, "f4E2M1FN" if facts.is_packed else "f8E4M3FN"),
+             matrix(rows, -(-columns // facts.block), facts.scale, LAYOUT if layout == "tiled" else "")]
+    lines, amax, kind, per_row = [], "", "", ""
+    if after == "token":
+        lines = [f"  %a = fp4.amax %y {{per_row}} : {y} -> {numbers}"]
+        amax, kind, per_row = " amax %a", f", {numbers}", ", per_row"
+    elif not facts.is_mx:
+        amax, kind = " amax %given", ", tensor<f32>"
+    recipe = RECIPE[fmt]
+    return [*lines, f"  %z:2 = fp4.quantize %y{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>{per_row}}}"
+            f" : ({y}{kind}) -> ({', '.join(types)})"], types
+
+
+def program(case):
+    kind, after, layout, kept, element, rows, columns, *_ = case
+    rows = "?" if rows[0] == "?" else rows
+    x, y, numbers = matrix(rows, columns, element), matrix(rows, columns, "bf16"), f"tensor<{rows}xf32>"
+    size = "(%m)" if rows == "?" else "()"
+    body = ["  %c0 = arith.constant 0 : index", f"  %m = tensor.dim %x, %c0 : {x}"] if rows == "?" else []
+    body += ["  %none = arith.constant 0.0 : f32", "  %low = arith.constant 0xFF800000 : f32",
+             f"  %place = tensor.empty{size} : {numbers}", f"  %empty = tensor.empty{size} : {y}",
+             f"  %init = linalg.fill ins(%none : f32) outs(%place : {numbers}) -> {numbers}",
+             f"  %least = linalg.fill ins(%low : f32) outs(%place : {numbers}) -> {numbers}"]
+    arguments, results, types = [f"%x: {x}", f"%w: tensor<{columns}xbf16>", "%given: tensor<f32>"], [], []
+    value = "%x"
+    if kind == "residual":
+        arguments.append(f"%r: {x}")
+        body.append(f"  %sumh = arith.addf %x, %r : {x}")
+        value, results, types = "%sumh", ["%sumh"], [x]
+    body += [line.replace("NUMBERS", numbers) for line in chain(kind, element, rows, columns, value)]
+    if kept == "kept":
+        results, types = [*results, "%y"], [*types, y]
+    if after != "none":
+        lines, more = quantizer(after, layout, rows, columns)
+        body, results, types = body + lines, [*results, "%z#0", "%z#1"], types + more
+    return "\n".join(["#all = affine_map<(i, j) -> (i, j)>", "#row = affine_map<(i, j) -> (i)>",
+                      "#column = affine_map<(i, j) -> (j)>",
+                      f"func.func @rows({', '.join(arguments)}) -> ({', '.join(types)}) {{", *body,
+                      f"  return {', '.join(results)} : {', '.join(types)}", "}", ""])
+
+
+def valid(case):
+    _, after, layout, kept, _, rows, columns, *_ = case
+    if after == "none" and (kept == "gone" or layout == "linear"):
+        return False
+    if after.startswith("fp8") and (layout == "linear" or columns % 16):
+        return False
+    if after.startswith("mx") and columns % 32:
+        return False
+    return columns < 4000 or rows in ("1", "5", "?0", "?1")  # the simulator takes seconds for more
+
+
+def is_one_kernel(tools, path):
+    planned = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=planned"],
+                             capture_output=True, text=True, check=False).stdout
+    kernels = planned.count("fp4.plan = ")
+    return [] if kernels == 1 else [f"not one kernel, but {kernels}\n"]
+
+
+def library(case):
+    rows, threads, dist, target = case[5], *case[-3:]
+    arguments = [f"--target={target}"] + ([f"--plan=reduce_rows, threads = {threads}"] if threads else [])
+    run = [f"--dist={dist}"] + ([f"--shape={rows[1:]}"] if rows[0] == "?" else [])
+    return sweeping.Program(sweeping.file_name(*case), program(case), arguments, [run])
+
+
+def main():
+    options = sweeping.product_parser(__doc__).parse_args()
+    cases = list(filter(valid, itertools.product(CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, THREADS, DIST, TARGET)
+                        if options.full else ()))
+    if not options.full:
+        parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, THREADS, DIST, TARGET]
+        cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
+    return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES, is_one_kernel)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
