@@ -276,7 +276,7 @@ static KernelPlan proposeRows(Operation *op, const KernelPlan &, const hw::Targe
   constexpr int64_t most = 512, some = 256, few = 128;
   KernelPlan plan = planOfFamily(ReduceRows);
   plan.threads = some;
-  if (!isRowKernel(op))
+  if (!isRowKernel(op) || !whyNotRowKernel(op).empty())
     return plan;
   int64_t chunks = chunksOfRow(columnsOfRows(op));
   int64_t perThread = llvm::divideCeil(chunks, most);

@@ -37,7 +37,7 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
 }
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
-  if (fp4::isRowKernel(operation))
+  if (context.plan.family == fp4::KernelFamily::ReduceRows && !isa<fp4::AmaxOp>(operation))
     return fp4::lowerRows(operation, context);
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
@@ -80,23 +80,38 @@ void eraseWithInits(Operation *op) {
     isa<linalg::FillOp>(init) ? eraseWithInits(init) : init->erase();
 }
 
-/// Why a stored prologue cannot be read by the operation of `use`, which does not compute it; empty
-/// where an earlier kernel has stored it.
-std::string whyNotStored(linalg::GenericOp prologue, OpOperand &use) {
+/// Returns true when the kernel of `reader`, or of what reads it in turn where it is a prologue,
+/// is `first` or runs behind it.
+bool isStoredFor(Operation *reader, Operation *first) {
+  if (reader->hasAttr(fp4::kPrologueAttr))
+    return llvm::all_of(reader->getUsers(),
+                        [&](Operation *user) { return isStoredFor(user, first); });
+  auto quantize = dyn_cast<fp4::QuantizeOp>(first);
+  if (quantize && fp4::amaxOfRows(quantize) == reader) // the same kernel computes it
+    return true;
+  Operation *inBlock = first->getBlock()->findAncestorOpInBlock(*reader);
+  return reader == first || (inBlock && first->isBeforeInBlock(inBlock));
+}
+
+/// Why a prologue cannot be read by the operation of `use`, which neither computes it nor finds it
+/// in memory; empty where it does.
+std::string whyNotRead(linalg::GenericOp prologue, OpOperand &use) {
   if (!fp4::isStored(prologue))
     return fp4::whyNotReader(use);
-  for (Operation *user : prologue->getUsers()) {
-    bool computes = fp4::isRowKernel(user) || user->hasAttr(fp4::kPrologueAttr);
-    if (computes && user->getBlock() == prologue->getBlock())
-      return "";
-  }
-  return "no kernel computes and stores it";
+  Operation *first = fp4::firstKernelOf(prologue);
+  if (!first || !fp4::isRowKernel(first))
+    return "no kernel computes and stores it";
+  if (isStoredFor(use.getOwner(), first))
+    return "";
+  return ("'" + use.getOwner()->getName().getStringRef() +
+          "' reads it before the kernel that stores it")
+      .str();
 }
 
 /// Checks that every reader of a prologue computes it, or reads it from memory where it is stored.
 LogicalResult checkReaders(linalg::GenericOp prologue) {
   for (OpOperand &use : prologue->getUses()) {
-    std::string reason = whyNotStored(prologue, use);
+    std::string reason = whyNotRead(prologue, use);
     if (reason.empty())
       continue;
     InFlightDiagnostic diag = prologue.emitOpError("must have readers that compute it, but ")

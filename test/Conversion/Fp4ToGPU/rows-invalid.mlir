@@ -22,7 +22,7 @@ func.func @rows_of_columns(%x: tensor<16x16xf32>) -> tensor<16xf32> {
 func.func @dynamic(%x: tensor<16x?xf32>) -> tensor<16xf32> {
   %zero = arith.constant dense<0.0> : tensor<16xf32>
   // expected-error @+2 {{'linalg.generic' op has no kernel by rows: the columns are dynamic}}
-  // expected-note @+1 {{give the operands static columns}}
+  // expected-note @+1 {{give it a matrix with static columns as an operand}}
   %s = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : tensor<16x?xf32>) outs(%zero : tensor<16xf32>) {
   ^bb0(%v: f32, %acc: f32):
@@ -47,4 +47,48 @@ func.func @stored(%x: tensor<16x16xf32>) -> tensor<16xf32> {
     linalg.yield %n : f32
   } -> tensor<16xf32>
   return %s : tensor<16xf32>
+}
+
+// -----
+
+#row = affine_map<(i, j) -> (i)>
+#column = affine_map<(i, j) -> (j)>
+func.func @no_matrix(%g: tensor<64xf32>) -> tensor<8xf32> {
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  // expected-error @+2 {{'linalg.generic' op has no kernel by rows: no operand has an element for each of the matrix}}
+  // expected-note @+1 {{give it a matrix with static columns as an operand}}
+  %s = linalg.generic {indexing_maps = [#column, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%g : tensor<64xf32>) outs(%zero : tensor<8xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %n = arith.addf %acc, %v : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}
+
+// -----
+
+// A hadamard reads the residual before the kernel of the sum stores it.
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @early(%x: tensor<16x16xbf16>) -> (tensor<16x16xbf16>, tensor<16xf32>) {
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  %e = tensor.empty() : tensor<16x16xbf16>
+  // expected-error @+2 {{must have readers that compute it, but 'fp4.hadamard' reads it before the kernel that stores it}}
+  // expected-note @+1 {{remove the attribute fp4.prologue, and the operation becomes a kernel of its own}}
+  %h = linalg.generic {indexing_maps = [#mm, #mm], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<16x16xbf16>) outs(%e : tensor<16x16xbf16>) attrs = {fp4.prologue = "stored"} {
+  ^bb0(%v: bf16, %o: bf16):
+    %n = arith.negf %v : bf16
+    linalg.yield %n : bf16
+  } -> tensor<16x16xbf16>
+  %t = fp4.hadamard %h : tensor<16x16xbf16> -> tensor<16x16xbf16>
+  %s = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%h : tensor<16x16xbf16>) outs(%zero : tensor<16xf32>) {
+  ^bb0(%v: bf16, %acc: f32):
+    %f = arith.extf %v : bf16 to f32
+    %n = arith.addf %acc, %f : f32
+    linalg.yield %n : f32
+  } -> tensor<16xf32>
+  return %t, %s : tensor<16x16xbf16>, tensor<16xf32>
 }

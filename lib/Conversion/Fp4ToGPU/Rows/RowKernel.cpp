@@ -83,7 +83,7 @@ LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {
   if (std::string reason = whyNotRowKernel(op); !reason.empty()) {
     InFlightDiagnostic diag = op->emitOpError("has no kernel by rows: ") << reason;
     if (prologuesOf(op).empty())
-      diag.attachNote() << "give the operands static columns";
+      diag.attachNote() << "give it a matrix with static columns as an operand";
     else
       diag.attachNote() << "remove the attribute " << kPrologueAttr << " from what it reads";
     return diag;

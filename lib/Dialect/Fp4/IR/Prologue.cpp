@@ -44,7 +44,10 @@ std::string whyNotComputed(linalg::GenericOp op) {
 /// Returns true when the kernel of a reader of `op` needs a whole row for it, or stores it.
 bool isOfRows(linalg::GenericOp op) {
   return isRowReduction(op) || isStored(op) || isNumbersOfRows(op.getResult(0).getType()) ||
-         llvm::any_of(op->getOperands(), [](Value operand) { return prologueOf(operand); });
+         llvm::any_of(op->getOperands(), [](Value operand) {
+           linalg::GenericOp prologue = prologueOf(operand);
+           return prologue && !isStored(prologue); // another kernel may store it
+         });
 }
 
 std::string whyNotRowsOfQuantizer(QuantizeOp op) {
@@ -79,8 +82,22 @@ bool fp4::isStored(linalg::GenericOp op) {
   return isa_and_present<StringAttr>(op->getAttr(kPrologueAttr));
 }
 
-/// The first operation of the block whose kernel can compute the prologue `op`; null: none.
-static Operation *firstKernelOf(Operation *op) {
+/// The shape that the rows of an operation have; empty where no operand has it.
+static ArrayRef<int64_t> shapeOfRows(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  Value matrix = generic ? wholeInputOf(generic) : op->getOperand(0);
+  return matrix ? cast<RankedTensorType>(matrix.getType()).getShape() : ArrayRef<int64_t>();
+}
+
+bool fp4::hasRowsOf(linalg::GenericOp op, Operation *root) {
+  ArrayRef<int64_t> mine = shapeOfRows(op), ofRoot = shapeOfRows(root);
+  if (mine.empty() || ofRoot.empty() || mine.front() != ofRoot.front())
+    return false;
+  bool isNumbers = !isRowReduction(op) && isNumbersOfRows(wholeInputOf(op).getType());
+  return isNumbers || mine.back() == ofRoot.back();
+}
+
+Operation *fp4::firstKernelOf(Operation *op) {
   llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
   Operation *first = nullptr;
   for (size_t i = 0; i < readers.size(); ++i) {
@@ -133,7 +150,18 @@ AmaxOp fp4::amaxOfRows(QuantizeOp quantize) {
   return isRowKernel(quantize) ? ownAmaxOfRows(quantize) : AmaxOp();
 }
 
+/// Why a kernel by rows does not compute the prologues of `op`, which a pass or a person has
+/// marked.
+static std::string whyNotPrologues(Operation *op) {
+  for (linalg::GenericOp prologue : prologuesOf(op))
+    if (!fp4::hasRowsOf(prologue, op))
+      return "a prologue has other rows and columns";
+  return "";
+}
+
 std::string fp4::whyNotRowKernel(Operation *op) {
+  if (std::string reason = whyNotPrologues(op); !reason.empty())
+    return reason;
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     return whyNotRowsOfQuantizer(quantize);
   auto generic = dyn_cast<linalg::GenericOp>(op);

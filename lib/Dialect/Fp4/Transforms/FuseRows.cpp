@@ -129,8 +129,9 @@ private:
       if (std::string reason = whyNotComputed(use); !reason.empty())
         return reason;
     }
-    return sameRows(op) ? ""
-                        : "it has other rows and columns than the kernel that would compute it";
+    return hasRowsOf(op, root)
+               ? ""
+               : "it has other rows and columns than the kernel that would compute it";
   }
 
   /// Why a member does not compute its operand `use`.
@@ -141,19 +142,6 @@ private:
     if (!quantize)
       return "";
     return &use == &quantize.getInputMutable() ? "" : "a quantizer reads its amax from memory";
-  }
-
-  static ArrayRef<int64_t> shapeOfRows(Operation *op) {
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    Value matrix = generic ? wholeInputOf(generic) : op->getOperand(0);
-    return cast<RankedTensorType>(matrix.getType()).getShape();
-  }
-
-  /// Returns true when `op` has the rows of the root and, where it has columns, the same.
-  bool sameRows(linalg::GenericOp op) {
-    ArrayRef<int64_t> mine = shapeOfRows(op), ofRoot = shapeOfRows(root);
-    bool isNumbers = isNumbersOfRows(wholeInputOf(op).getType());
-    return mine.front() == ofRoot.front() && (isNumbers || mine.back() == ofRoot.back());
   }
 
   Operation *root;

@@ -32,6 +32,10 @@ bool isStored(mlir::linalg::GenericOp op);
 /// The operations that the kernel of `op` computes, producers first: the prologues behind its
 /// operands, but for those that an earlier kernel stores.
 llvm::SmallVector<mlir::linalg::GenericOp> prologuesOf(mlir::Operation *op);
+/// The first operation of the block whose kernel can compute the prologue `op`; null: none.
+mlir::Operation *firstKernelOf(mlir::Operation *op);
+/// Returns true when the prologue `op` has the rows of `root` and, where it has columns, the same.
+bool hasRowsOf(mlir::linalg::GenericOp op, mlir::Operation *root);
 /// Returns true for an operation with a kernel of its own in which a team of threads has a row.
 bool isRowKernel(mlir::Operation *op);
 /// Why no row kernel has `op` as its last operation; empty where one can.
