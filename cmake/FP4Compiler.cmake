@@ -35,6 +35,9 @@ add_definitions(${_llvm_definitions})
 # Passes spend their time in libMLIR and libLLVM. More optimization of ours changes no time that can
 # be measured, and takes an eighth of the time of the build.
 set(FP4_COMPILER_LEVEL $<$<CONFIG:Release>:-O1>)
+if(FP4_QUICK)
+  set(FP4_COMPILER_LEVEL -O0)
+endif()
 
 # One precompiled header for every MLIR translation unit: header parsing dominates compile time. With
 # FP4_UNITY our dialects are in it too. Without, a change of a dialect compiles only the sources that

@@ -2,5 +2,8 @@
 # Builds everything and runs every test: the README's second command. Ends with "N passed, N failed".
 # Arguments go to utils/run_tests.py (for example --filter Sim).
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+if [ ! -f build/build.ninja ] || grep -q "^FP4_QUICK:BOOL=ON" build/CMakeCache.txt; then
+  configure release
+fi
 build
 exec python3 utils/run_tests.py --build build "$@"

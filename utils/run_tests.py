@@ -18,6 +18,8 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 
+# Tasks of minutes, which start first so that no core waits for the last one.
+LONGEST = ("script python.sh", "script sweep_quantize.sh")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -110,7 +112,7 @@ class Tally:
 
 
 def find_tasks(build, reports, pattern):
-    """(label, function, arguments) of every binary and script whose name contains `pattern`."""
+    """(label, function, arguments) of each test whose name contains `pattern`, longest first."""
     tasks = []
     for binary in sorted((build / "unittests").glob("*")):
         if binary.is_file() and os.access(binary, os.X_OK) and pattern in binary.name:
@@ -118,7 +120,7 @@ def find_tasks(build, reports, pattern):
     for script in sorted((ROOT / "test" / "scripts").glob("*.sh")):
         if pattern in script.name:
             tasks.append((f"script {script.name}", run_script, (script, build, reports)))
-    return tasks
+    return sorted(tasks, key=lambda task: task[0] not in LONGEST)
 
 
 def main():

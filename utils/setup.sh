@@ -54,9 +54,13 @@ choose_python() {
   python3 -c 'import numpy' 2>/dev/null || FP4_PYTHON=/usr/bin/python3
 }
 
+# configure PRESET: the tree build/.
+configure() {
+  cmake --preset "$1" >build/configure.log 2>&1 || { cat build/configure.log; return 1; }
+}
+
+# build [TARGET...] with what the tree is configured for.
 build() {
-  [ -f build/build.ninja ] || cmake --preset release >build/configure.log 2>&1 ||
-    { cat build/configure.log; return 1; }
   if [ -t 1 ]; then # one line that changes: how much is done, and the seconds so far
     NINJA_STATUS="[%p after %e s] " ninja -C build "$@"
   else

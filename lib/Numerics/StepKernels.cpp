@@ -43,7 +43,7 @@ FP4_INLINE int32_t fourBytes(const int8_t *bytes) {
 
 #if defined(__x86_64__)
 #define FP4_AVX2 __attribute__((target("avx2")))
-#define FP4_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define FP4_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 
 struct Avx2Sum {
   FP4_AVX2 static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
@@ -63,7 +63,7 @@ struct Avx2Sum {
 };
 
 struct VnniSum {
-  FP4_AVX512 static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
+  FP4_VNNI static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
                                         int32_t start, int32_t *sums) {
     __m512i total = _mm512_set1_epi32(start);
     for (unsigned q = 0; q < groupSize / 4; ++q)
@@ -175,10 +175,10 @@ bool hasAvx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512vnni");
 }
-FP4_AVX512 uint32_t addExactlyAvx512(const StepRow &a, const StepPanel &b, float *d) {
+FP4_VNNI uint32_t addExactlyAvx512(const StepRow &a, const StepPanel &b, float *d) {
   return addExactly<VnniSum>(a, b, d);
 }
-FP4_AVX512 void addReferenceAvx512(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+FP4_VNNI void addReferenceAvx512(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
                   ReferenceState &r) {
   addReference<VnniSum>(a, b, rounding, r);
 }
