@@ -221,12 +221,12 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
   return isElementwise ? linalgOp : nullptr;
 }
 
-/// The row reduction that `op` is; a linalg.reduce may be one too.
+/// The reduction of rows, of matrices or batches, that `op` is; a linalg.reduce may be one too.
 linalg::LinalgOp rowReductionOf(Operation *op) {
   if (!isa<linalg::GenericOp, linalg::ReduceOp>(op))
     return nullptr;
   auto linalgOp = cast<linalg::LinalgOp>(op);
-  return fp4::whyNotRowReduction(linalgOp).empty() ? linalgOp : nullptr;
+  return fp4::whyNotReductionOfRows(linalgOp).empty() ? linalgOp : nullptr;
 }
 
 /// The tensors that an operation reads.

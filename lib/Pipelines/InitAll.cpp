@@ -21,11 +21,13 @@
 #include "fp4/Pipelines/Pipelines.h"
 #include "fp4/Target/Passes.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVM/NVVM/Target.h"
@@ -40,6 +42,8 @@ void fp4::registerDialects(DialectRegistry &registry) {
   registry.insert<Fp4Dialect, pipe::PipeDialect>();
   registerBufferization(registry);
   registerTiling(registry);
+  // Sizes of batches are those of what they are views of.
+  tensor::registerInferTypeOpInterfaceExternalModels(registry);
 }
 
 void fp4::registerPasses() {
@@ -61,10 +65,10 @@ void fp4::registerPasses() {
 }
 
 void fp4::registerUpstreamDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, gpu::GPUDialect,
-                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
-                  memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect, tensor::TensorDialect,
-                  ub::UBDialect, vector::VectorDialect>();
+  registry.insert<affine::AffineDialect, arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, gpu::GPUDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, NVVM::NVVMDialect, scf::SCFDialect,
+                  tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   func::registerInlinerExtension(registry);
   registerBuiltinDialectTranslation(registry);
   registerGPUDialectTranslation(registry);

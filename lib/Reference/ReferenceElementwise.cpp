@@ -1,6 +1,6 @@
 //===- ReferenceElementwise.cpp - Elementwise operations, on the host -----===//
 //
-// Elementwise operations, and reductions of the rows of a matrix whose elements such an operation
+// Elementwise operations, and reductions of the rows of matrices whose elements such an operation
 // computes.
 //
 //===----------------------------------------------------------------------===//
@@ -93,23 +93,39 @@ bool advance(std::vector<uint64_t> &at, const std::vector<int64_t> &shape) {
 // Row reductions
 //===----------------------------------------------------------------------===//
 
-/// The matrix whose rows are reduced: rows are those of the result, and columns those of operands.
+/// The matrix, or batch of matrices, whose rows are reduced: the innermost dimension, which
+/// operands have, is that of the columns, and the others are those of the result.
 Expected<Space> reducedMatrix(const Step &step) {
-  constexpr size_t columns = 1;
+  constexpr size_t none = std::numeric_limits<size_t>::max();
   const Type &result = step.types[0];
-  if (result.element != ElementType::F32 || result.shape.empty() || result.shape.size() > 2 ||
-      (result.shape.size() == 2 && result.shape[1] != 1))
+  const auto dimensions = operandDimensions(step.op);
+  size_t columns = 0;
+  for (const auto &ofOperand : dimensions)
+    for (size_t dimension : ofOperand)
+      columns = dimension == none ? columns : std::max(columns, dimension);
+  const size_t rank = result.shape.size();
+  if (columns == 0)
+    return step.wrong("has no operand that is indexed by columns");
+  if (result.element != ElementType::F32 ||
+      !(rank == columns || (rank == columns + 1 && result.shape.back() == 1)))
     return step.wrong(
         fmt::format("must have one f32 for each row as its result, but got {}", result.str()));
-  Space matrix{{{result.shape[0], -1}, ElementType::F32}, "matrix"};
-  const auto dimensions = operandDimensions(step.op);
+  Space matrix{{{result.shape.begin(), result.shape.begin() + int64_t(columns)}, ElementType::F32},
+               "matrix"};
+  matrix.type.shape.push_back(-1);
   for (size_t i = 0; i < step.operands.size(); ++i)
     for (size_t j = 0; j < dimensions[i].size() && j < step.operands[i]->type.shape.size(); ++j)
       if (dimensions[i][j] == columns)
         matrix.type.shape[columns] = step.operands[i]->type.shape[j];
-  if (matrix.type.shape[columns] < 0)
-    return step.wrong("has no operand that is indexed by columns");
   return matrix;
+}
+
+/// The place in `operand` of the first element of row number `row` among those of all matrices.
+uint64_t startOfRow(const Indexed &operand, const std::vector<int64_t> &shape, uint64_t row) {
+  uint64_t start = 0;
+  for (size_t dim = shape.size() - 1; dim-- > 0; row /= uint64_t(shape[dim]))
+    start += row % uint64_t(shape[dim]) * operand.strides[dim];
+  return start;
 }
 
 Expected<numerics::ElementOp> readCombination(const Step &step) {
@@ -173,15 +189,18 @@ Status runRowReduction(Step &step) {
   FP4_ASSIGN(auto initial, readInitial(step));
   FP4_ASSIGN(auto matrix, reducedMatrix(step));
   FP4_ASSIGN(auto operands, indexedOperands(step, matrix));
-  const auto rows = uint64_t(matrix.type.shape[0]), columns = uint64_t(matrix.type.shape[1]);
+  const std::vector<int64_t> &shape = matrix.type.shape;
+  const auto columns = uint64_t(shape.back());
+  const uint64_t rows = step.types[0].elements();
   std::vector<float> results(rows);
   parallelFor(rows, step.threads, [&](uint64_t row) {
     std::vector<float> values(program.numValues()), elements(columns);
+    std::vector<uint64_t> starts;
+    for (const Indexed &operand : operands)
+      starts.push_back(startOfRow(operand, shape, row));
     for (uint64_t column = 0; column < columns; ++column) {
-      for (size_t i = 0; i < operands.size(); ++i) {
-        const std::vector<uint64_t> &strides = operands[i].strides;
-        values[i] = operands[i].values[row * strides[0] + column * strides[1]];
-      }
+      for (size_t i = 0; i < operands.size(); ++i)
+        values[i] = operands[i].values[starts[i] + column * operands[i].strides.back()];
       program.evaluate(values);
       elements[column] = values[program.results.front()];
     }

@@ -6,14 +6,13 @@
 #include "fp4/Numerics/RowReduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
 
 namespace {
-
-constexpr unsigned kRowLoop = 0, kColumnLoop = 1;
 
 /// The loop that reduces, of two.
 unsigned reductionLoopOf(linalg::LinalgOp op) {
@@ -33,21 +32,23 @@ bool reducesColumns(linalg::LinalgOp op) {
 std::string whyNotLoops(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics())
     return "the operation works on buffers";
-  if (op.getNumLoops() != 2)
-    return "the loops are not those of the rows and columns of a matrix";
   if (op.getNumReductionLoops() == 0)
     return "no loop of it is a reduction";
-  if (op.getNumParallelLoops() != 1)
+  if (op.getNumParallelLoops() == 0)
     return "no loop of it is a parallel one";
-  if (reducesColumns(op))
+  if (op.getNumReductionLoops() > 1 || op.getNumParallelLoops() + 1 != op.getNumLoops())
+    return "several loops of it are reductions";
+  if (op.getNumLoops() == 2 && reducesColumns(op))
     return "it reduces the rows of each column, and a kernel reduces the columns of each row";
-  return reductionLoopOf(op) == kColumnLoop
+  return op.getIteratorTypesArray().back() == utils::IteratorType::reduction
              ? ""
              : "the loop of the columns is not inside that of the rows";
 }
 
 /// The number that a tensor is all of, in fp32; none where it is not known.
 std::optional<float> splatOf(Value tensor) {
+  while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
   Value number = tensor;
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     number = fill.getInputs().front();
@@ -66,9 +67,10 @@ std::string whyNotResult(linalg::LinalgOp op) {
   if (!type || !type.getElementType().isF32())
     return "the result is not f32";
   SmallVector<unsigned> dimensions = dimensionsOf(op, init->getOperandNumber());
-  const bool isVector = dimensions == SmallVector<unsigned>{kRowLoop};
-  const bool isColumn =
-      dimensions == SmallVector<unsigned>{kRowLoop, kSameForAll} && type.getDimSize(1) == 1;
+  auto rows = llvm::to_vector(llvm::seq<unsigned>(0, op.getNumLoops() - 1));
+  const bool isVector = dimensions == rows;
+  rows.push_back(kSameForAll);
+  const bool isColumn = dimensions == rows && type.getShape().back() == 1;
   if (!op.getMatchingIndexingMap(init).isProjectedPermutation(/*allowZeroInResults=*/true) ||
       (!isVector && !isColumn))
     return "the result is not indexed by the row alone";
@@ -81,13 +83,21 @@ std::string whyNotResult(linalg::LinalgOp op) {
 /// Why the sizes of the result do not follow from those of the inputs, or inputs are not read along
 /// rows.
 std::string whyNotInputs(linalg::LinalgOp op) {
-  bool knowsRows = !cast<ShapedType>(op->getResult(0).getType()).isDynamicDim(0);
+  auto result = cast<ShapedType>(op->getResult(0).getType());
+  SmallVector<bool> isKnown;
+  for (unsigned loop = 0; loop + 1 < op.getNumLoops(); ++loop)
+    isKnown.push_back(!result.isDynamicDim(loop));
+  isKnown.push_back(true); // the columns
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (std::string reason = whyNotIndexed(op, input); !reason.empty())
       return reason;
-    knowsRows |= llvm::is_contained(dimensionsOf(op, input->getOperandNumber()), kRowLoop);
+    for (unsigned loop : dimensionsOf(op, input->getOperandNumber()))
+      if (loop != kSameForAll)
+        isKnown[loop] = true;
   }
-  return knowsRows ? "" : "no operand tells the number of rows";
+  return llvm::all_of(isKnown, [](bool known) { return known; })
+             ? ""
+             : "no operand tells the number of rows";
 }
 
 std::string whyNotBody(linalg::LinalgOp op) {
@@ -110,6 +120,13 @@ std::string whyNotBody(linalg::LinalgOp op) {
 } // namespace
 
 std::string fp4::whyNotRowReduction(linalg::LinalgOp op) {
+  std::string reason = whyNotReductionOfRows(op);
+  return reason.empty() && op.getNumLoops() != 2
+             ? "an operand has some of the dimensions that rows have, but not all"
+             : reason;
+}
+
+std::string fp4::whyNotReductionOfRows(linalg::LinalgOp op) {
   for (auto *why : {&whyNotLoops, &whyNotResult, &whyNotInputs, &whyNotBody})
     if (std::string reason = why(op); !reason.empty())
       return reason;

@@ -1,15 +1,17 @@
-//===- CollapseElementwise.cpp - Elementwise operations of matrices -------===//
+//===- CollapseElementwise.cpp - Operations on batches become matrix ones --===//
 //
 // Matmuls and quantizers take matrices, and programs have batches of rows: B x M x N behind a
 // tensor.expand_shape, or before a tensor.collapse_shape. An elementwise operation between them
 // becomes one of matrices, so that it can go into the kernel beside it. Dimensions of one element
-// are dropped first: a bias of 1 x 1 x N is a row.
+// are dropped first: a bias of 1 x 1 x N is a row. A reduction of the innermost dimension becomes
+// one of the rows of a matrix, and the elementwise operations beside it follow.
 //
 //===----------------------------------------------------------------------===//
 #include "CollapseElementwise.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,18 +27,21 @@ bool isElementwise(Operation *op) {
   return generic && fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
 }
 
-/// Elementwise operations of more than two dimensions that are connected with a reshape of a
-/// matrix.
+/// Elementwise operations and reductions of more than two dimensions that are connected with a
+/// reshape of a matrix, or with a reduction.
 SmallVector<linalg::GenericOp> operationsOfBatches(Operation *root) {
   SetVector<Operation *> found;
   auto isOfBatches = [](Operation *op) {
-    return isElementwise(op) && cast<linalg::GenericOp>(op).getNumLoops() > 2;
+    return fp4::isReductionOfBatches(op) ||
+           (isElementwise(op) && cast<linalg::GenericOp>(op).getNumLoops() > 2);
   };
   auto add = [&](Operation *op) {
     if (isOfBatches(op))
       found.insert(op);
   };
   root->walk([&](Operation *op) {
+    if (fp4::isReductionOfBatches(op))
+      add(op);
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op); expand && expand.getSrcType().getRank() == 2)
       llvm::for_each(op->getUsers(), add);
     if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op);
@@ -64,6 +69,45 @@ void dropUnits(ArrayRef<linalg::GenericOp> operations, RewriterBase &rewriter) {
   }
 }
 
+/// Moves views of results as batches to their first reader, so that only this one reads a result
+/// there.
+void sinkViews(Operation *root) {
+  SmallVector<tensor::ExpandShapeOp> views;
+  root->walk([&](tensor::ExpandShapeOp view) { views.push_back(view); });
+  for (tensor::ExpandShapeOp view : views) {
+    Operation *first = nullptr;
+    for (Operation *user : view->getUsers()) {
+      Operation *inBlock = view->getBlock()->findAncestorOpInBlock(*user);
+      if (inBlock && (!first || inBlock->isBeforeInBlock(first)))
+        first = inBlock;
+    }
+    if (first)
+      view->moveBefore(first);
+  }
+}
+
+/// The loops of a reduction of batches as those of a matrix.
+SmallVector<ReassociationIndices> rowsAndColumns(linalg::LinalgOp op) {
+  int64_t columns = op.getNumLoops() - 1;
+  return {llvm::to_vector_of<int64_t, 2>(llvm::seq(columns)), {columns}};
+}
+
+/// Makes one loop of all loops of a reduction of batches that do not reduce.
+void collapseReductions(Operation *root, RewriterBase &rewriter) {
+  SmallVector<linalg::GenericOp> reductions;
+  root->walk([&](linalg::GenericOp op) {
+    if (fp4::isReductionOfBatches(op))
+      reductions.push_back(op);
+  });
+  for (linalg::GenericOp op : reductions) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::CollapseResult> collapsed =
+        linalg::collapseOpIterationDims(op, rowsAndColumns(op), rewriter);
+    if (succeeded(collapsed))
+      rewriter.replaceOp(op, collapsed->results);
+  }
+}
+
 /// Returns true when the reshape that `operand` reads or is read by is between a matrix and an
 /// elementwise operation.
 bool isOfMatrix(OpOperand *operand) {
@@ -76,18 +120,32 @@ bool isOfMatrix(OpOperand *operand) {
 
 } // namespace
 
+bool fp4::isReductionOfBatches(Operation *op) {
+  if (!isa_and_present<linalg::GenericOp, linalg::ReduceOp>(op))
+    return false;
+  auto reduction = cast<linalg::LinalgOp>(op);
+  return reduction.getNumLoops() > 2 && fp4::whyNotReductionOfRows(reduction).empty() &&
+         linalg::areDimSequencesPreserved(reduction.getIndexingMapsArray(),
+                                          rowsAndColumns(reduction));
+}
+
 LogicalResult fp4::collapseElementwise(Operation *root) {
   SmallVector<linalg::GenericOp> operations = operationsOfBatches(root);
   if (operations.empty())
     return success();
   IRRewriter rewriter(root->getContext());
   dropUnits(operations, rewriter);
+  collapseReductions(root, rewriter);
   RewritePatternSet patterns(root->getContext());
   linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns, isOfMatrix);
   tensor::populateFoldTensorEmptyPatterns(patterns);
+  linalg::FillOp::getCanonicalizationPatterns(patterns, root->getContext());
   tensor::CollapseShapeOp::getCanonicalizationPatterns(patterns, root->getContext());
   tensor::ExpandShapeOp::getCanonicalizationPatterns(patterns, root->getContext());
   GreedyRewriteConfig config; // a chain takes as many iterations as it has operations
   config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
-  return applyPatternsGreedily(root, std::move(patterns), config);
+  if (failed(applyPatternsGreedily(root, std::move(patterns), config)))
+    return failure();
+  sinkViews(root);
+  return success();
 }

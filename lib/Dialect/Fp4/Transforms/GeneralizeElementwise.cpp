@@ -23,6 +23,8 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
@@ -69,7 +71,8 @@ bool hasPlan(Operation *op) { return op->hasAttr(fp4::Fp4Dialect::kPlanAttr); }
 /// A reduction of rows by one operation, which stays in the region that it gets: linalg.reduce.
 bool isNamedReduction(Operation *op) {
   auto named = dyn_cast<linalg::LinalgOp>(op);
-  return named && !isa<linalg::GenericOp>(op) && fp4::whyNotRowReduction(named).empty();
+  return named && isa<linalg::ReduceOp>(op) &&
+         (fp4::whyNotRowReduction(named).empty() || fp4::isReductionOfBatches(op));
 }
 
 /// Returns true when the producer of an operand goes into its only reader, which may read it
@@ -150,7 +153,8 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
     if (failed(checkSizes()) || failed(generalize(onTensors)) ||
         failed(fp4::collapseElementwise(getOperation())) || failed(fuse()) ||
         (copyAllKernelOnly(rewriter) && failed(fuse())))
-      signalPassFailure();
+      return signalPassFailure();
+    expandSizes(rewriter);
   }
 
 private:
@@ -186,6 +190,19 @@ private:
     GreedyRewriteConfig config; // a chain takes as many iterations as it has operations
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     return applyPatternsGreedily(getOperation(), std::move(patterns), config);
+  }
+
+  /// Sizes of batches are products, which upstream patterns write as affine.apply.
+  void expandSizes(RewriterBase &rewriter) {
+    SmallVector<affine::AffineApplyOp> sizes;
+    getOperation()->walk([&](affine::AffineApplyOp op) { sizes.push_back(op); });
+    for (affine::AffineApplyOp op : sizes) {
+      rewriter.setInsertionPoint(op);
+      std::optional<SmallVector<Value, 8>> expanded =
+          affine::expandAffineMap(rewriter, op.getLoc(), op.getAffineMap(), op.getOperands());
+      if (expanded)
+        rewriter.replaceOp(op, *expanded);
+    }
   }
 
   bool copyAllKernelOnly(RewriterBase &rewriter) {

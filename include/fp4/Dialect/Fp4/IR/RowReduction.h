@@ -25,6 +25,10 @@ namespace fp4 {
 ///     maxnumf or minnumf, and everything before it is an elementwise step.
 std::string whyNotRowReduction(mlir::linalg::LinalgOp op);
 
+/// Why an operation of linalg does not reduce the rows of matrices, or of batches of matrices: the
+/// conditions above with any number of parallel loops. Empty where it does.
+std::string whyNotReductionOfRows(mlir::linalg::LinalgOp op);
+
 /// Returns true for a linalg.generic that is a row reduction.
 bool isRowReduction(mlir::Operation *op);
 
