@@ -5,12 +5,13 @@
   validation/sweep_rows.py --full   the cross product
   validation/sweep_rows.py --list   what would run
 
-A program is a norm of a matrix, of a matrix plus a residual, or a softmax, and what follows it:
-nothing, codes and scales, codes behind the amax of each row, or FP8 under one scale for each row or
-for 128 elements. The elements in bf16 are a result besides, or not. The reference executes the
-operations of the program one by one, and every result must be equal bit by bit, also for infinite,
-subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
-hazard check. Programs whose operations did not become one kernel count as failed.
+A program is a norm of a matrix or of a matrix plus a residual, the gradient of a norm, or a
+softmax, and what follows it: nothing, codes and scales, codes behind the amax of the tensor or of
+each row, or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result
+besides, or not. The reference executes the operations of the program one by one, and every result
+must be equal bit by bit, also for infinite, subnormal and NaN inputs. Each library runs under every
+schedule of the simulator with its strict hazard check. Programs whose operations did not become one
+kernel count as failed; the amax of a tensor has another one.
 """
 import itertools
 import subprocess
@@ -19,8 +20,8 @@ import sys
 import recipes
 import sweeping
 
-CHAIN = ["rms", "residual", "layer", "softmax"]
-AFTER = ["none", "nvfp4", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
+CHAIN = ["rms", "residual", "layer", "gradient", "softmax"]
+AFTER = ["none", "nvfp4", "amax", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
 SCALES = ["tiled", "linear"]
 ELEMENTS = ["kept", "gone"]
 TYPE = ["bf16", "f16", "f32"]
@@ -38,15 +39,17 @@ def matrix(rows, columns, element, layout=""):
     return f"tensor<{rows}x{columns}x{element}{layout}>"
 
 
-def reduction(name, value, kind, element, combine, start, more=""):
+def reduction(name, value, kind, element, combine, start, more="", other=None):
     """Lines that combine what `element` computes of %v as %e; `more` is an operand with a number,
-    %s, for each row."""
-    maps = "#all, #row, #row" if more else "#all, #row"
+    %s, for each row, and `other` one with a matrix, %g."""
+    maps = "#all, #row, #row" if more else "#all, #all, #row" if other else "#all, #row"
     of = kind.split("x")[-1][:-1]
     ins = f"{value}, {more} : {kind}, NUMBERS" if more else f"{value} : {kind}"
+    if other:
+        ins = f"{value}, {other[0]} : {kind}, {other[1]}"
     return [f"  %{name} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [\"parallel\", \"reduction\"]}}",
             f"      ins({ins}) outs(%{start} : NUMBERS) {{",
-            f"  ^bb0(%v: {of}{', %s: f32' if more else ''}, %acc: f32):", *widened(of), *element,
+            f"  ^bb0(%v: {of}{', %s: f32' if more else f', %g: {of}' if other else ''}, %acc: f32):", *widened(of), *element,
             f"    %n = arith.{combine} %acc, %e : f32", "    linalg.yield %n : f32", "  } -> NUMBERS"]
 
 
@@ -64,6 +67,12 @@ def chain(kind, element, rows, columns, value):
         exp = ["    %d = arith.subf %f, %s : f32", "    %e = math.exp %d : f32"]
         lines += reduction("sum", value, x, exp, "addf", "init", "%most")
         body, numbers = [*exp, "    %h = arith.divf %e, %t : f32"], ["%most", "%sum"]
+    elif kind == "gradient":  # of x, which the products of x with it and with itself decide
+        lines = reduction("along", value, x, ["    %e = arith.mulf %f, %f : f32"], "addf", "init")
+        ofg = "    %gf = arith.addf %g, %zero : f32" if element == "f32" else f"    %gf = arith.extf %g : {element} to f32"
+        lines += reduction("sum", value, x, [ofg, "    %e = arith.mulf %f, %gf : f32"], "addf", "init", other=("%r", x))
+        body, numbers = [*mean, "    %ms = arith.mulf %s, %c : f32", "    %rs = math.rsqrt %ms : f32",
+                         "    %mp = arith.mulf %t, %c : f32", "    %d = arith.mulf %f, %mp : f32", "    %h = arith.mulf %d, %rs : f32"], ["%along", "%sum"]
     else:
         square = "    %e = arith.mulf %f, %f : f32"
         lines, numbers = [], ["%sum", "%sum"]
@@ -91,7 +100,7 @@ def quantizer(after, layout, rows, columns):
         types = [matrix(rows, columns, "f8E4M3FN"), matrix(rows, -(-columns // block), "f32")]
         attributes = f"format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {block}>"
         return [f"  %z:2 = fp4.quantize %y {{{attributes}}} : ({y}) -> ({', '.join(types)})"], types
-    fmt = "nvfp4" if after == "token" else after
+    fmt = "nvfp4" if after in ("amax", "token") else after
     facts = recipes.FORMATS[fmt]
     types = [matrix(rows, columns, "f4E2M1FN" if facts.is_packed else "f8E4M3FN"),
              matrix(rows, -(-columns // facts.block), facts.scale, LAYOUT if layout == "tiled" else "")]
@@ -99,6 +108,9 @@ def quantizer(after, layout, rows, columns):
     if after == "token":
         lines = [f"  %a = fp4.amax %y {{per_row}} : {y} -> {numbers}"]
         amax, kind, per_row = " amax %a", f", {numbers}", ", per_row"
+    elif after == "amax":
+        lines = [f"  %a = fp4.amax %y : {y} -> tensor<f32>"]
+        amax, kind = " amax %a", ", tensor<f32>"
     elif not facts.is_mx:
         amax, kind = " amax %given", ", tensor<f32>"
     recipe = RECIPE[fmt]
@@ -118,8 +130,9 @@ def program(case):
              f"  %least = linalg.fill ins(%low : f32) outs(%place : {numbers}) -> {numbers}"]
     arguments, results, types = [f"%x: {x}", f"%w: tensor<{columns}xbf16>", "%given: tensor<f32>"], [], []
     value = "%x"
-    if kind == "residual":
+    if kind in ("residual", "gradient"):
         arguments.append(f"%r: {x}")
+    if kind == "residual":
         body.append(f"  %sumh = arith.addf %x, %r : {x}")
         value, results, types = "%sumh", ["%sumh"], [x]
     body += [line.replace("NUMBERS", numbers) for line in chain(kind, element, rows, columns, value)]
@@ -145,11 +158,11 @@ def valid(case):
     return columns < 4000 or rows in ("1", "5", "?0", "?1")  # the simulator takes seconds for more
 
 
-def is_one_kernel(tools, path):
+def has_its_kernels(tools, path):
     planned = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=planned"],
                              capture_output=True, text=True, check=False).stdout
-    kernels = planned.count("fp4.plan = ")
-    return [] if kernels == 1 else [f"not one kernel, but {kernels}\n"]
+    kernels, expected = planned.count("fp4.plan = "), 2 if "_amax_" in path.name else 1
+    return [] if kernels == expected else [f"must have {expected} kernels, but has {kernels}\n"]
 
 
 def library(case):
@@ -166,7 +179,7 @@ def main():
     if not options.full:
         parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, THREADS, DIST, TARGET]
         cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
-    return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES, is_one_kernel)
+    return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES, has_its_kernels)
 
 
 if __name__ == "__main__":

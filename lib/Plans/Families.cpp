@@ -41,7 +41,7 @@ static Families familiesOfAmax(AmaxOp op) {
     return {};
   if (op.getPerColumn())
     return {StreamItems};
-  return {op.getPerRow() ? ReduceRows : ReduceGrid};
+  return {op.getPerRow() || isRowKernel(op) ? ReduceRows : ReduceGrid};
 }
 
 SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {

@@ -63,7 +63,8 @@ int64_t fp4::amaxCtasPerSm(const hw::TargetModel &target) {
 AmaxOp fp4::amaxOfKernel(QuantizeOp quantize) {
   auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
   if (!amax || amax.getInput() != quantize.getInput() || amax.isGrouped() || amax.hasLines() ||
-      quantize.getHadamard() || quantize.isGrouped() || quantize.hasF32Scales())
+      quantize.getHadamard() || quantize.isGrouped() || quantize.hasF32Scales() ||
+      isRowKernel(amax))
     return {};
   bool isFirst =
       amax->getBlock() == quantize->getBlock() && !isReadBefore(amax.getAmax(), quantize);

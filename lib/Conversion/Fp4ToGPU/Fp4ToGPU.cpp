@@ -37,7 +37,7 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
 }
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
-  if (context.plan.family == fp4::KernelFamily::ReduceRows && !isa<fp4::AmaxOp>(operation))
+  if (context.isRowKernel)
     return fp4::lowerRows(operation, context);
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
@@ -154,9 +154,11 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     // All plans are read before an operation is erased: the fit of a plan depends on its operands.
     auto plans =
         llvm::map_to_vector<1>(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
-    for (auto [op, plan] : llvm::zip_equal(operations, plans)) {
+    auto areRowKernels = llvm::map_to_vector<1>(operations, fp4::isRowKernel);
+    for (auto [op, plan, isRowKernel] : llvm::zip_equal(operations, plans, areRowKernels)) {
       if (succeeded(plan))
         context.plan = *plan;
+      context.isRowKernel = isRowKernel;
       auto quantize = dyn_cast<fp4::QuantizeOp>(op);
       fp4::AmaxOp amax = quantize ? fp4::amaxOfRows(quantize) : fp4::AmaxOp();
       if (failed(plan) || failed(lower(op, context))) {

@@ -21,7 +21,8 @@ struct LoweringContext {
   /// Kernels load and store as they do, and have a sum of the loaded bits in place of their
   /// arithmetic: the twins that benchmarks time beside kernels. Results are garbage.
   bool noArithmetic;
-  KernelPlan plan = {}; ///< plan of the lowered operation
+  KernelPlan plan = {};     ///< plan of the lowered operation
+  bool isRowKernel = false; ///< the lowered operation is the last one of a row kernel
   /// Quantizers whose kernel computes their amax too, and what that does with NaN.
   llvm::DenseMap<mlir::Operation *, NanPolicy> withAmax = llvm::DenseMap<mlir::Operation *, NanPolicy>();
 };

@@ -40,14 +40,48 @@ func.func @norm(%x: tensor<8x64xbf16>, %r: tensor<8x64xbf16>) -> (tensor<8x64xbf
 
 // -----
 
-// An amax of the whole tensor needs all rows before the quantizer has the first.
+// An amax of the whole tensor needs all rows before the quantizer has the first: two kernels compute the norm.
 #mm = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 // CHECK-LABEL: func.func @dynamic
-// CHECK-COUNT-1: fp4.prologue
+// CHECK-COUNT-2: attrs = {fp4.prologue} {
 // CHECK: fp4.amax
 // CHECK-NOT: fp4.prologue
 func.func @dynamic(%x: tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>) {
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x64xbf16>) outs(%zero : tensor<8xf32>) {
+  ^bb0(%v: bf16, %acc: f32):
+    %f = arith.extf %v : bf16 to f32
+    %n = arith.maximumf %acc, %f : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#mm, #row, #mm], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<8x64xbf16>, tensor<8xf32>) outs(%x : tensor<8x64xbf16>) {
+  ^bb0(%v: bf16, %s: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %d = arith.subf %f, %s : f32
+    %b = arith.truncf %d : f32 to bf16
+    linalg.yield %b : bf16
+  } -> tensor<8x64xbf16>
+  %a = fp4.amax %y : tensor<8x64xbf16> -> tensor<f32>
+  // REMARKS: remark: [Passed] rows | Category:fp4-fuse | {{.*}}one kernel by rows computes 2 operations before it and stores 0 of them
+  // REMARKS: remark: [Passed] rows | Category:fp4-fuse | {{.*}}the amax of the tensor takes a pass of its own before it; a static amax, or one of each row, takes none
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<8x64xbf16>, tensor<f32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
+  return %q, %s : tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
+}
+
+// -----
+
+// Amaxes of columns read the norm before the quantizer computes it.
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func.func @amaxes_of_columns
+// CHECK-COUNT-1: fp4.prologue
+// CHECK: fp4.amax
+// CHECK-NOT: fp4.prologue
+func.func @amaxes_of_columns(%x: tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>, tensor<64xf32>) {
   %zero = arith.constant dense<0.0> : tensor<8xf32>
   %sum = linalg.generic {indexing_maps = [#mm, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : tensor<8x64xbf16>) outs(%zero : tensor<8xf32>) {
@@ -65,10 +99,10 @@ func.func @dynamic(%x: tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4x
     %b = arith.truncf %d : f32 to bf16
     linalg.yield %b : bf16
   } -> tensor<8x64xbf16>
-  %a = fp4.amax %y : tensor<8x64xbf16> -> tensor<f32>
-  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
-      : (tensor<8x64xbf16>, tensor<f32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
-  return %q, %s : tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
+  %a = fp4.amax %y {per_column} : tensor<8x64xbf16> -> tensor<64xf32>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>)
+  return %q, %s, %a : tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>, tensor<64xf32>
 }
 
 // -----

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+#include "Rows/RowAmax.h"
 #include "Rows/RowElements.h"
 #include "Rows/RowQuantizer.h"
 
@@ -90,6 +91,8 @@ LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {
   }
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     lowerQuantizer(quantize, context);
+  else if (auto amax = dyn_cast<AmaxOp>(op))
+    lowerRowAmax(amax, context);
   else
     lowerGeneric(cast<linalg::GenericOp>(op), context);
   return success();

@@ -2,6 +2,7 @@
 #include "Rows/RowQuantizer.h"
 
 #include "Reduce/GridMax.h"
+#include "Rows/RowAmax.h"
 #include "SideQuantizer.h"
 
 #include "fp4/ISA/ScaleLayout.h"
@@ -71,23 +72,11 @@ void RowQuantizer::begin() {
     return;
   quantizer.emplace(s, b, op.getRecipe().getDecisions());
   if (nanOfAmax)
-    ofTensor = amaxOfRow(*nanOfAmax == NanPolicy::Propagate);
+    ofTensor = emitAmaxOfRow(row, s, input, *nanOfAmax);
   quantizer->setTensorAmax(ofTensor);
   if (isOfWholeRows())
-    rowAmax = amaxOfRow(quantizer->keepsNaN());
-}
-
-/// The amax of all elements of the row. All threads are here.
-Value RowQuantizer::amaxOfRow(bool keepsNaN) {
-  auto combination = keepsNaN ? numerics::ElementOp::Maximum : numerics::ElementOp::MaximumNumber;
-  Value amax = row.combine(combination, 0, [&](const Chunk &chunk) {
-    auto type = VectorType::get(kChunk, b.getF32Type());
-    SmallVector<Value> magnitudes;
-    for (Value value : s.widen(row.words(input, chunk), element))
-      magnitudes.push_back(s.absolute(value));
-    return vector::FromElementsOp::create(b, type, magnitudes).getResult();
-  });
-  return s.fromBits(magnitudeBits(b, s, amax));
+    rowAmax = emitAmaxOfRow(row, s, input,
+                            quantizer->keepsNaN() ? NanPolicy::Propagate : NanPolicy::Drop);
 }
 
 /// The amax of a block that several lanes have; null where one has it.

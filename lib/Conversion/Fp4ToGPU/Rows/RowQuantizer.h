@@ -43,7 +43,6 @@ private:
   bool isOfWholeRows() const;
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block);
-  mlir::Value amaxOfRow(bool keepsNaN);
   mlir::Value blockAmax(llvm::ArrayRef<mlir::Value> words);
   mlir::Value larger(mlir::Value x, mlir::Value y);
   void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);

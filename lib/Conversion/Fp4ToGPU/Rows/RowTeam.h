@@ -35,6 +35,7 @@ public:
   /// The row exists (i1).
   mlir::Value isRow() const { return rowExists; }
   Int32 lane() const { return *laneOfTeam; }
+  mlir::ImplicitLocOpBuilder &builder() { return b; }
   int64_t columns() const { return numColumns; }
   int64_t chunksPerThread() const { return perThread; }
   /// Elements of the chunk within which a row ends; 0 where rows are whole chunks.

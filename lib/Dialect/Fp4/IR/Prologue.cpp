@@ -66,6 +66,22 @@ std::string whyNotRowsOfQuantizer(QuantizeOp op) {
   return "";
 }
 
+std::string whyNotRowsOfAmax(AmaxOp op) {
+  if (op.isGrouped())
+    return "the amax has groups";
+  return op.getPerColumn() ? "the amax runs along columns" : "";
+}
+
+/// Returns true for an operation that a row kernel may have as its last one. The amax that a
+/// quantizer of rows has to itself is in the kernel of the quantizer.
+bool mayBeRoot(Operation *op) {
+  auto amax = dyn_cast<AmaxOp>(op);
+  if (!amax)
+    return isa<QuantizeOp, linalg::GenericOp>(op);
+  auto user = amax->hasOneUse() ? dyn_cast<QuantizeOp>(*amax->user_begin()) : QuantizeOp();
+  return whyNotRowsOfAmax(amax).empty() && !(user && fp4::ownAmaxOfRows(user) == amax);
+}
+
 } // namespace
 
 bool fp4::isNumbersOfRows(Type type) {
@@ -106,8 +122,7 @@ Operation *fp4::firstKernelOf(Operation *op) {
       continue;
     if (reader->hasAttr(kPrologueAttr))
       readers.insert(reader->user_begin(), reader->user_end());
-    else if (isa<QuantizeOp, linalg::GenericOp>(reader) &&
-             (!first || reader->isBeforeInBlock(first)))
+    else if (mayBeRoot(reader) && (!first || reader->isBeforeInBlock(first)))
       first = reader;
   }
   return first;
@@ -133,7 +148,7 @@ SmallVector<linalg::GenericOp> fp4::prologuesOf(Operation *op) {
 
 bool fp4::isRowKernel(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
-  if (!isa<QuantizeOp>(op) && (!generic || generic->hasAttr(kPrologueAttr)))
+  if (!mayBeRoot(op) || op->hasAttr(kPrologueAttr))
     return false;
   return (generic && isRowReduction(generic)) || llvm::any_of(prologuesOf(op), isOfRows);
 }
@@ -144,6 +159,14 @@ AmaxOp fp4::ownAmaxOfRows(QuantizeOp quantize) {
                amax.getInput() == quantize.getInput() && amax->hasOneUse() &&
                amax->getBlock() == quantize->getBlock() && !amax->hasAttr(Fp4Dialect::kPlanAttr);
   return isOwn ? amax : AmaxOp();
+}
+
+AmaxOp fp4::amaxOfTensor(QuantizeOp quantize) {
+  auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
+  bool isOfInput = amax && !amax.getPerRow() && amax.getInput() == quantize.getInput() &&
+                   amax->getBlock() == quantize->getBlock() &&
+                   !amax->hasAttr(Fp4Dialect::kPlanAttr);
+  return isOfInput && mayBeRoot(amax) ? amax : AmaxOp();
 }
 
 AmaxOp fp4::amaxOfRows(QuantizeOp quantize) {
@@ -164,6 +187,8 @@ std::string fp4::whyNotRowKernel(Operation *op) {
     return reason;
   if (auto quantize = dyn_cast<QuantizeOp>(op))
     return whyNotRowsOfQuantizer(quantize);
+  if (auto amax = dyn_cast<AmaxOp>(op))
+    return whyNotRowsOfAmax(amax);
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)
     return ("'" + op->getName().getStringRef() + "' reads it from memory").str();
@@ -223,7 +248,7 @@ std::string fp4::whyNotReader(OpOperand &use) {
   if (auto amax = dyn_cast<AmaxOp>(reader)) {
     auto user = amax->hasOneUse() ? dyn_cast<QuantizeOp>(*amax->user_begin()) : QuantizeOp();
     bool isOwn = user && ownAmaxOfRows(user) == amax;
-    return needsRow && !isOwn ? "an amax has no kernel by rows" : "";
+    return needsRow && !isOwn ? whyNotRowKernel(amax) : "";
   }
   if (!quantize)
     return ("'" + reader->getName().getStringRef() + "' reads it from memory").str();

@@ -1,9 +1,11 @@
 //===- FuseRows.cpp - Norms and other chains along rows become one kernel -===//
 //
 // The last operation of a chain is the root of a kernel in which a team of threads has a row. The
-// root is a quantizer, an elementwise operation, or a reduction of rows. Operations that only the
-// chain reads become its prologues, and an operation that is read behind the root, too, becomes a
-// stored one. A chain without a reduction of rows stays as it is: other kernels serve it.
+// root is a quantizer, an amax, an elementwise operation, or a reduction of rows. Operations that
+// only the chain reads become its prologues, and an operation that is read behind the root, too,
+// becomes a stored one. The amax of a quantizer's whole input has a kernel before it, and both
+// compute the prologues: a second pass over the operands, and no result in memory. A chain without
+// a reduction of rows stays as it is: other kernels serve it.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -32,8 +34,13 @@ bool isBehind(Operation *user, Operation *root) {
 class Chain {
 public:
   explicit Chain(Operation *root) : root(root) {
-    if (auto quantize = dyn_cast<QuantizeOp>(root))
-      amax = ownAmaxOfRows(quantize);
+    auto quantize = dyn_cast<QuantizeOp>(root);
+    if (!quantize)
+      return;
+    amax = ownAmaxOfRows(quantize);
+    isBefore = !amax;
+    if (!amax)
+      amax = amaxOfTensor(quantize);
   }
 
   /// Adds all operations that the kernel of the root can compute, readers before producers.
@@ -54,6 +61,8 @@ public:
   }
 
   bool reducesRows() const { return hasReduction; }
+  /// Returns true when two kernels compute the members.
+  bool isComputedTwice() const { return amax && isBefore; }
 
   /// Returns the number of stored members.
   unsigned write(RewriterBase &rewriter) {
@@ -145,7 +154,10 @@ private:
   }
 
   Operation *root;
-  Operation *amax = nullptr; ///< of the root's rows, which its kernel computes too
+  /// The amax of the root's rows, which its kernel computes too; or that of its whole input, for
+  /// which a kernel before it computes the members as well.
+  Operation *amax = nullptr;
+  bool isBefore = false;
   llvm::SetVector<Operation *> members;
   SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
   bool hasReduction = false;
@@ -171,5 +183,9 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   remark::passed(root->getLoc(), named())
       << "one kernel by rows computes " + std::to_string(chain.size()) +
              " operations before it and stores " + std::to_string(stored) + " of them";
+  if (chain.isComputedTwice())
+    remark::passed(root->getLoc(), named()) << "the amax of the tensor takes a pass of its own "
+                                               "before it; a static amax, or one of each "
+                                               "row, takes none";
   return true;
 }

@@ -46,6 +46,9 @@ std::string whyNotRowKernel(mlir::Operation *op);
 AmaxOp amaxOfRows(QuantizeOp quantize);
 /// The candidate for it, where `quantize` has a row kernel.
 AmaxOp ownAmaxOfRows(QuantizeOp quantize);
+/// The amax of the whole input of `quantize`, which a row kernel before that of `quantize` may
+/// compute. Null where there is none.
+AmaxOp amaxOfTensor(QuantizeOp quantize);
 
 /// Why no kernel of a reader can compute `op`; empty where one can.
 std::string whyNotPrologue(mlir::linalg::GenericOp op);

@@ -28,8 +28,8 @@ def Fuse : Pass<"fp4-fuse"> {
        that only this operation reads, as in a gated unit, become one dual GEMM.
     5. An `fp4.quantize` of the elements of a matmul whose amax is known before the matmul, and
        an `fp4.amax` of them, are results of the matmul. Elements that nothing else reads are none.
-    6. Operations before a rowwise `fp4.quantize`, an elementwise linalg.generic or a reduction of
-       rows, of which one reduces rows (the mean of a norm, the sum of a softmax), have the
+    6. Operations before a rowwise `fp4.quantize`, an `fp4.amax`, an elementwise linalg.generic or a
+       reduction of rows, of which one reduces rows (the mean of a norm, the sum of a softmax), have the
        attribute `fp4.prologue`: one kernel computes them all while a row is in registers. A result
        that something behind that kernel reads has the value "stored", and the kernel writes it
        too.
@@ -125,7 +125,8 @@ def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
       return %z : tensor<8x4xbf16>
     ```
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def OutlineIslands : Pass<"fp4-outline-islands", "::mlir::ModuleOp"> {

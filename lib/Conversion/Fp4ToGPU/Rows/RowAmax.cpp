@@ -1,0 +1,55 @@
+//===- RowAmax.cpp - Amaxes of what a row kernel computes -----------------===//
+#include "Rows/RowAmax.h"
+
+#include "Reduce/GridMax.h"
+
+#include "fp4/Plans/RowTeams.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+Value fp4::emitAmaxOfRow(RowElements &row, Scalars &s, Value matrix, NanPolicy nan) {
+  auto combination = nan == NanPolicy::Propagate ? numerics::ElementOp::Maximum
+                                                 : numerics::ElementOp::MaximumNumber;
+  Type element = cast<RankedTensorType>(matrix.getType()).getElementType();
+  ImplicitLocOpBuilder &b = row.team().builder();
+  Value amax = row.combine(combination, 0, [&](const RowTeam::Chunk &chunk) {
+    auto type = VectorType::get(RowTeam::kChunk, b.getF32Type());
+    SmallVector<Value> magnitudes;
+    for (Value value : s.widen(row.words(matrix, chunk), element))
+      magnitudes.push_back(s.absolute(value));
+    return vector::FromElementsOp::create(b, type, magnitudes).getResult();
+  });
+  return s.fromBits(magnitudeBits(b, s, amax));
+}
+
+void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "row_amax", context);
+  kernel.standAlone(); // it reads what the kernel before it may write
+  ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
+  Value input = op.getInput(); // the operand is a buffer once it is stored
+  Value hostRows = kernel.hostRows(input), rows = kernel.scalar(hostRows);
+  auto type = cast<RankedTensorType>(op.getAmax().getType());
+  int64_t columns = cast<RankedTensorType>(input.getType()).getDimSize(1);
+  RowElements row(kernel, op, rows, columns, chunksOfRow(columns), context.noArithmetic);
+  row.begin(hostRows);
+  Value buffer = kernel.allocate(op.getAmax(), hostRows);
+  if (!op.getPerRow())
+    gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
+  Value result = kernel.pointer(buffer, type);
+  Scalars s(b, context.target);
+  Value amax = emitAmaxOfRow(row, s, input, op.getNan());
+  row.forEachChunk([&](const RowTeam::Chunk &chunk) { row.storeChunk(chunk); });
+  row.storeNumbers();
+  if (op.getPerRow())
+    row.storeNumber(result, type, amax);
+  else
+    emitBlockMax(kernel, s, amax, [&](Value bits) {
+      LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, bits,
+                                LLVM::AtomicOrdering::monotonic, "device");
+    });
+  kernel.launch(row.team().ctas(hostRows));
+}
