@@ -29,6 +29,15 @@ from .functional import (
     swizzle,
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
+from .norms import (
+    Normed,
+    ScaledFP8,
+    layer_norm,
+    layer_norm_quantize,
+    rms_norm,
+    rms_norm_quantize,
+    silu_and_mul_quantize,
+)
 from .report import LayerReport, Report
 from .routed import RoutedExperts, experts_from
 from .scaled import Scaled
@@ -41,9 +50,10 @@ from .scales import (
 from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "QuantizedLinear",
-           "Report", "RoutedExperts", "Scaled", "ScaledBuffers", "StoredWeight",
-           "WeightOnlyExperts", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
+__all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "Normed",
+           "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers", "ScaledFP8",
+           "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
            "amax_of_encode_scale", "decode_scale_of", "dequantize", "dequantize_",
-           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "hadamard", "linear",
-           "quantize", "quantize_", "scaled_mm", "simulator", "swizzle"]
+           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "hadamard",
+           "layer_norm", "layer_norm_quantize", "linear", "quantize", "quantize_", "rms_norm",
+           "rms_norm_quantize", "scaled_mm", "silu_and_mul_quantize", "simulator", "swizzle"]

@@ -31,6 +31,15 @@ def placed(x: torch.Tensor) -> torch.Tensor:
     return x if has_rows(x) else x.contiguous()
 
 
+def placed_alike(*matrices: torch.Tensor) -> tuple[list[torch.Tensor], bool]:
+    """The matrices, of one shape and dtype, for a kernel that reads all of them with fp4.strided or
+    none, and whether it can: copies without gaps have rows at multiples of 16 bytes too."""
+    first = matrices[0]
+    if first.shape[1] * first.itemsize % _UNIT:
+        return [dense(x) for x in matrices], False
+    return [placed(x) for x in matrices], True
+
+
 def dense(x: torch.Tensor) -> torch.Tensor:
     """The matrix `x`, or a copy of it where its rows do not follow one another."""
     if x.is_contiguous() and x.data_ptr() % _UNIT == 0:

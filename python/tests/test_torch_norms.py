@@ -1,0 +1,241 @@
+"""Norms and gates of fp4.torch: their bits are those of the formulas in plain torch, and each call
+is one kernel, compiled once for any number of rows."""
+
+import unittest
+from typing import Any
+from unittest import mock
+
+import fp4
+import norm_formulas as formulas
+from programs import torch
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.torch import execution, norm_programs
+
+FORMATS = ("nvfp4", "mxfp4", "mxfp8_e4m3", "fp8_block128", "fp8_row")
+
+
+def amax_for(format: str) -> Any:
+    return torch.tensor(3.5) if format == "nvfp4" else None
+
+
+def weights(columns: int, dtype: Any = None) -> "tuple[Any, Any]":
+    torch.manual_seed(5)
+    return torch.randn(columns).to(dtype or torch.bfloat16), torch.randn(columns)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Norms(unittest.TestCase):
+    def setUp(self) -> None:
+        self.compiled: list[Any] = []
+        compile_text = norm_programs.compile_text
+
+        def compiling(*arguments: Any) -> Any:
+            self.compiled.append(compile_text(*arguments))
+            return self.compiled[-1]
+
+        execution._programs.clear()
+        norm_programs.norm.cache_clear()
+        norm_programs.gate.cache_clear()
+        patch = mock.patch.object(norm_programs, "compile_text", compiling)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def tearDown(self) -> None:
+        self.assertEqual([len(program.kernels) for program in self.compiled],
+                         [1] * len(self.compiled))
+
+    def same(self, found: Any, expected: Any) -> None:
+        self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))
+        one, other = (torch.where(value.isnan(), torch.nan, value).view(torch.int32)
+                      for value in (found.float(), expected.float()))
+        self.assertTrue(torch.equal(one, other))
+
+    def check(self, found: Any, y: Any, format: str, layout: str = "tiled_128x4") -> None:
+        """Codes and scales are those of the elements `y`."""
+        if format in ("nvfp4", "mxfp4"):
+            other = ft.quantize(y, format=format, layout=layout, amax=amax_for(format))
+            self.assertTrue(found.same(other))
+        elif format == "mxfp8_e4m3":
+            codes, scales = formulas.mxfp8(y)
+            self.same(found.data, codes)
+            self.assertTrue(torch.equal(formulas.linear(found.scales, *scales.shape), scales))
+        else:
+            codes, scales = formulas.fp8_of_blocks(y, 128 if format == "fp8_block128" else
+                                                   y.shape[1])
+            self.same(found.data, codes)
+            self.same(found.scales, scales)
+
+    def test_every_format_behind_a_norm_of_a_residual(self) -> None:
+        x, r, (w, b) = formulas.data(9, 96), formulas.data(9, 96, 7), weights(96)
+        h = x + r
+        for format in FORMATS:
+            options = {"residual": r, "format": format, "amax": amax_for(format), "keep": True}
+            with self.subTest(format):
+                q = ft.rms_norm_quantize(x, w, **options)
+                y = formulas.norm(h, w)
+                self.same(q.elements, y)
+                self.same(q.residual, h)
+                self.check(q.quantized, y, format)
+                q = ft.layer_norm_quantize(x, w, b, **options)
+                y = formulas.norm(h, w, b, kind="layer", eps=1e-5)
+                self.same(q.elements, y)
+                self.same(q.residual, h)
+                self.check(q.quantized, y, format)
+
+    def test_formulas(self) -> None:
+        """Elements of each form of the formula and each type; rows of several segments."""
+        for dtype, columns in ((torch.bfloat16, 17), (torch.float16, 560), (torch.float32, 1104)):
+            x, (w, b) = formulas.data(7, columns, 1, dtype), weights(columns, dtype)
+            with self.subTest(dtype):
+                self.same(ft.rms_norm(x), formulas.norm(x))
+                self.same(ft.rms_norm(x, b, weight_offset=1.0, eps=1e-3),
+                          formulas.norm(x, b, offset=1.0, eps=1e-3))
+                self.same(ft.rms_norm(x, w, order="llama"),
+                          formulas.norm(x, w, is_normed_rounded=True))
+                self.same(ft.layer_norm(x, w, b), formulas.norm(x, w, b, kind="layer", eps=1e-5))
+                self.same(ft.layer_norm(x), formulas.norm(x, kind="layer", eps=1e-5))
+                y, h = ft.rms_norm(x, w, residual=x)
+                self.same(y, formulas.norm(x + x, w))
+                self.same(h, x + x)
+
+    def test_near_torch(self) -> None:
+        x, (w, b) = formulas.data(4, 256), weights(256)
+        y = torch.nn.functional.rms_norm(x, (256,), w, 1e-6)
+        torch.testing.assert_close(ft.rms_norm(x, w), y, rtol=2**-7, atol=0)
+        y = torch.nn.functional.layer_norm(x.float(), (256,), w.float(), b)
+        torch.testing.assert_close(ft.layer_norm(x, w, b).float(), y, rtol=2**-7, atol=1e-5)
+
+    def test_options_of_quantizers(self) -> None:
+        x, (w, _) = formulas.data(9, 96), weights(96)
+        y = formulas.norm(x, w)
+        of_rows = torch.arange(1.0, 10.0)
+        for options in ({"layout": "linear", "amax": of_rows}, {"amax": torch.tensor(128.0),
+                        "recipe": "vllm, tensor_scale = supplied"}, {"recipe": "torchao_1level"},
+                        {"format": "mxfp4", "layout": "linear", "recipe": "mxfp4_flashinfer"}):
+            with self.subTest(options):
+                q = ft.rms_norm_quantize(x, w, **options)
+                self.assertTrue(q.quantized.same(ft.quantize(y, **options)))
+                self.assertEqual((q.elements, q.residual), (None, None))
+
+    def test_gates(self) -> None:
+        x = formulas.data(9, 192)
+        for format in FORMATS:
+            with self.subTest(format):
+                y = formulas.silu_and_mul(x)
+                found = ft.silu_and_mul_quantize(x, format=format, amax=amax_for(format))
+                self.check(found, y, format)
+
+    def test_one_program_for_all_rows(self) -> None:
+        w, _ = weights(96)
+        for rows in (1, 2, 0, 5, 130):
+            x = formulas.data(rows, 96)
+            q = ft.rms_norm_quantize(x, w, residual=x, amax=torch.tensor(3.5), keep=True)
+            self.assertTrue(q.quantized.same(ft.quantize(q.elements, amax=torch.tensor(3.5))))
+            self.same(q.residual, x + x)
+            self.assertEqual(ft.rms_norm(x, w).shape, (rows, 96))
+            gate = ft.silu_and_mul_quantize(x, format="fp8_row")
+            self.assertEqual((gate.data.shape, gate.scales.shape), ((rows, 48), (rows, 1)))
+        self.assertEqual(len(self.compiled), 3)
+
+    def test_dimensions_and_strides(self) -> None:
+        """Rows with gaps are read where they are, and other strides from a copy."""
+        whole, (w, _) = formulas.data(12, 320, 2), weights(96)
+        for x in (whole[:, :96].view(3, 4, 96), whole[:, 8:104], whole[:, 4:100],
+                  whole[:, :192:2], whole[::2, 96:192], whole[:, -1:].expand(12, 96)):
+            with self.subTest(shape=x.shape, strides=x.stride()):
+                q = ft.rms_norm_quantize(x, w, residual=x, amax=torch.tensor(3.5), keep=True)
+                h = (x + x).contiguous()
+                y = formulas.norm(h.view(-1, 96), w)
+                self.same(q.residual, h)
+                self.same(q.elements, y.view(x.shape))
+                self.check(q.quantized, y, "nvfp4")
+        x = whole[:, 32:66]  # contiguous rows would not begin at multiples of 16 bytes
+        q = ft.rms_norm_quantize(x, residual=x.contiguous(), amax=torch.tensor(3.5))
+        self.check(q.quantized, formulas.norm(x + x), "nvfp4")
+        for x in (whole.view(3, 4, 320), whole[:, 16:80], whole[:, 4:68], whole[:, 8:76]):
+            self.check(ft.silu_and_mul_quantize(x, amax=torch.tensor(3.5)),
+                       formulas.silu_and_mul(x.reshape(-1, x.shape[-1])), "nvfp4")
+
+    def test_against_the_reference_model(self) -> None:
+        x, (w, b) = formulas.data(9, 544), weights(544)
+        with fp4.Device("sim", check="strict", policy="random", seed=3) as device, \
+                ft.simulator(device, verify=True):
+            ft.rms_norm_quantize(x, w, residual=x, amax=torch.tensor(3.5), keep=True)
+            ft.layer_norm_quantize(x, w, b, format="fp8_row")
+            ft.silu_and_mul_quantize(x[:, :512], format="mxfp8_e4m3")
+
+    def test_opcheck(self) -> None:
+        x, (w, b), number = formulas.data(4, 64), weights(64), torch.tensor(3.5)
+        rule = ("layer", 1e-5, None, "torch")
+        fp8 = ("fp8_row", "fp8_deepgemm", "linear")
+        for name, arguments in (
+                ("norm", (x, x.clone(), w, b, *rule)),
+                ("norm", (x, None, None, None, "rms", 1e-5, None, "llama")),
+                ("norm_quantize", (x, x.clone(), w, b, None, *rule, *fp8, True)),
+                ("norm_quantize", (x, None, w, None, number, "rms", 1e-5, 1.0, "torch", "nvfp4",
+                                   "transformer_engine", "tiled_128x4", False)),
+                ("silu_and_mul_quantize", (x, None, "mxfp4", "ocp_floor", "tiled_128x4"))):
+            with self.subTest(name):
+                found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)
+                self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def test_one_graph(self) -> None:
+        w, _ = weights(64)
+
+        def function(x: Any, residual: Any, amax: Any) -> Any:
+            q = ft.rms_norm_quantize(x, w, residual=residual, amax=amax, keep=True)
+            z = ft.silu_and_mul_quantize(q.elements, format="mxfp4")
+            return ft.dequantize(q.quantized) + q.residual, ft.dequantize(z), ft.layer_norm(x, w)
+
+        graphs = []
+
+        def backend(graph: Any, _: Any) -> Any:
+            graphs.append(graph)
+            return graph.forward
+
+        fast = torch.compile(function, backend=backend, fullgraph=True, dynamic=True)
+        for rows in (5, 12):
+            x = formulas.data(rows, 64)[:4 * rows // 5]
+            arguments = (x, x.flip(0), torch.tensor(3.5))
+            for found, expected in zip(fast(*arguments), function(*arguments)):
+                self.same(found, expected)
+        self.assertEqual(len(graphs), 1)
+
+    def test_no_gradient(self) -> None:
+        x = formulas.data(4, 64).requires_grad_()
+        q = ft.rms_norm_quantize(x, format="mxfp4", keep=True)
+        self.assertFalse(q.quantized.data.requires_grad)
+        for y in (q.elements, ft.rms_norm(x)):
+            with self.assertRaisesRegex(fp4.UsageError, r"fp4.norm\w* has no gradient"):
+                y.float().sum().backward()
+
+    def test_what_is_refused(self) -> None:
+        x, (w, b), a = formulas.data(4, 64), weights(64), torch.tensor(1.0)
+        for function, message in (
+                (lambda: ft.rms_norm(x.double()), "'x' must be bfloat16, float16 or float32"),
+                (lambda: ft.rms_norm(x, w[:32]), r"'weight' must be .* of shape \[64\], but got"),
+                (lambda: ft.rms_norm(x, w.int()), "'weight' must be bfloat16, float16 or float32"),
+                (lambda: ft.layer_norm(x, w, b[None]), r"'bias' must be .* of shape \[64\], but"),
+                (lambda: ft.rms_norm(x, torch.randn(128)[::2]), "'weight' must be contiguous, but"),
+                (lambda: ft.rms_norm(x, weight_offset=1.0), "'weight_offset' must be 0 without"),
+                (lambda: ft.rms_norm(x, residual=x.float()), "'residual' must be bfloat16 of"),
+                (lambda: ft.rms_norm(x, residual=x[:2]), r"'residual' must be .*\[4, 64\], as 'x'"),
+                (lambda: ft.rms_norm(x, order="gemma"), "'order' must be torch or llama, but got"),
+                (lambda: ft.rms_norm_quantize(x), "'amax' must be given for nvfp4, but got none"),
+                (lambda: ft.rms_norm_quantize(x, format="mxfp4", amax=a), "has no scale of the"),
+                (lambda: ft.rms_norm_quantize(x, format="fp8_row", amax=a), "'amax' must be None"),
+                (lambda: ft.rms_norm_quantize(x, format="fp8"), "'format' must be nvfp4, mxfp4"),
+                (lambda: ft.rms_norm_quantize(x, amax=a, layout="tiled"), "'layout' must be"),
+                (lambda: ft.rms_norm_quantize(x, amax=a.double()), "'amax' must be float32 and a"),
+                (lambda: ft.rms_norm_quantize(x[:, :40], format="mxfp4"), "multiple of 32 for mx"),
+                (lambda: ft.rms_norm_quantize(x[:, :41], amax=a), "multiple of 2 for nvfp4, but"),
+                (lambda: ft.rms_norm_quantize(x[:, :40], format="fp8_row"), "multiple of 16 for"),
+                (lambda: ft.silu_and_mul_quantize(x[:, :33], format="mxfp4"), "of two halves, but"),
+                (lambda: ft.silu_and_mul_quantize(x[:, :48], format="mxfp4"), "but got 24"),
+                (lambda: ft.silu_and_mul_quantize(x), "'amax' must be given for nvfp4")):
+            with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
+                function()
+        with self.assertRaisesRegex(TypeError, "'x' must be a torch.Tensor, but got list"):
+            ft.rms_norm([1.0])
