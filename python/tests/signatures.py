@@ -1,7 +1,8 @@
 """The signatures of the packages that fp4.compat stands for, read from their sources.
 
 Nothing is imported: a file is parsed, from a wheel, from a source distribution, or from where the
-package is installed. data/signatures.json has the result, with the version of each package.
+package is installed. Operators that have no function in Python are read where C++ defines them.
+data/signatures.json has the result, with the version of each package.
 
     pip download --no-deps flashinfer-python torchao
     pip download --no-deps --no-binary vllm vllm
@@ -18,6 +19,7 @@ import email
 import importlib.metadata
 import json
 import pathlib
+import re
 import tarfile
 import zipfile
 from typing import Any
@@ -33,10 +35,13 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
             "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize"),
         "flashinfer/quantization/fp8_quantization.py": ("mxfp8_quantize",),
         "flashinfer/gemm/gemm_base.py": ("mm_fp4",),
+        "flashinfer/norm/__init__.py": ("rmsnorm_quant", "fused_add_rmsnorm_quant"),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
     "vllm": ("fp4.compat.vllm", {
         "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
-                                 "scaled_fp4_experts_quant")}),
+                                 "scaled_fp4_experts_quant", "rms_norm_dynamic_per_token_quant"),
+        "csrc/torch_bindings.cpp": ("rms_norm_static_fp8_quant",
+                                    "fused_add_rms_norm_static_fp8_quant")}),
     "torchao": ("fp4.compat.torchao", {
         "torchao/prototype/mx_formats/nvfp4_tensor.py": (
             "NVFP4Tensor.to_nvfp4", "NVFP4Tensor.dequantize", "NVFP4Tensor.get_hp_scales",
@@ -59,13 +64,13 @@ def wanted(name: str) -> tuple[str, ...]:
 
 
 def from_installed(name: str) -> Source | None:
-    """The package `name` where it is installed, else None."""
+    """The package `name` where it is installed, which has no files of C++; else None."""
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return None
     files = {path: pathlib.Path(str(distribution.locate_file(path))).read_text()
-             for path in wanted(name)}
+             for path in wanted(name) if path.endswith(".py")}
     return Source(name, distribution.version, files)
 
 
@@ -120,6 +125,8 @@ def definition(text: str, name: str) -> ast.FunctionDef | ast.ClassDef | None:
 def describe(text: str, name: str) -> list[str] | None:
     """The parameters of a function, each as "kind name = default", or the members of an
     enumeration as "NAME = value". Annotations are left out: callers do not see them."""
+    if "ops.def(" in text:
+        return _operator(text, name)
     found = definition(text, name)
     if found is None:
         return None
@@ -138,6 +145,16 @@ def describe(text: str, name: str) -> list[str] | None:
         pairs.append(("rest by name", arguments.kwarg, None))
     return [f"{kind} {item.arg}" + (f" = {ast.unparse(default)}" if default else "")
             for kind, item, default in pairs]
+
+
+def _operator(text: str, name: str) -> list[str] | None:
+    """The parameters of an operator whose schema is in strings of C++."""
+    found = re.search(rf'ops\.def\(\s*((?:"{name}\([^"]*"\s*)(?:"[^"]*"\s*)*)', text)
+    if found is None:
+        return None
+    schema = "".join(re.findall(r'"([^"]*)"', found[1]))
+    parameters = schema.partition("(")[2].partition(")")[0].split(",")
+    return [f"any {parameter.split()[-1]}" for parameter in parameters]
 
 
 def record(source: Source) -> dict[str, Any]:

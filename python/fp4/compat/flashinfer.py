@@ -13,12 +13,16 @@ inputs, rows that are permuted, and backends with operands of their own. Matmuls
 layout 128x4. `enable_pdl` has no effect. Tensors stay on their device, where FlashInfer moves them
 to the GPU.
 
-Three results may have other bits: scales of rows (per_token_activation) are reciprocals rounded to
-nearest, silu_and_mul_nvfp4_quantize has torch's exponential in place of an approximate one, and
-mxfp8_quantize divides by 448 exactly.
+Four results may have other bits: scales of rows (per_token_activation) are reciprocals rounded to
+nearest, silu_and_mul_nvfp4_quantize has the math.exp of semantics.md in place of an approximate
+one, mxfp8_quantize divides by 448 exactly, and a norm adds a row in the order of semantics.md, with
+a root and a reciprocal that are rounded to nearest.
 
-Sources: the modules quantization.fp4_quantization and gemm.gemm_base of the wheel, and the kernels
-of csrc/nv_internal/tensorrt_llm that it contains.
+A norm, or silu_and_mul, and its quantizer are one kernel. `residual` is overwritten by a copy
+behind it.
+
+Sources: the modules quantization.fp4_quantization, gemm.gemm_base and norm of the wheel, and the
+kernels that it contains, those of csrc/nv_internal/tensorrt_llm and norm.cuh.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch.strides import flat_rows
+from ..torch.norm_programs import Ending, Gate, Norm, gate
+from ..torch.strides import flat_rows, placed
 from ._group_programs import batched
 from ._layouts import (
     EIGHT,
@@ -43,6 +48,7 @@ from ._layouts import (
     shape_of,
     to_eight,
 )
+from ._norms import number, static_fp8
 from ._operands import (
     check_codes,
     check_input,
@@ -59,16 +65,18 @@ from ._operands import (
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 
 __all__ = [
-    "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float", "mm_fp4",
-    "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize", "nvfp4_batched_quantize",
-    "nvfp4_block_scale_interleave", "nvfp4_quantize", "scaled_fp4_grouped_quantize",
-    "silu_and_mul_nvfp4_quantize",
+    "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
+    "fused_add_rmsnorm_quant", "mm_fp4", "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize",
+    "nvfp4_batched_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize", "rmsnorm_quant",
+    "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize",
 ]
 
 _FAST = "flashinfer, tensor_scale = supplied, reciprocals = approximate"
 _EXACT = "flashinfer_exact, tensor_scale = supplied"
 _DECODE = ("flashinfer, tensor_scale = supplied_decode, scale = divide_twice, "
            "encode = reciprocal_of_product, alpha = decode_scales")
+
+_NORM = Norm(0, "", "rms", 0.0, offset=0.0, residual="exact", elements="f32")
 
 
 class SfLayout(enum.IntEnum):
@@ -183,12 +191,57 @@ def silu_and_mul_nvfp4_quantize(
     Returns:
         As nvfp4_quantize, with codes [M, K/2].
     """
+    refuse(sf_vec_size != 16, f"sf_vec_size = {sf_vec_size}", "NVFP4 has blocks of 16")
+    _refuse_four_over_six(nvfp4_4over6)
     check_input(input, "input", (torch.bfloat16, torch.float16), 32)
-    gate, up = flat_rows(input.detach()).float().chunk(2, dim=-1)
-    product = (torch.nn.functional.silu(gate) * up).to(input.dtype)
-    layout = _chosen(is_sf_swizzled_layout, is_sf_8x4_layout)
-    return nvfp4_quantize(product, global_scale, layout, sf_vec_size=sf_vec_size,
-                          nvfp4_4over6=nvfp4_4over6)
+    layout = _layout(_chosen(is_sf_swizzled_layout, is_sf_8x4_layout))
+    columns, ending = input.shape[-1] // 2, Ending("nvfp4", _recipe(), _kernel_layout(layout), 0)
+    program = gate(Gate(columns, element(input.dtype), ending), target(input))
+    halves = flat_rows(input.detach()).chunk(2, 1)
+    codes, scales = program(*map(placed, halves), converted(global_scale, "global_scale"))
+    return _results(input[..., :columns], codes, scales, layout, 16, "silu_and_mul_nvfp4_quantize")
+
+
+@eager
+def rmsnorm_quant(
+    out: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    scale: float | torch.Tensor,
+    eps: float = 1e-6,
+    enable_pdl: bool | None = None,
+) -> None:
+    """Writes E4M3 of the RMSNorm of rows to `out`: x * r * weight * (1 / scale) in f32, within
+    +-448, rounded once. r = 1 / sqrt(sum / K + eps). NaN becomes 448, as in the kernels of CUDA.
+
+    Args:
+        out: float8_e4m3fn, of the shape of `input`.
+        input: bf16 or f16 [..., K].
+        weight: [K], of the dtype of `input`.
+        scale: one number of any floating-point dtype.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
+    """
+    static_fp8(_NORM, eps, out, input, None, weight, number(scale, input))
+
+
+@eager
+def fused_add_rmsnorm_quant(
+    out: torch.Tensor,
+    input: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    scale: float | torch.Tensor,
+    eps: float = 1e-6,
+    enable_pdl: bool | None = None,
+) -> None:
+    """rmsnorm_quant of input + residual in f32, which is left in `residual`, rounded.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
+    """
+    static_fp8(_NORM, eps, out, input, residual, weight, number(scale, input))
 
 
 @eager

@@ -1,13 +1,19 @@
-"""vLLM's functions for NVFP4, of the module vllm._custom_ops in vllm 0.33.0. SGLang's former
-sgl_kernel has the same functions; its calls without names fit here, of scaled_fp4_experts_quant
-those without an expert_map.
+"""vLLM's functions for NVFP4, and norms with FP8, of the module vllm._custom_ops in vllm 0.33.0;
+the two with static scales are operators torch.ops._C there. SGLang's former sgl_kernel has the same
+functions for NVFP4; its calls without names fit here, of scaled_fp4_experts_quant those without an
+expert_map.
 
 The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
 1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
 reciprocals (numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
 scale rounds to zero has codes 0, unlike FlashInfer's.
 
-Source: the kernels of csrc/quantization/fp4 in the source distribution.
+A norm and its quantizer are one kernel. The roundings have vLLM's order, but two bits may differ: a
+row has the sum of docs/reference/semantics.md, and its root is rounded to nearest, where vLLM's is
+approximate. `residual` is overwritten by a copy behind the kernel.
+
+Source: the kernels of csrc, csrc/quantization/fp4 and csrc/quantization/fused_kernels in the source
+distribution.
 """
 
 from __future__ import annotations
@@ -15,14 +21,20 @@ from __future__ import annotations
 import torch
 
 from ..errors import UsageError
+from ..torch.norm_programs import Norm
 from ._group_programs import ragged
 from ._layouts import EIGHT, GROUPED, LINEAR, TILED, expect, note, padded, shape_of, to_eight
+from ._norms import static_fp8, token_fp8
 from ._operands import check_codes, check_input, eager, numbers, refuse, rows_of, scalar
 from ._programs import element, product, quantizer, target
 
-__all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_experts_quant", "scaled_fp4_quant"]
+__all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant",
+           "rms_norm_dynamic_per_token_quant", "rms_norm_static_fp8_quant",
+           "scaled_fp4_experts_quant", "scaled_fp4_quant"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
+_STATIC = Norm(0, "", "rms", 0.0, residual="rounded")
+_OF_TOKENS = Norm(0, "", "rms", 0.0, residual="exact", is_normed_rounded=True)
 
 
 @eager
@@ -169,3 +181,79 @@ def cutlass_scaled_fp4_mm(
     program = product(size, columns, element(out_dtype), "scalar", names, target(a))
     result: torch.Tensor = program(a, scales[0], b, scales[1], scalar(alpha, "alpha"))
     return result
+
+
+@eager
+def rms_norm_static_fp8_quant(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor,
+    epsilon: float,
+) -> None:
+    """Writes E4M3 of the RMSNorm of rows to `result`: x * r * weight in f32, rounded to the dtype
+    of `input`, times the f32 1 / scale, within +-448, rounded. r = 1 / sqrt(sum / K + epsilon).
+    NaN becomes 448.
+
+    Args:
+        result: float8_e4m3fn, of the shape of `input`.
+        input: bf16 or f16 [..., K].
+        weight: [K], of the dtype of `input`.
+        scale: one f32.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    static_fp8(_STATIC, epsilon, result, input, None, weight, scalar(scale, "scale"))
+
+
+@eager
+def fused_add_rms_norm_static_fp8_quant(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor,
+    epsilon: float,
+) -> None:
+    """rms_norm_static_fp8_quant of input + residual, rounded to the dtype of `input` and left in
+    `residual`.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    static_fp8(_STATIC, epsilon, result, input, residual, weight, scalar(scale, "scale"))
+
+
+@eager
+def rms_norm_dynamic_per_token_quant(
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    epsilon: float,
+    quant_dtype: torch.dtype,
+    scale_ub: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """E4M3 of the RMSNorm of rows, with a scale for each row.
+
+    The norm is one of input + residual in f32, and x * r is rounded to the dtype of `input` before
+    the weight and behind it. scale = max(min(amax, scale_ub) / 448, 1 / (448 * 512)), and elements
+    are divided by it.
+
+    Args:
+        input: bf16 or f16 [..., K].
+        weight: [K], of the dtype of `input`.
+        quant_dtype: float8_e4m3fn.
+        scale_ub: one f32, the largest amax.
+        residual: of the shape of `input`; input + residual, rounded, is left in it.
+
+    Returns:
+        Elements of the shape of `input`, and f32 scales [M, 1].
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    refuse(quant_dtype != torch.float8_e4m3fn, f"quant_dtype = {quant_dtype}",
+           "pass torch.float8_e4m3fn")
+    return token_fp8(_OF_TOKENS, epsilon, input, residual, weight, scale_ub)
+
