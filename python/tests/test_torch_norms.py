@@ -119,6 +119,20 @@ class Norms(unittest.TestCase):
                 self.assertTrue(q.quantized.same(ft.quantize(y, **options)))
                 self.assertEqual((q.elements, q.residual), (None, None))
 
+    def test_amaxes_of_rows(self) -> None:
+        for dtype in (torch.bfloat16, torch.float32):
+            x, (w, b) = formulas.data(9, 96, 3, dtype), weights(96)
+            for q, y in (
+                    (ft.rms_norm_quantize(x, w, residual=x, per_row=True, keep=True).quantized,
+                     formulas.norm(x + x, w)),
+                    (ft.layer_norm_quantize(x, w, b, per_row=True, layout="linear").quantized,
+                     formulas.norm(x, w, b, kind="layer", eps=1e-5)),
+                    (ft.silu_and_mul_quantize(x, per_row=True), formulas.silu_and_mul(x))):
+                self.assertTrue(q.same(ft.quantize(y, per_row=True, layout=q.layout)))
+        given = ft.rms_norm_quantize(x, w, amax=q.amax, per_row=True)
+        self.assertEqual(given.quantized.amax.data_ptr(), q.amax.data_ptr())
+        self.assertEqual(ft.rms_norm_quantize(x[:0], per_row=True).quantized.amax.shape, (0,))
+
     def test_gates(self) -> None:
         x = formulas.data(9, 192)
         for format in FORMATS:
@@ -170,13 +184,15 @@ class Norms(unittest.TestCase):
         x, (w, b), number = formulas.data(4, 64), weights(64), torch.tensor(3.5)
         rule = ("layer", 1e-5, None, "torch")
         fp8 = ("fp8_row", "fp8_deepgemm", "linear")
+        nvfp4 = ("nvfp4", "transformer_engine", "tiled_128x4")
         for name, arguments in (
                 ("norm", (x, x.clone(), w, b, *rule)),
                 ("norm", (x, None, None, None, "rms", 1e-5, None, "llama")),
-                ("norm_quantize", (x, x.clone(), w, b, None, *rule, *fp8, True)),
-                ("norm_quantize", (x, None, w, None, number, "rms", 1e-5, 1.0, "torch", "nvfp4",
-                                   "transformer_engine", "tiled_128x4", False)),
-                ("silu_and_mul_quantize", (x, None, "mxfp4", "ocp_floor", "tiled_128x4"))):
+                ("norm_quantize", (x, x.clone(), w, b, None, *rule, *fp8, False, True)),
+                ("norm_quantize", (x, None, w, None, number, "rms", 1e-5, 1.0, "torch", *nvfp4,
+                                   False, False)),
+                ("norm_quantize", (x, x.clone(), w, b, None, *rule, *nvfp4, True, True)),
+                ("silu_and_mul_quantize", (x, None, *nvfp4, True))):
             with self.subTest(name):
                 found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)
                 self.assertEqual(set(found.values()), {"SUCCESS"})
@@ -223,8 +239,8 @@ class Norms(unittest.TestCase):
                 (lambda: ft.rms_norm(x, residual=x.float()), "'residual' must be bfloat16 of"),
                 (lambda: ft.rms_norm(x, residual=x[:2]), r"'residual' must be .*\[4, 64\], as 'x'"),
                 (lambda: ft.rms_norm(x, order="gemma"), "'order' must be torch or llama, but got"),
-                (lambda: ft.rms_norm_quantize(x), "'amax' must be given for nvfp4, but got none"),
-                (lambda: ft.rms_norm_quantize(x, format="mxfp4", amax=a), "has no scale of the"),
+                (lambda: ft.rms_norm_quantize(x), "'amax' must be given for recipe"),
+                (lambda: ft.rms_norm_quantize(x, format="mxfp4", amax=a), "'amax' must be None"),
                 (lambda: ft.rms_norm_quantize(x, format="fp8_row", amax=a), "'amax' must be None"),
                 (lambda: ft.rms_norm_quantize(x, format="fp8"), "'format' must be nvfp4, mxfp4"),
                 (lambda: ft.rms_norm_quantize(x, amax=a, layout="tiled"), "'layout' must be"),
@@ -234,7 +250,8 @@ class Norms(unittest.TestCase):
                 (lambda: ft.rms_norm_quantize(x[:, :40], format="fp8_row"), "multiple of 16 for"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :33], format="mxfp4"), "of two halves, but"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :48], format="mxfp4"), "but got 24"),
-                (lambda: ft.silu_and_mul_quantize(x), "'amax' must be given for nvfp4")):
+                (lambda: ft.silu_and_mul_quantize(x, recipe="vllm, tensor_scale = supplied",
+                                                  per_row=True), "'amax' must be given for")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 function()
         with self.assertRaisesRegex(TypeError, "'x' must be a torch.Tensor, but got list"):

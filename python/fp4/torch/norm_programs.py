@@ -39,6 +39,7 @@ class Ending:
             and "fp8_token" by vLLM's scale of each row.
         amax_rank: of the amax of the quantizer, or of the bound of scales of "fp8_token"; -1
             without one.
+        computes_amax: each row has an amax, which is a result too, behind the scales.
         keeps: the elements are a result too.
     """
 
@@ -46,6 +47,7 @@ class Ending:
     recipe: str = ""
     layout: str = "linear"
     amax_rank: int = -1
+    computes_amax: bool = False
     keeps: bool = False
 
 
@@ -191,8 +193,9 @@ def _constant(name: str, value: float) -> str:
 
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Compiled:
-    """(x [M, columns]; residual, weight, bias and amax where there are any) -> codes and scales
-    where there are any; the elements where they are kept; x + residual where there is one."""
+    """(x [M, columns]; residual, weight, bias and amax where there are any) -> codes, scales and
+    amaxes of rows where there are any; the elements where they are kept; x + residual where there
+    is one."""
     return compile_text(norm_text(what), target)
 
 
@@ -297,13 +300,30 @@ def _quantize(text: _Text, ending: Ending, y: _Tensor, amax: _Tensor | None) -> 
     attributes = f"format = #fp4.format<{format}>, recipe = #fp4.recipe<{ending.recipe}>"
     if is_row:
         attributes += f", block = array<i64: 1, {columns}>"
-    if ending.amax_rank == 1:
+    if ending.computes_amax:
+        y, amax = _amax_of_rows(text, y)
+    if amax and amax.map == "#row":
         attributes += ", per_row"
     given, types = (f" amax %{amax.name}", f", {amax.type}") if amax else ("", "")
     text.lines.append(f"  %q, %s = fp4.quantize %{y.name}{given} {{{attributes}}}\n"
                       f"      : ({y.type}{types}) -> ({codes}, {scales})")
     text.result("q", codes)
     text.result("s", scales)
+    if ending.computes_amax:
+        text.result("most", _NUMBERS)
+
+
+def _amax_of_rows(text: _Text, y: _Tensor) -> tuple[_Tensor, _Tensor]:
+    """The elements, and the amax of each row. The kernel of a quantizer computes its amax and does
+    not store it, so the result is a reduction: a number and never NaN, which the elements read for
+    its sake."""
+    most = text.reduce("most", [y], f"    %a = math.absf %{y.name}.f : f32\n", "%a", "maxnumf")
+    z = text.elements("z", [y, most], f"""\
+    %never = arith.cmpf uno, %most.f, %most.f : f32
+    %same = arith.select %never, %most.f, %{y.name}.f : f32
+""", "%same", y.element)
+    text.lines.append(f"  %amax = fp4.amax %z {{per_row}} : {z.type} -> {_NUMBERS}")
+    return z, _Tensor("amax", _NUMBERS, "#row")
 
 
 def _divide(text: _Text, ending: Ending, y: _Tensor, given: _Tensor | None) -> None:
@@ -354,7 +374,8 @@ class Gate:
 
 @functools.lru_cache(maxsize=256)
 def gate(what: Gate, target: str) -> Compiled:
-    """(gate, up [M, columns]; amax where there is one) -> codes and scales."""
+    """(gate, up [M, columns]; amax where there is one) -> codes, scales, and amaxes of rows
+    where they are computed."""
     return compile_text(gate_text(what), target)
 
 

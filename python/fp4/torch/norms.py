@@ -2,8 +2,8 @@
 
     norm(x, residual?, weight?, bias?, kind, ...) -> elements, x + residual
     norm_quantize(x, residual?, weight?, bias?, amax?, kind, ...)
-                                         -> data, scales, elements, x + residual
-    silu_and_mul_quantize(x, amax?, ...) -> data, scales
+                                         -> data, scales, amax, elements, x + residual
+    silu_and_mul_quantize(x, amax?, ...) -> data, scales, amax
 
 A result that a call does not have is empty.
 """
@@ -26,7 +26,8 @@ from .strides import placed_alike
 
 _Optional = torch.Tensor | None
 _Pair = tuple[torch.Tensor, torch.Tensor]
-_Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+_Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+_Five = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 #: The formats by what the compiler calls them.
 _FORMATS = {**{name: name for name in ("nvfp4", "mxfp4", "mxfp8_e4m3", "fp8_block128")},
@@ -81,21 +82,22 @@ def _norm_fake(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _O
 
 def _norm_quantize(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optional,
                    amax: _Optional, kind: str, eps: float, offset: float | None, order: str,
-                   format: str, recipe: str, layout: str, keep: bool) -> _Four:
+                   format: str, recipe: str, layout: str, per_row: bool, keep: bool) -> _Five:
     if not x.numel():
         return _norm_quantize_fake(x, residual, weight, bias, amax, kind, eps, offset, order,
-                                   format, recipe, layout, keep)
-    ending = _ending(format, recipe, layout, amax, keep)
-    data, scales, *more = _run(x, residual, weight, bias, amax, ending, kind, eps, offset, order)
-    return (data, scales if layout == "linear" else scales.view(-1),
-            more[0] if keep else x.new_empty(0), _sum(x, None) if residual is None else more[-1])
+                                   format, recipe, layout, per_row, keep)
+    ending = _ending(format, recipe, layout, amax, per_row, keep)
+    found = _run(x, residual, weight, bias, amax, ending, kind, eps, offset, order)
+    y = found[-1 if residual is None else -2] if keep else x.new_empty(0)
+    return *_three(x, found, layout, per_row), y, _sum(x, None) if residual is None else found[-1]
 
 
 def _norm_quantize_fake(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optional,
                         amax: _Optional, kind: str, eps: float, offset: float | None, order: str,
-                        format: str, recipe: str, layout: str, keep: bool) -> _Four:
+                        format: str, recipe: str, layout: str, per_row: bool,
+                        keep: bool) -> _Five:
     y = torch.empty_like(x, memory_format=torch.contiguous_format) if keep else x.new_empty(0)
-    return (*_quantized(x, format, layout, x.shape[1]), y, _sum(x, residual))
+    return (*_quantized(x, format, layout, per_row, x.shape[1]), y, _sum(x, residual))
 
 
 def _run(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optional,
@@ -111,23 +113,28 @@ def _run(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optiona
 
 
 def _silu_and_mul_quantize(x: torch.Tensor, amax: _Optional, format: str, recipe: str,
-                           layout: str) -> _Pair:
+                           layout: str, per_row: bool) -> _Three:
     if not x.numel():
-        return _silu_and_mul_quantize_fake(x, amax, format, recipe, layout)
+        return _silu_and_mul_quantize_fake(x, amax, format, recipe, layout, per_row)
     halves, is_strided = placed_alike(*x.chunk(2, 1))
     what = Gate(x.shape[1] // 2, programs.ELEMENTS[x.dtype],
-                _ending(format, recipe, layout, amax, False), is_strided)
-    data, scales = run(norm_programs.gate, (what,), *halves, amax)
-    return data, scales if layout == "linear" else scales.view(-1)
+                _ending(format, recipe, layout, amax, per_row, False), is_strided)
+    return _three(x, run(norm_programs.gate, (what,), *halves, amax), layout, per_row)
 
 
 def _silu_and_mul_quantize_fake(x: torch.Tensor, amax: _Optional, format: str, recipe: str,
-                                layout: str) -> _Pair:
-    return _quantized(x, format, layout, x.shape[1] // 2)
+                                layout: str, per_row: bool) -> _Three:
+    return _quantized(x, format, layout, per_row, x.shape[1] // 2)
 
 
-def _quantized(x: torch.Tensor, format: str, layout: str, columns: int) -> _Pair:
-    """Empty data and scales of a matrix of the rows of x."""
+def _three(x: torch.Tensor, found: tuple[torch.Tensor, ...], layout: str, per_row: bool) -> _Three:
+    """Data, scales and amax of the results of a program."""
+    return (found[0], found[1] if layout == "linear" else found[1].view(-1),
+            found[2] if per_row else x.new_empty(0, dtype=torch.float32))
+
+
+def _quantized(x: torch.Tensor, format: str, layout: str, per_row: bool, columns: int) -> _Three:
+    """Empty data, scales and amax of a matrix of the rows of x."""
     rows, facts = x.shape[0], FORMATS[_FORMATS[format]]
     if format in recipes.BLOCKS:
         data = x.new_empty((rows, columns // 2), dtype=torch.float4_e2m1fn_x2)
@@ -139,7 +146,8 @@ def _quantized(x: torch.Tensor, format: str, layout: str, columns: int) -> _Pair
         shape = (-(-rows // 128) * -(-blocks // 4) * 512,)
     dtypes = {"f8E4M3FN": torch.float8_e4m3fn, "f8E8M0FNU": torch.float8_e8m0fnu,
               "f32": torch.float32}
-    return data, x.new_empty(shape, dtype=dtypes[facts.scales])
+    return (data, x.new_empty(shape, dtype=dtypes[facts.scales]),
+            x.new_empty(rows if per_row else 0, dtype=torch.float32))
 
 
 def _sum(x: torch.Tensor, residual: _Optional) -> torch.Tensor:
@@ -148,8 +156,9 @@ def _sum(x: torch.Tensor, residual: _Optional) -> torch.Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
-def _ending(format: str, recipe: str, layout: str, amax: _Optional, keep: bool) -> Ending:
-    return Ending(format, recipe, layout, -1 if amax is None else amax.dim(), keep)
+def _ending(format: str, recipe: str, layout: str, amax: _Optional, per_row: bool,
+            keep: bool) -> Ending:
+    return Ending(format, recipe, layout, -1 if amax is None else amax.dim(), per_row, keep)
 
 
 def _name(scale: _Optional) -> str:
@@ -157,16 +166,16 @@ def _name(scale: _Optional) -> str:
 
 
 _RULE = "str kind, float eps, float? offset, str order"
-_OUTPUT = "str format, str recipe, str layout"
+_OUTPUT = "str format, str recipe, str layout, bool per_row"
 norm = Operation(
     f"norm(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, {_RULE}) "
     "-> (Tensor, Tensor)", _norm, _norm_fake)
 norm_quantize = Operation(
     "norm_quantize(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? amax, "
-    f"{_RULE}, {_OUTPUT}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)", _norm_quantize,
+    f"{_RULE}, {_OUTPUT}, bool keep) -> (Tensor, Tensor, Tensor, Tensor, Tensor)", _norm_quantize,
     _norm_quantize_fake)
 gate_quantize = Operation(
-    f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}) -> (Tensor, Tensor)",
+    f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}) -> (Tensor, Tensor, Tensor)",
     _silu_and_mul_quantize, _silu_and_mul_quantize_fake)
 
 # ===--- Functions --------------------------------------------------------=== #
@@ -192,14 +201,15 @@ class _Call:
     def rule(self) -> tuple[str, float, float | None, str]:
         return self.kind, self.eps, self.offset, self.order
 
-    def quantized(self, format: str, recipe: str, layout: str, amax: _Optional,
+    def quantized(self, format: str, recipe: str, layout: str, amax: _Optional, per_row: bool,
                   keep: bool) -> Normed:
         recipe, layout = _check_format(format, recipe, layout)
         _check_columns(self.x.shape[1], format)
-        amax = _check_amax(self.x, format, recipe, amax)
-        data, scales, y, h = torch.ops.fp4.norm_quantize(
-            *self.operands(), amax, *self.rule(), format, recipe, layout, keep)
-        return Normed(_container(data.detach(), scales.detach(), amax, self.x.shape[1], format,
+        amax, per_row = _check_amax(self.x, format, recipe, amax, per_row)
+        data, scales, most, y, h = torch.ops.fp4.norm_quantize(
+            *self.operands(), amax, *self.rule(), format, recipe, layout, per_row, keep)
+        return Normed(_container(data.detach(), scales.detach(),
+                                 most.detach() if per_row else amax, self.x.shape[1], format,
                                  recipe, layout),
                       y.view(self.shape) if keep else None,
                       None if self.residual is None else h.view(self.shape))
@@ -214,7 +224,8 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
                       residual: torch.Tensor | None = None, eps: float = 1e-6,
                       weight_offset: float = 0.0, order: str = "torch", format: str = "nvfp4",
                       recipe: str = "", layout: str = "tiled_128x4",
-                      amax: torch.Tensor | None = None, keep: bool = False) -> Normed:
+                      amax: torch.Tensor | None = None, per_row: bool = False,
+                      keep: bool = False) -> Normed:
     """RMSNorm of rows, quantized along its rows, in one kernel.
 
     Each operation is in f32 and rounds to nearest: h = x + residual, rounded to the dtype of `x`;
@@ -233,23 +244,25 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
             "fp8_row" (a scale for each row).
         recipe: of docs/reference/numerics.md; without it that of the format.
         layout: of the scales of nvfp4, mxfp4 and mxfp8_e4m3, "tiled_128x4" or "linear".
-        amax: a float32 scalar or [M], exactly for nvfp4: the amax of y, which calibration gives.
-            With tensor_scale = supplied in the recipe it is the encode scale. The result has this
-            tensor and no copy.
+        amax: a float32 scalar or [M] of nvfp4: the amax of y, which calibration gives. With
+            tensor_scale = supplied in the recipe it is the encode scale. The result has this tensor
+            and no copy.
+        per_row: in place of an amax of nvfp4: the kernel gives every row its own.
         keep: y is a result too.
 
     Raises:
         UsageError: an argument that does not fit. To ask for a gradient is one.
     """
     call = _call("rms", x, residual, weight, None, eps, weight_offset, order)
-    return call.quantized(format, recipe, layout, amax, keep)
+    return call.quantized(format, recipe, layout, amax, per_row, keep)
 
 
 def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
                         bias: torch.Tensor | None = None, *, residual: torch.Tensor | None = None,
                         eps: float = 1e-5, weight_offset: float = 0.0, format: str = "nvfp4",
                         recipe: str = "", layout: str = "tiled_128x4",
-                        amax: torch.Tensor | None = None, keep: bool = False) -> Normed:
+                        amax: torch.Tensor | None = None, per_row: bool = False,
+                        keep: bool = False) -> Normed:
     """LayerNorm of rows, quantized along its rows, in one kernel.
 
     As rms_norm_quantize, with d = h - m in the place of h, where m is the sum of the row divided by
@@ -260,7 +273,7 @@ def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
         UsageError: an argument that does not fit, as in `rms_norm_quantize`.
     """
     call = _call("layer", x, residual, weight, bias, eps, weight_offset, "torch")
-    return call.quantized(format, recipe, layout, amax, keep)
+    return call.quantized(format, recipe, layout, amax, per_row, keep)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None = None, *,
@@ -279,8 +292,8 @@ def layer_norm(x: torch.Tensor, weight: torch.Tensor | None = None,
 
 
 def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
-                          layout: str = "tiled_128x4",
-                          amax: torch.Tensor | None = None) -> Scaled | ScaledFP8:
+                          layout: str = "tiled_128x4", amax: torch.Tensor | None = None,
+                          per_row: bool = False) -> Scaled | ScaledFP8:
     """silu(g) * u of the halves g and u of each row of x, [..., 2K], quantized in one kernel.
 
     silu(g) = g / (1 + exp(-g)) and the product are in f32, with math.exp of
@@ -297,10 +310,11 @@ def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str
                          "concatenate the gate and the up projection")
     recipe, layout = _check_format(format, recipe, layout)
     _check_columns(columns, format)
-    amax = _check_amax(rows, format, recipe, amax)
+    amax, per_row = _check_amax(rows, format, recipe, amax, per_row)
     functional._check_devices(x=x, amax=amax)
-    data, scales = torch.ops.fp4.silu_and_mul_quantize(rows, amax, format, recipe, layout)
-    return _container(data, scales, amax, columns, format, recipe, layout)
+    data, scales, most = torch.ops.fp4.silu_and_mul_quantize(rows, amax, format, recipe, layout,
+                                                             per_row)
+    return _container(data, scales, most if per_row else amax, columns, format, recipe, layout)
 
 
 def _call(kind: str, x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optional,
@@ -346,16 +360,23 @@ def _check_columns(columns: int, format: str) -> None:
                          f"{columns}", "pad the projection before with zeros")
 
 
-def _check_amax(x: torch.Tensor, format: str, recipe: str, amax: _Optional) -> _Optional:
-    if amax is None and format == "nvfp4" and recipes.has_tensor_scale(format, recipe):
-        raise UsageError("'amax' must be given for nvfp4, but got none",
-                         "the kernel knows no amax of the whole matrix: pass one that calibration "
-                         "gives, or keep the elements of another format and quantize them")
-    if format not in recipes.BLOCKS:
+def _check_amax(x: torch.Tensor, format: str, recipe: str, amax: _Optional,
+                per_row: bool) -> tuple[_Optional, bool]:
+    """The amax that the kernel is given, and whether it computes those of rows."""
+    if not recipes.has_tensor_scale(format, recipe):
         if amax is not None:
-            raise UsageError(f"'amax' must be None for {format}, but got a tensor")
-        return None
-    return functional.amax_for(x, format, recipe, amax, False)
+            raise UsageError(f"'amax' must be None for recipe '{recipe}' of {format}, but got a "
+                             "tensor", "it has no scale of the tensor")
+        return None, False
+    is_given = recipes.is_supplied(recipe) or recipes.is_supplied_decode(recipe)
+    if amax is None and per_row and not is_given:
+        return None, True
+    if amax is None:
+        raise UsageError(f"'amax' must be given for recipe '{recipe}' of {format}, but got none",
+                         "the kernel knows no amax of the whole matrix: pass amax=scale"
+                         if is_given else "the kernel knows no amax of the whole matrix: pass "
+                         "per_row=True, or an amax that calibration gives")
+    return functional.amax_for(x, format, recipe, amax, False), False
 
 
 def _container(data: torch.Tensor, scales: torch.Tensor, amax: _Optional, columns: int,
