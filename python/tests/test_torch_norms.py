@@ -254,5 +254,7 @@ class Norms(unittest.TestCase):
                                                   per_row=True), "'amax' must be given for")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 function()
-        with self.assertRaisesRegex(TypeError, "'x' must be a torch.Tensor, but got list"):
-            ft.rms_norm([1.0])
+        for name, arguments in (("x", ([1.0],)), ("weight", (x, [1.0])), ("residual", (x,))):
+            named = {"residual": 3} if name == "residual" else {}
+            with self.assertRaisesRegex(TypeError, f"'{name}' must be a torch.Tensor, but got "):
+                ft.rms_norm(*arguments, **named)

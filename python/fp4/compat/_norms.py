@@ -10,6 +10,7 @@ import torch
 from ..errors import UsageError
 from ..torch import norm_programs
 from ..torch.norm_programs import Ending, Norm
+from ..torch.strides import dense
 from ._operands import check_tensor, converted, refuse, rows_of, scalar, type_of
 from ._programs import element, target
 
@@ -40,8 +41,8 @@ def static_fp8(rule: Norm, eps: float, out: torch.Tensor, input: torch.Tensor,
 
 def number(scale: Any, like: Any) -> torch.Tensor:
     """One f32 of a number, or of a tensor of any floating-point dtype."""
-    if isinstance(scale, float) and isinstance(like, torch.Tensor):
-        return torch.tensor(scale, device=like.device)
+    if isinstance(scale, (int, float)) and isinstance(like, torch.Tensor):
+        return torch.tensor(float(scale), device=like.device)
     return converted(scale, "scale")
 
 
@@ -90,4 +91,4 @@ def _run(what: Norm, input: torch.Tensor, residual: torch.Tensor | None, weight:
     program = norm_programs.norm(what, target(input))
     rows = [rows_of(value) for value in (input, residual) if value is not None]
     given = [] if scale is None else [scale]
-    return program(*rows, weight.detach().contiguous(), *given, out=out)
+    return program(*rows, dense(weight.detach()), *given, out=out)

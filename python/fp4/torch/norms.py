@@ -22,7 +22,7 @@ from .execution import run
 from .norm_programs import Ending, Gate, Norm
 from .operation import Operation
 from .scaled import Scaled, scale_shape
-from .strides import placed_alike
+from .strides import dense, placed_alike
 
 _Optional = torch.Tensor | None
 _Pair = tuple[torch.Tensor, torch.Tensor]
@@ -106,9 +106,11 @@ def _run(x: torch.Tensor, residual: _Optional, weight: _Optional, bias: _Optiona
     """The results of the program of a norm."""
     inputs, is_strided = placed_alike(x, *() if residual is None else (residual,))
     what = Norm(x.shape[1], programs.ELEMENTS[x.dtype], kind, eps, _name(weight), _name(bias),
-                offset, "" if residual is None else "rounded", order == "llama", "", ending,
-                is_strided and not all(value.is_contiguous() for value in inputs))
-    found = run(norm_programs.norm, (what,), *inputs, weight, bias, amax)
+                offset, residual="" if residual is None else "rounded",
+                is_normed_rounded=order == "llama", ending=ending,
+                strided=is_strided and not all(value.is_contiguous() for value in inputs))
+    scales = (None if scale is None else dense(scale) for scale in (weight, bias))
+    found = run(norm_programs.norm, (what,), *inputs, *scales, amax)
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -158,7 +160,8 @@ def _sum(x: torch.Tensor, residual: _Optional) -> torch.Tensor:
 
 def _ending(format: str, recipe: str, layout: str, amax: _Optional, per_row: bool,
             keep: bool) -> Ending:
-    return Ending(format, recipe, layout, -1 if amax is None else amax.dim(), per_row, keep)
+    return Ending(format, recipe, layout, -1 if amax is None else amax.dim(),
+                  computes_amax=per_row, keeps=keep)
 
 
 def _name(scale: _Optional) -> str:
@@ -206,6 +209,7 @@ class _Call:
         recipe, layout = _check_format(format, recipe, layout)
         _check_columns(self.x.shape[1], format)
         amax, per_row = _check_amax(self.x, format, recipe, amax, per_row)
+        functional._check_devices(x=self.x, amax=amax)
         data, scales, most, y, h = torch.ops.fp4.norm_quantize(
             *self.operands(), amax, *self.rule(), format, recipe, layout, per_row, keep)
         return Normed(_container(data.detach(), scales.detach(),
@@ -297,8 +301,8 @@ def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str
     """silu(g) * u of the halves g and u of each row of x, [..., 2K], quantized in one kernel.
 
     silu(g) = g / (1 + exp(-g)) and the product are in f32, with math.exp of
-    docs/reference/semantics.md, and rounded once to the dtype of `x`. The other arguments are those
-    of rms_norm_quantize.
+    docs/reference/semantics.md, and rounded once to the dtype of `x`. No gradient flows through it.
+    The other arguments are those of rms_norm_quantize.
 
     Raises:
         UsageError: an argument that does not fit.
@@ -322,6 +326,8 @@ def _call(kind: str, x: torch.Tensor, residual: _Optional, weight: _Optional, bi
     rows = functional._rows(x, "x")
     if order not in _ORDERS:
         raise UsageError(f"'order' must be torch or llama, but got {order!r}")
+    if residual is not None:
+        functional._check_input(residual, "residual")
     if residual is not None and (residual.shape != x.shape or residual.dtype != x.dtype):
         raise UsageError(f"'residual' must be {_said(x)}, as 'x' is, but got {_said(residual)}")
     for name, scale in (("weight", weight), ("bias", bias)):
@@ -336,6 +342,8 @@ def _call(kind: str, x: torch.Tensor, residual: _Optional, weight: _Optional, bi
 def _check_scale(scale: _Optional, name: str, columns: int) -> None:
     if scale is None:
         return
+    if not isinstance(scale, torch.Tensor):
+        raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(scale).__name__}")
     if tuple(scale.shape) != (columns,) or scale.dtype not in programs.ELEMENTS:
         raise UsageError(f"'{name}' must be bfloat16, float16 or float32 of shape [{columns}], but "
                          f"got {_said(scale)}", "it has a number for each column")
