@@ -8,9 +8,9 @@ The global scale is the encode scale g = 448 * 6 / amax, as the caller computes 
 reciprocals (numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
 scale rounds to zero has codes 0, unlike FlashInfer's.
 
-A norm and its quantizer are one kernel. The roundings have vLLM's order, but two bits may differ: a
-row has the sum of docs/reference/semantics.md, and its root is rounded to nearest, where vLLM's is
-approximate. `residual` is overwritten by a copy behind the kernel.
+A norm and its quantizer are one kernel. The roundings have vLLM's order, but a row is added in the
+order of docs/reference/semantics.md, and its root is rounded to nearest, where vLLM's is
+approximate: last bits may differ. `residual` is overwritten by a copy behind the kernel.
 
 Source: the kernels of csrc, csrc/quantization/fp4 and csrc/quantization/fused_kernels in the source
 distribution.
