@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Norms and what follows them, as one kernel by rows, beside a copy and torch.compile.
+"""Norms and what follows them, by rows, beside a copy and torch.compile.
 
   benchmarks/norms.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
   benchmarks/norms.py run FOLDER [--json=FILE]
@@ -35,10 +35,12 @@ def sum_of(name, inputs, columns, element):
 
 
 def program(kind, columns):
-    """The MLIR of a kind: [add_]rms or layer, and what follows: bf16, nvfp4 or fp8_row."""
+    """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, fp8_row, or nvfp4
+    behind the amax of each row (token) or of all rows (amax). A kind that ends with "_apart" has a
+    kernel for the amax of rows."""
     norm, after = kind.rsplit("-", 1)
     x = f"tensor<?x{columns}xbf16>"
-    arguments = [f"%x: {x}", f"%w: tensor<{columns}xbf16>"]
+    arguments = [f"%x: {x}"] + [f"%w: tensor<{columns}xbf16>"] * (norm != "none")
     results, returned = [], []
     body = """  %c0 = arith.constant 0 : index
   %rows = tensor.dim %x, %c0 : X
@@ -55,6 +57,8 @@ def program(kind, columns):
         results.append(x)
         returned.append("%h")
     square = "    %f = arith.extf %v : bf16 to f32\n"
+    if norm == "none":
+        return ending(body.replace("%m =", "%unused ="), after, "%x", x, columns, arguments, results, returned)
     if norm == "layer":
         body += sum_of("sum", [(h, x, "v")], columns, "    %e = arith.extf %v : bf16 to f32\n")
         square += f"    %c = arith.constant {1 / columns!r} : f32\n    %mean = arith.mulf %s, %c : f32\n    %d = arith.subf %f, %mean : f32\n"
@@ -83,39 +87,48 @@ def program(kind, columns):
     linalg.yield %b : bf16
   }} -> {x}
 """
+    return ending(body, after, "%y", x, columns, arguments, results, returned)
+
+
+def ending(body, after, y, x, columns, arguments, results, returned):
+    """The function of `body` and of what follows its matrix `y`, of type `x`."""
+    codes, scales = f"tensor<?x{columns}xf4E2M1FN>", f"tensor<?x{columns // 16}xf8E4M3FN>"
+    tiled = scales.replace(">", ", #fp4.scale_layout<tiled_128x4>>")
+    amax, attributes = "tensor<f32>", "format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>"
     if after == "bf16":
-        results.append(x)
-        returned.append("%y")
-    elif after == "nvfp4":
-        codes, scales = f"tensor<?x{columns}xf4E2M1FN>", f"tensor<?x{columns // 16}xf8E4M3FN>"
-        tiled = scales.replace(">", ", #fp4.scale_layout<tiled_128x4>>")
-        arguments.append("%a: tensor<f32>")
-        body += f"""  %q, %s = fp4.quantize %y amax %a {{format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}}
-      : ({x}, tensor<f32>) -> ({codes}, {scales})
-  %t = fp4.swizzle_scales %s : {scales} -> {tiled}
-"""
-        results += [codes, tiled]
-        returned += ["%q", "%t"]
-    else:
+        results, returned = [*results, x], [*returned, y]
+    elif after == "fp8_row":
         codes, scales = f"tensor<?x{columns}xf8E4M3FN>", "tensor<?x1xf32>"
-        body += f"""  %q, %s = fp4.quantize %y {{format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {columns}>}}
+        body += f"""  %q, %s = fp4.quantize {y} {{format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {columns}>}}
       : ({x}) -> ({codes}, {scales})
 """
-        results += [codes, scales]
-        returned += ["%q", "%s"]
+        results, returned = [*results, codes, scales], [*returned, "%q", "%s"]
+    else:
+        if after == "nvfp4":
+            arguments.append("%a: tensor<f32>")
+        else:
+            per_row, amax = ("", amax) if after == "amax" else (" {per_row}", "tensor<?xf32>")
+            body += f"  %a = fp4.amax {y}{per_row} : {x} -> {amax}\n"
+            attributes += ", per_row" if per_row else ""
+            attributes += ", fp4.plan = #fp4.plan<stream_blocks>" if after == "token_apart" else ""
+        body += f"""  %q, %s = fp4.quantize {y} amax %a {{{attributes}}} : ({x}, {amax}) -> ({codes}, {scales})
+  %t = fp4.swizzle_scales %s : {scales} -> {tiled}
+"""
+        results, returned = [*results, codes, tiled], [*returned, "%q", "%t"]
     types = ", ".join(results)
     return (f"{MAPS}func.func @norm({', '.join(arguments)}) -> ({types}) {{\n{body}"
             f"  return {', '.join(returned)} : {types}\n}}\n")
 
 
-KINDS = ("rms-bf16", "layer-bf16", "rms-nvfp4", "add_rms-nvfp4", "rms-fp8_row", "add_rms-fp8_row")
+KINDS = ("rms-bf16", "layer-bf16", "rms-nvfp4", "add_rms-nvfp4", "rms-fp8_row", "add_rms-fp8_row", "rms-amax", "rms-token",
+         "none-token", "none-token_apart")
 
 
 def bytes_of(kind, rows, columns):
     """Bytes that the program reads and writes."""
     norm, after = kind.rsplit("-", 1)
     elements = rows * columns
-    written = {"bf16": 2 * elements, "nvfp4": elements // 2 + elements // 16, "fp8_row": elements + 4 * rows}[after]
+    written = {"bf16": 2 * elements, "fp8_row": elements + 4 * rows}.get(after, elements // 2 + elements // 16)
     return 2 * elements + (4 * elements if norm == "add_rms" else 0) + written
 
 
@@ -142,10 +155,12 @@ def fp4_run(folder, kind, rows, columns, *options):
 
 
 def time_ours(folder, kind, rows, columns):
-    """Microseconds of the kernel of the program, whose results were verified, and of a copy."""
+    """Microseconds of the kernels of the program, whose results were verified, and of a copy as large
+    as what a single kernel moves."""
     entries = fp4_run(folder, kind, rows, columns, "--benchmark")["benchmark"]["entries"]
-    (kernel,) = [entry for entry in entries if entry["name"] != "program"]
-    return {"ours": 1e3 * kernel["timing"]["median_ms"], "copy": 1e3 * kernel["copy"]["median_ms"]}
+    kernels = [entry for entry in entries if entry["name"] != "program"]
+    found = {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels)}
+    return found if len(kernels) > 1 else {**found, "copy": 1e3 * kernels[0]["copy"]["median_ms"]}
 
 
 def time_torch(function, sets, flush, torch):
@@ -192,7 +207,7 @@ def run(folder, path, columns_of, rows_of, compiled_columns):
             for rows in rows_of:
                 row = {"kind": kind, "rows": rows, "columns": columns, "bytes": bytes_of(kind, rows, columns)}
                 row.update(time_ours(folder, kind, rows, columns))
-                if not kind.endswith("nvfp4") and columns in compiled_columns:
+                if kind.endswith(("bf16", "fp8_row")) and columns in compiled_columns:
                     x = torch.randn(rows, columns, device="cuda").bfloat16()
                     row["compiled"] = time_torch(compiled_norm(kind, torch), [(x, x[0].contiguous(), x.clone())], flush,
                                                  torch)

@@ -36,8 +36,7 @@ static Families familiesOfQuantize(QuantizeOp op) {
 }
 
 static Families familiesOfAmax(AmaxOp op) {
-  auto user = op->hasOneUse() ? dyn_cast<QuantizeOp>(*op->user_begin()) : QuantizeOp();
-  if (user && amaxOfRows(user) == op)
+  if (QuantizeOp quantize = quantizerOfRows(op); quantize && isRowKernel(quantize))
     return {};
   if (op.getPerColumn())
     return {StreamItems};

@@ -301,7 +301,7 @@ def _quantize(text: _Text, ending: Ending, y: _Tensor, amax: _Tensor | None) -> 
     if is_row:
         attributes += f", block = array<i64: 1, {columns}>"
     if ending.computes_amax:
-        y, amax = _amax_of_rows(text, y)
+        amax = _amax_of_rows(text, y)
     if amax and amax.map == "#row":
         attributes += ", per_row"
     given, types = (f" amax %{amax.name}", f", {amax.type}") if amax else ("", "")
@@ -310,20 +310,13 @@ def _quantize(text: _Text, ending: Ending, y: _Tensor, amax: _Tensor | None) -> 
     text.result("q", codes)
     text.result("s", scales)
     if ending.computes_amax:
-        text.result("most", _NUMBERS)
+        text.result("amax", _NUMBERS)
 
 
-def _amax_of_rows(text: _Text, y: _Tensor) -> tuple[_Tensor, _Tensor]:
-    """The elements, and the amax of each row. The kernel of a quantizer computes its amax and does
-    not store it, so the result is a reduction: a number and never NaN, which the elements read for
-    its sake."""
-    most = text.reduce("most", [y], f"    %a = math.absf %{y.name}.f : f32\n", "%a", "maxnumf")
-    z = text.elements("z", [y, most], f"""\
-    %never = arith.cmpf uno, %most.f, %most.f : f32
-    %same = arith.select %never, %most.f, %{y.name}.f : f32
-""", "%same", y.element)
-    text.lines.append(f"  %amax = fp4.amax %z {{per_row}} : {z.type} -> {_NUMBERS}")
-    return z, _Tensor("amax", _NUMBERS, "#row")
+def _amax_of_rows(text: _Text, y: _Tensor) -> _Tensor:
+    """The amax of each row, which the kernel of the quantizer computes and stores."""
+    text.lines.append(f"  %amax = fp4.amax %{y.name} {{per_row}} : {y.type} -> {_NUMBERS}")
+    return _Tensor("amax", _NUMBERS, "#row")
 
 
 def _divide(text: _Text, ending: Ending, y: _Tensor, given: _Tensor | None) -> None:

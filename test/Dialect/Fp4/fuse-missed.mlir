@@ -214,7 +214,8 @@ func.func @launch(%x: tensor<32x32xbf16>, %a: tensor<f32>, %r: tensor<2xi64>) {
 // Amaxes of rows beside one of the whole.
 func.func @rows(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
   %r = fp4.amax %x {per_row} : tensor<32x32xbf16> -> tensor<32xf32>
-  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their amax: one has an amax for each row"
+  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] rowwise+columnwise | Category:fp4-fuse | Reason="the rowwise and the columnwise quantizer differ in their amax: one has an amax for each row"
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Passed] rows | Category:fp4-fuse | Remark="one kernel by rows computes 1 operation before it and stores 0 of them"
   %q:2 = fp4.quantize %x amax %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
       : (tensor<32x32xbf16>, tensor<32xf32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
   %t:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<columnwise>}

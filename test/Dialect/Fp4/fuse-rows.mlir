@@ -136,3 +136,23 @@ func.func @columns(%x: tensor<32x64xbf16>) -> (tensor<64x32xf4E2M1FN>, tensor<64
       : (tensor<32x64xbf16>) -> (tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>)
   return %q, %s : tensor<64x32xf4E2M1FN>, tensor<64x1xf8E8M0FNU>
 }
+
+// -----
+
+// The amax of each row is in the kernel of the quantizer, also where something behind it reads the amax. A quantizer
+// with a plan keeps its kernel.
+// CHECK-LABEL: func.func @amax_of_rows
+// CHECK: %[[A:.*]] = fp4.amax %{{.*}} {fp4.prologue, per_row}
+// CHECK: fp4.quantize %{{.*}} amax %[[A]]
+// CHECK: fp4.amax %{{.*}} {per_row}
+func.func @amax_of_rows(%x: tensor<8x64xbf16>, %y: tensor<8x64xbf16>)
+    -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<8xf32>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>) {
+  %a = fp4.amax %x {per_row} : tensor<8x64xbf16> -> tensor<8xf32>
+  // REMARKS: remark: [Passed] rows | Category:fp4-fuse | {{.*}}one kernel by rows computes 1 operation before it and stores 0 of them
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<8x64xbf16>, tensor<8xf32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
+  %b = fp4.amax %y {per_row} : tensor<8x64xbf16> -> tensor<8xf32>
+  %p, %t = fp4.quantize %y amax %b {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<stream_blocks>}
+      : (tensor<8x64xbf16>, tensor<8xf32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
+  return %q, %s, %a, %p, %t : tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<8xf32>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
+}

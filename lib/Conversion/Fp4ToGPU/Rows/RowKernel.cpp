@@ -42,9 +42,14 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
   row.begin(hostRows);
+  bool isAmaxRead = ofRows && !ofRows->hasOneUse();
+  RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
   Value data = kernel.output(op.getData(), hostRows);
   quantizer.setResults(data, kernel.output(op.getScales(), hostRows));
+  Value placeOfAmaxes = isAmaxRead ? kernel.output(ofRows.getAmax(), hostRows) : Value();
   quantizer.begin();
+  if (isAmaxRead)
+    row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax());
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     quantizer.quantize(row.words(input, chunk), chunk);

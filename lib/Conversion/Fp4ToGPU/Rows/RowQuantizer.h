@@ -35,6 +35,8 @@ public:
   void computeAmax(NanPolicy nan) { nanOfAmax = nan; }
   /// Emits what comes before the chunks. All threads are here.
   void begin();
+  /// The amax behind which codes are (f32), after begin().
+  mlir::Value tensorAmax() { return ofTensor ? ofTensor : s.constant(0); }
   /// Quantizes the words of a chunk, and stores its codes and scale.
   void quantize(llvm::ArrayRef<mlir::Value> words, const Chunk &chunk);
 

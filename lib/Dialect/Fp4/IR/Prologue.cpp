@@ -53,6 +53,8 @@ bool isOfRows(linalg::GenericOp op) {
 std::string whyNotRowsOfQuantizer(QuantizeOp op) {
   if (op.getOutputs() != Outputs::Rowwise)
     return "the quantizer runs along columns";
+  if (cast<RankedTensorType>(op.getInput().getType()).isDynamicDim(1))
+    return "the columns are dynamic";
   if (op.isGrouped())
     return "the quantizer has groups";
   if (op.getHadamard())
@@ -78,8 +80,7 @@ bool mayBeRoot(Operation *op) {
   auto amax = dyn_cast<AmaxOp>(op);
   if (!amax)
     return isa<QuantizeOp, linalg::GenericOp>(op);
-  auto user = amax->hasOneUse() ? dyn_cast<QuantizeOp>(*amax->user_begin()) : QuantizeOp();
-  return whyNotRowsOfAmax(amax).empty() && !(user && fp4::ownAmaxOfRows(user) == amax);
+  return whyNotRowsOfAmax(amax).empty() && !fp4::quantizerOfRows(amax);
 }
 
 } // namespace
@@ -150,15 +151,29 @@ bool fp4::isRowKernel(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!mayBeRoot(op) || op->hasAttr(kPrologueAttr))
     return false;
-  return (generic && isRowReduction(generic)) || llvm::any_of(prologuesOf(op), isOfRows);
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  AmaxOp amax = quantize ? ownAmaxOfRows(quantize) : AmaxOp();
+  return (generic && isRowReduction(generic)) || (amax && amax->hasAttr(kPrologueAttr)) ||
+         llvm::any_of(prologuesOf(op), isOfRows);
 }
 
 AmaxOp fp4::ownAmaxOfRows(QuantizeOp quantize) {
   auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
   bool isOwn = amax && quantize.getPerRow() && amax.getPerRow() && !amax.isGrouped() &&
-               amax.getInput() == quantize.getInput() && amax->hasOneUse() &&
+               amax.getInput() == quantize.getInput() &&
                amax->getBlock() == quantize->getBlock() && !amax->hasAttr(Fp4Dialect::kPlanAttr);
-  return isOwn ? amax : AmaxOp();
+  bool isFirst = isOwn && llvm::all_of(amax->getUsers(), [&](Operation *user) {
+    Operation *inBlock = quantize->getBlock()->findAncestorOpInBlock(*user);
+    return inBlock == quantize || (inBlock && quantize->isBeforeInBlock(inBlock));
+  });
+  return isFirst ? amax : AmaxOp();
+}
+
+QuantizeOp fp4::quantizerOfRows(AmaxOp amax) {
+  for (Operation *user : amax->getUsers())
+    if (auto quantize = dyn_cast<QuantizeOp>(user); quantize && ownAmaxOfRows(quantize) == amax)
+      return quantize;
+  return {};
 }
 
 AmaxOp fp4::amaxOfTensor(QuantizeOp quantize) {
@@ -246,9 +261,7 @@ std::string fp4::whyNotReader(OpOperand &use) {
     return &use == &quantize.getInputMutable() ? whyNotRowKernel(quantize)
                                                : "a quantizer reads its amax from memory";
   if (auto amax = dyn_cast<AmaxOp>(reader)) {
-    auto user = amax->hasOneUse() ? dyn_cast<QuantizeOp>(*amax->user_begin()) : QuantizeOp();
-    bool isOwn = user && ownAmaxOfRows(user) == amax;
-    return needsRow && !isOwn ? whyNotRowKernel(amax) : "";
+    return needsRow && !quantizerOfRows(amax) ? whyNotRowKernel(amax) : "";
   }
   if (!quantize)
     return ("'" + reader->getName().getStringRef() + "' reads it from memory").str();

@@ -135,13 +135,17 @@ static LogicalResult refuseFormerList(Operation *op, NamedAttribute attribute) {
 // prologue (C1)
 static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
   StringRef remedy = "remove it, and the operation becomes a kernel of its own";
+  auto amax = dyn_cast<AmaxOp>(op);
+  if (amax && amax.getPerRow() && isa<UnitAttr>(attribute.getValue()))
+    return success();
   auto generic = dyn_cast<linalg::GenericOp>(op);
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   bool isKnown = isa<UnitAttr>(attribute.getValue()) || (text && text == kStoredPrologue);
   if (!generic || !isKnown)
     return withNote(op->emitOpError()
                         << "attribute " << kPrologueAttr
-                        << " must be a unit attribute, or \"stored\", on a linalg.generic",
+                        << " must be a unit attribute, or \"stored\", on a linalg.generic, or a unit "
+                           "attribute on an fp4.amax of rows",
                     remedy);
   std::string reason = whyNotPrologue(generic);
   if (reason.empty())

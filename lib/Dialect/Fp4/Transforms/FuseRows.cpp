@@ -38,6 +38,7 @@ public:
     if (!quantize)
       return;
     amax = ownAmaxOfRows(quantize);
+    isOwn = amax && !root->hasAttr(Fp4Dialect::kPlanAttr);
     isBefore = !amax;
     if (!amax)
       amax = amaxOfTensor(quantize);
@@ -60,13 +61,15 @@ public:
     }
   }
 
-  bool reducesRows() const { return hasReduction; }
+  bool reducesRows() const { return hasReduction || isOwn; }
   /// Returns true when two kernels compute the members.
   bool isComputedTwice() const { return amax && isBefore; }
 
   /// Returns the number of stored members.
   unsigned write(RewriterBase &rewriter) {
     unsigned stored = 0;
+    if (isOwn)
+      rewriter.modifyOpInPlace(amax, [&] { amax->setAttr(kPrologueAttr, rewriter.getUnitAttr()); });
     for (Operation *op : members) {
       bool isShared = isReadElsewhere(op);
       stored += isShared;
@@ -78,7 +81,8 @@ public:
     return stored;
   }
 
-  unsigned size() const { return members.size(); }
+  /// Operations that the kernel of the root computes.
+  unsigned size() const { return members.size() + isOwn; }
 
   /// Reports each reduction, and each operation that reads one, that did not go into the kernel.
   void reportRejected() {
@@ -157,7 +161,7 @@ private:
   /// The amax of the root's rows, which its kernel computes too; or that of its whole input, for
   /// which a kernel before it computes the members as well.
   Operation *amax = nullptr;
-  bool isBefore = false;
+  bool isOwn = false, isBefore = false;
   llvm::SetVector<Operation *> members;
   SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
   bool hasReduction = false;
@@ -182,7 +186,7 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   unsigned stored = chain.write(rewriter);
   remark::passed(root->getLoc(), named())
       << "one kernel by rows computes " + std::to_string(chain.size()) +
-             " operations before it and stores " + std::to_string(stored) + " of them";
+             (chain.size() == 1 ? " operation" : " operations") + " before it and stores " + std::to_string(stored) + " of them";
   if (chain.isComputedTwice())
     remark::passed(root->getLoc(), named()) << "the amax of the tensor takes a pass of its own "
                                                "before it; a static amax, or one of each "

@@ -6,6 +6,9 @@
 // writes the attribute; the operation keeps its meaning, so a pass that does not know it may ignore
 // it.
 //
+// An fp4.amax of rows with the attribute is computed by the kernel of the quantizer that reads it,
+// which stores it where something behind it reads it, too.
+//
 // A prologue is an elementwise operation on a matrix, a reduction of each of its rows
 // (RowReduction.h), or an elementwise operation on the numbers that rows have. A kernel whose
 // prologues need a whole row, or are stored, is a row kernel: a team of threads has a row.
@@ -21,7 +24,7 @@
 
 namespace fp4 {
 
-/// A unit attribute of linalg.generic, or the string "stored".
+/// A unit attribute of linalg.generic or fp4.amax, or of linalg.generic the string "stored".
 inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue", kStoredPrologue = "stored";
 
 /// The operation that computes `tensor` in the kernels of its readers; null where memory has it.
@@ -42,10 +45,12 @@ bool isRowKernel(mlir::Operation *op);
 std::string whyNotRowKernel(mlir::Operation *op);
 
 /// The amax of each row that the row kernel of `quantize` computes too: of the same elements, and
-/// nothing else reads it. Null where there is none.
+/// everything else that reads it is behind `quantize`. Null where there is none.
 AmaxOp amaxOfRows(QuantizeOp quantize);
 /// The candidate for it, where `quantize` has a row kernel.
 AmaxOp ownAmaxOfRows(QuantizeOp quantize);
+/// The quantizer whose candidate `amax` is; null where there is none.
+QuantizeOp quantizerOfRows(AmaxOp amax);
 /// The amax of the whole input of `quantize`, which a row kernel before that of `quantize` may
 /// compute. Null where there is none.
 AmaxOp amaxOfTensor(QuantizeOp quantize);
