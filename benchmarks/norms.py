@@ -35,9 +35,9 @@ def sum_of(name, inputs, columns, element):
 
 
 def program(kind, columns):
-    """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, fp8_row, or nvfp4
-    behind the amax of each row (token) or of all rows (amax). A kind that ends with "_apart" has a
-    kernel for the amax of rows."""
+    """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, fp8_row, or
+    nvfp4 behind the amax of each row (token) or of all rows (amax). A kind that ends with "_apart"
+    has a kernel for the amax of rows."""
     norm, after = kind.rsplit("-", 1)
     x = f"tensor<?x{columns}xbf16>"
     arguments = [f"%x: {x}"] + [f"%w: tensor<{columns}xbf16>"] * (norm != "none")
@@ -155,8 +155,8 @@ def fp4_run(folder, kind, rows, columns, *options):
 
 
 def time_ours(folder, kind, rows, columns):
-    """Microseconds of the kernels of the program, whose results were verified, and of a copy as large
-    as what a single kernel moves."""
+    """Microseconds of the kernels of the program, whose results were verified, and of a copy of as
+    many bytes as a single kernel moves."""
     entries = fp4_run(folder, kind, rows, columns, "--benchmark")["benchmark"]["entries"]
     kernels = [entry for entry in entries if entry["name"] != "program"]
     found = {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels)}
