@@ -15,6 +15,7 @@ import sweep
 import sweep_fp8
 import sweep_groups
 import sweep_results
+import sweep_rows
 import sweep_weights
 import sweep_wide
 from sweep_quantize import Case as QuantizeCase
@@ -410,6 +411,17 @@ def quantizers():
         yield tcgen05("Hadamard on the tensor core" + name, quantizer("sm_100a", *case))
 
 
+def rows():
+    """Chains along rows, in which warps have a row together."""
+    for name, case in {
+            "LayerNorm, quantized behind amaxes of rows": ("layer", "token", "tiled", "kept"),
+            "RMSNorm, quantized behind its amax": ("rms", "amax", "linear", "gone"),
+            "softmax of rows": ("softmax", "none", "tiled", "kept"),
+    }.items():
+        for target in BOTH:
+            yield Kind(name, sweep_rows.program((*case, "bf16", "5", 1056)), target)
+
+
 def promoted():
     """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each CTA has several tiles of 5 k
     tiles."""
@@ -476,6 +488,6 @@ def long_clusters():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, gates, codes, other_weights, registers, warps, quantizers, promoted, of_lanes, dynamic,
+                 experts, gates, codes, other_weights, registers, warps, quantizers, rows, promoted, of_lanes, dynamic,
                  launches, warp_ranges, long_clusters):
         yield from some()

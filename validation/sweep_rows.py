@@ -5,13 +5,14 @@
   validation/sweep_rows.py --full   the cross product
   validation/sweep_rows.py --list   what would run
 
-A program is a norm of a matrix or of a matrix plus a residual, the gradient of a norm, or a
-softmax, and what follows it: nothing, codes and scales, codes behind the amax of the tensor or of
-each row, or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result
-besides, or not. The reference executes the operations of the program one by one, and every result
-must be equal bit by bit, also for infinite, subnormal and NaN inputs. Each library runs under every
-schedule of the simulator with its strict hazard check. Programs whose operations did not become one
-kernel count as failed; the amax of a tensor has another one.
+A program is a norm of a matrix or of a matrix plus a residual, which is rounded before the norm or
+beside it ("exact"), the gradient of a norm, or a softmax, and what follows it: nothing, codes and
+scales, codes behind the amax of the tensor or of each row, or FP8 under one scale for each row or
+for 128 elements. The elements in bf16 are a result besides, or not. The reference executes the
+operations of the program one by one, and every result must be equal bit by bit, also for infinite,
+subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
+hazard check. Programs whose operations did not become one kernel count as failed; the amax of a
+tensor has another one.
 """
 import itertools
 import subprocess
@@ -20,7 +21,7 @@ import sys
 import recipes
 import sweeping
 
-CHAIN = ["rms", "residual", "layer", "gradient", "softmax"]
+CHAIN = ["rms", "residual", "exact", "layer", "gradient", "softmax"]
 AFTER = ["none", "nvfp4", "amax", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
 SCALES = ["tiled", "linear"]
 ELEMENTS = ["kept", "gone"]
@@ -130,8 +131,13 @@ def program(case):
              f"  %least = linalg.fill ins(%low : f32) outs(%place : {numbers}) -> {numbers}"]
     arguments, results, types = [f"%x: {x}", f"%w: tensor<{columns}xbf16>", "%given: tensor<f32>"], [], []
     value = "%x"
-    if kind in ("residual", "gradient"):
+    if kind in ("residual", "exact", "gradient"):
         arguments.append(f"%r: {x}")
+    if kind == "exact":
+        wide = matrix(rows, columns, "f32")
+        body += [f"  %{value}w = arith.extf %{value} : {x} to {wide}" for value in "xr"]
+        body += [f"  %sumw = arith.addf %xw, %rw : {wide}", f"  %sumh = arith.truncf %sumw : {wide} to {x}"]
+        value, element, results, types = "%sumw", "f32", ["%sumh"], [x]
     if kind == "residual":
         body.append(f"  %sumh = arith.addf %x, %r : {x}")
         value, results, types = "%sumh", ["%sumh"], [x]
@@ -148,7 +154,9 @@ def program(case):
 
 
 def valid(case):
-    _, after, layout, kept, _, rows, columns, *_ = case
+    kind, after, layout, kept, element, rows, columns, *_ = case
+    if kind == "exact" and element == "f32":
+        return False
     if after == "none" and (kept == "gone" or layout == "linear"):
         return False
     if after.startswith("fp8") and (layout == "linear" or columns % 16):

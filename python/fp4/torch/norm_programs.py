@@ -210,16 +210,12 @@ def norm_text(what: Norm) -> str:
     text.begin("x")
     h = x
     if residual is not None:
-        h = text.elements("h", [x, residual], "    %h.sum = arith.addf %x.f, %r.f : f32\n",
-                          "%h.sum", what.source)
-    if residual is not None and what.residual == "exact":
-        # The sum is NaN where it is NaN rounded. To read both here keeps the stored one in the
-        # kernel, which has what the last operation reads.
-        h = text.elements("e", [x, residual, h], """\
-    %e.sum = arith.addf %x.f, %r.f : f32
-    %e.none = arith.cmpf uno, %h.f, %h.f : f32
-    %e.same = arith.select %e.none, %h.f, %e.sum : f32
-""", "%e.same", "f32")
+        body = "    %h.sum = arith.addf %x.f, %r.f : f32\n"
+        if what.residual == "exact":
+            h = text.elements("e", [x, residual], body, "%h.sum", "f32")
+            text.elements("h", [h], "", "%e.f", what.source)
+        else:
+            h = text.elements("h", [x, residual], body, "%h.sum", what.source)
     y = _normed(text, what, h, scales)
     _end(text, what.ending, y, amax)
     if residual is not None:

@@ -156,3 +156,33 @@ func.func @amax_of_rows(%x: tensor<8x64xbf16>, %y: tensor<8x64xbf16>)
       : (tensor<8x64xbf16>, tensor<8xf32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
   return %q, %s, %a, %p, %t : tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<8xf32>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
 }
+
+// -----
+
+// The rounded residual of a norm that reads the exact sum: the chain does not read it, and its kernel stores it.
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func.func @beside
+// CHECK: linalg.generic {{.*}} attrs = {fp4.prologue} {
+// CHECK: linalg.generic {{.*}} attrs = {fp4.prologue = "beside"} {
+// CHECK-COUNT-2: attrs = {fp4.prologue} {
+// CHECK: fp4.quantize
+func.func @beside(%x: tensor<8x64xbf16>, %r: tensor<8x64xbf16>) -> (tensor<8x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) {
+  %wide = arith.extf %x : tensor<8x64xbf16> to tensor<8x64xf32>
+  %more = arith.extf %r : tensor<8x64xbf16> to tensor<8x64xf32>
+  %exact = arith.addf %wide, %more : tensor<8x64xf32>
+  %h = arith.truncf %exact : tensor<8x64xf32> to tensor<8x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %sum = linalg.reduce {arith.addf} ins(%exact : tensor<8x64xf32>) outs(%zero : tensor<8xf32>) dimensions = [1]
+  %y = linalg.generic {indexing_maps = [#mm, #row, #mm], iterator_types = ["parallel", "parallel"]}
+      ins(%exact, %sum : tensor<8x64xf32>, tensor<8xf32>) outs(%x : tensor<8x64xbf16>) {
+  ^bb0(%v: f32, %s: f32, %o: bf16):
+    %d = arith.divf %v, %s : f32
+    %b = arith.truncf %d : f32 to bf16
+    linalg.yield %b : bf16
+  } -> tensor<8x64xbf16>
+  // REMARKS: remark: [Passed] rows | Category:fp4-fuse | {{.*}}one kernel by rows computes 4 operations before it and stores 1 of them
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>)
+  return %h, %q, %s : tensor<8x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>
+}

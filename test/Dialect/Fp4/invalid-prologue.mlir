@@ -3,7 +3,7 @@
 
 // prologue (C1)
 func.func @op(%x: tensor<8x64xbf16>) -> tensor<f32> {
-  // expected-error @+2 {{attribute fp4.prologue must be a unit attribute, or "stored", on a linalg.generic}}
+  // expected-error @+2 {{attribute fp4.prologue must be a unit attribute, "stored" or "beside", on a linalg.generic}}
   // expected-note @+1 {{remove it, and the operation becomes a kernel of its own}}
   %a = fp4.amax %x {fp4.prologue} : tensor<8x64xbf16> -> tensor<f32>
   return %a : tensor<f32>
@@ -28,7 +28,7 @@ func.func @cube(%x: tensor<2x8x64xbf16>) -> tensor<2x8x64xbf16> {
 
 // prologue (C1)
 func.func @word(%x: tensor<8x64xbf16>) -> tensor<8x64xbf16> {
-  // expected-error @+2 {{attribute fp4.prologue must be a unit attribute, or "stored", on a linalg.generic}}
+  // expected-error @+2 {{attribute fp4.prologue must be a unit attribute, "stored" or "beside", on a linalg.generic}}
   // expected-note @+1 {{remove it, and the operation becomes a kernel of its own}}
   %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
       ins(%x : tensor<8x64xbf16>) outs(%x : tensor<8x64xbf16>) attrs = {fp4.prologue = "kept"} {

@@ -99,6 +99,11 @@ bool fp4::isStored(linalg::GenericOp op) {
   return isa_and_present<StringAttr>(op->getAttr(kPrologueAttr));
 }
 
+bool fp4::isBeside(Operation *op) {
+  auto text = op->getAttrOfType<StringAttr>(kPrologueAttr);
+  return text && text.getValue() == kBesidePrologue;
+}
+
 /// The shape that the rows of an operation have; empty where no operand has it.
 static ArrayRef<int64_t> shapeOfRows(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -114,17 +119,31 @@ bool fp4::hasRowsOf(linalg::GenericOp op, Operation *root) {
   return isNumbers || mine.back() == ofRoot.back();
 }
 
+/// The earlier operation of a block; either may be null.
+static Operation *earlier(Operation *x, Operation *y) {
+  if (!x || !y)
+    return x ? x : y;
+  return x->isBeforeInBlock(y) ? x : y;
+}
+
 Operation *fp4::firstKernelOf(Operation *op) {
-  llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
   Operation *first = nullptr;
+  if (isBeside(op)) {
+    for (Value operand : op->getOperands())
+      if (linalg::GenericOp prologue = prologueOf(operand);
+          prologue && prologue->getBlock() == op->getBlock())
+        first = earlier(first, firstKernelOf(prologue));
+    return first;
+  }
+  llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
   for (size_t i = 0; i < readers.size(); ++i) {
     Operation *reader = readers[i];
-    if (reader->getBlock() != op->getBlock())
+    if (reader->getBlock() != op->getBlock() || isBeside(reader))
       continue;
     if (reader->hasAttr(kPrologueAttr))
       readers.insert(reader->user_begin(), reader->user_end());
-    else if (mayBeRoot(reader) && (!first || reader->isBeforeInBlock(first)))
-      first = reader;
+    else if (mayBeRoot(reader))
+      first = earlier(first, reader);
   }
   return first;
 }
@@ -132,13 +151,20 @@ Operation *fp4::firstKernelOf(Operation *op) {
 SmallVector<linalg::GenericOp> fp4::prologuesOf(Operation *op) {
   llvm::SetVector<Operation *> found;
   SmallVector<Operation *> open = {op};
-  while (!open.empty())
-    for (Value operand : open.pop_back_val()->getOperands()) {
-      linalg::GenericOp prologue = prologueOf(operand);
-      bool isComputed = prologue && (!isStored(prologue) || firstKernelOf(prologue) == op);
-      if (isComputed && found.insert(prologue))
-        open.push_back(prologue);
-    }
+  auto add = [&](linalg::GenericOp prologue) {
+    bool isComputed = !isStored(prologue) || firstKernelOf(prologue) == op;
+    if (isComputed && found.insert(prologue))
+      open.push_back(prologue);
+  };
+  while (!open.empty()) {
+    Operation *next = open.pop_back_val();
+    for (Value operand : next->getOperands())
+      if (linalg::GenericOp prologue = prologueOf(operand))
+        add(prologue);
+    for (Operation *user : next->getUsers())
+      if (next != op && isBeside(user))
+        add(cast<linalg::GenericOp>(user));
+  }
   auto inOrder = llvm::map_to_vector(
       found, [](Operation *prologue) { return cast<linalg::GenericOp>(prologue); });
   llvm::sort(inOrder, [](linalg::GenericOp x, linalg::GenericOp y) {

@@ -140,12 +140,13 @@ static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
     return success();
   auto generic = dyn_cast<linalg::GenericOp>(op);
   auto text = dyn_cast<StringAttr>(attribute.getValue());
-  bool isKnown = isa<UnitAttr>(attribute.getValue()) || (text && text == kStoredPrologue);
+  bool isKnown = isa<UnitAttr>(attribute.getValue()) ||
+                 (text && (text == kStoredPrologue || text == kBesidePrologue));
   if (!generic || !isKnown)
-    return withNote(op->emitOpError()
-                        << "attribute " << kPrologueAttr
-                        << " must be a unit attribute, or \"stored\", on a linalg.generic, or a unit "
-                           "attribute on an fp4.amax of rows",
+    return withNote(op->emitOpError() << "attribute " << kPrologueAttr
+                                      << " must be a unit attribute, \"stored\" or \"beside\", on "
+                                         "a linalg.generic, or a unit "
+                                         "attribute on an fp4.amax of rows",
                     remedy);
   std::string reason = whyNotPrologue(generic);
   if (reason.empty())

@@ -3,9 +3,10 @@
 // The last operation of a chain is the root of a kernel in which a team of threads has a row. The
 // root is a quantizer, an amax, an elementwise operation, or a reduction of rows. Operations that
 // only the chain reads become its prologues, and an operation that is read behind the root, too,
-// becomes a stored one. The amax of a quantizer's whole input has a kernel before it, and both
-// compute the prologues: a second pass over the operands, and no result in memory. A chain without
-// a reduction of rows stays as it is: other kernels serve it.
+// becomes a stored one; one that reads the chain and is read behind the root alone is beside it.
+// The amax of a quantizer's whole input has a kernel before it, and both compute the prologues: a
+// second pass over the operands, and no result in memory. A chain without a reduction of rows stays
+// as it is: other kernels serve it.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -56,6 +57,9 @@ public:
         continue;
       }
       members.insert(next);
+      for (Operation *user : next->getUsers())
+        if (!isMember(user) && mayBeBeside(user))
+          beside.insert(user);
       hasReduction |= isRowReduction(next);
       addProducers(next, candidates);
     }
@@ -67,22 +71,25 @@ public:
 
   /// Returns the number of stored members.
   unsigned write(RewriterBase &rewriter) {
-    unsigned stored = 0;
+    auto mark = [&](Operation *op, Attribute as) {
+      rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, as); });
+    };
+    unsigned stored = beside.size();
     if (isOwn)
-      rewriter.modifyOpInPlace(amax, [&] { amax->setAttr(kPrologueAttr, rewriter.getUnitAttr()); });
+      mark(amax, rewriter.getUnitAttr());
+    for (Operation *op : beside)
+      mark(op, rewriter.getStringAttr(kBesidePrologue));
     for (Operation *op : members) {
       bool isShared = isReadElsewhere(op);
       stored += isShared;
-      rewriter.modifyOpInPlace(op, [&] {
-        op->setAttr(kPrologueAttr, isShared ? Attribute(rewriter.getStringAttr(kStoredPrologue))
-                                            : Attribute(rewriter.getUnitAttr()));
-      });
+      mark(op, isShared ? Attribute(rewriter.getStringAttr(kStoredPrologue))
+                        : Attribute(rewriter.getUnitAttr()));
     }
     return stored;
   }
 
   /// Operations that the kernel of the root computes.
-  unsigned size() const { return members.size() + isOwn; }
+  unsigned size() const { return members.size() + beside.size() + isOwn; }
 
   /// Reports each reduction, and each operation that reads one, that did not go into the kernel.
   void reportRejected() {
@@ -100,7 +107,18 @@ private:
   }
 
   bool isMember(Operation *op) const {
-    return op == root || (amax && op == amax) || members.contains(op);
+    return op == root || (amax && op == amax) || members.contains(op) || beside.contains(op);
+  }
+
+  /// Returns true for a reader of a member that the kernel of the root can compute and store,
+  /// though the chain does not read it: the residual of a norm of what is not rounded.
+  bool mayBeBeside(Operation *op) const {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    return generic && !op->use_empty() && op->getBlock() == root->getBlock() &&
+           op->isBeforeInBlock(root) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+           !op->hasAttr(kPrologueAttr) && whyNotPrologue(generic).empty() &&
+           hasRowsOf(generic, root) &&
+           llvm::all_of(op->getUsers(), [&](Operation *user) { return isBehind(user, root); });
   }
 
   bool isReadElsewhere(Operation *op) {
@@ -133,11 +151,12 @@ private:
       return reason;
     for (OpOperand &use : op->getUses()) {
       Operation *user = use.getOwner();
-      if (!isMember(user) && !isBehind(user, root))
+      bool isComputed = isMember(user) || mayBeBeside(user);
+      if (!isComputed && !isBehind(user, root))
         return ("'" + user->getName().getStringRef() + "' reads it before the kernel that would " +
                 "compute it")
             .str();
-      if (!isMember(user))
+      if (!isComputed)
         continue;
       if (std::string reason = whyNotComputed(use); !reason.empty())
         return reason;
@@ -162,7 +181,7 @@ private:
   /// which a kernel before it computes the members as well.
   Operation *amax = nullptr;
   bool isOwn = false, isBefore = false;
-  llvm::SetVector<Operation *> members;
+  llvm::SetVector<Operation *> members, beside;
   SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
   bool hasReduction = false;
 };

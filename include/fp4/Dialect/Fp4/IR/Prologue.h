@@ -2,9 +2,10 @@
 //
 // A linalg.generic with the attribute `fp4.prologue` becomes no kernel. The kernels of its readers
 // load its inputs and compute its result, and no memory has it. With the value "stored", the first
-// of these kernels stores the result beside its own, and every later reader loads it. fp4-fuse
-// writes the attribute; the operation keeps its meaning, so a pass that does not know it may ignore
-// it.
+// of these kernels stores the result beside its own, and every later reader loads it. With the
+// value "beside", no reader computes it, but the first kernel that computes an operand of it stores
+// it. fp4-fuse writes the attribute; the operation keeps its meaning, so a pass that does not know
+// it may ignore it.
 //
 // An fp4.amax of rows with the attribute is computed by the kernel of the quantizer that reads it,
 // which stores it where something behind it reads it, too.
@@ -24,16 +25,19 @@
 
 namespace fp4 {
 
-/// A unit attribute of linalg.generic or fp4.amax, or of linalg.generic the string "stored".
-inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue", kStoredPrologue = "stored";
+/// A unit attribute of linalg.generic or fp4.amax, or of linalg.generic a string.
+inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue", kStoredPrologue = "stored",
+                                     kBesidePrologue = "beside";
 
 /// The operation that computes `tensor` in the kernels of its readers; null where memory has it.
 mlir::linalg::GenericOp prologueOf(mlir::Value tensor);
 /// Returns true where a kernel stores the result of the prologue `op` too.
 bool isStored(mlir::linalg::GenericOp op);
+/// Returns true for a stored prologue that no reader computes.
+bool isBeside(mlir::Operation *op);
 
 /// The operations that the kernel of `op` computes, producers first: the prologues behind its
-/// operands, but for those that an earlier kernel stores.
+/// operands, but for those that an earlier kernel stores, and those beside them.
 llvm::SmallVector<mlir::linalg::GenericOp> prologuesOf(mlir::Operation *op);
 /// The first operation of the block whose kernel can compute the prologue `op`; null: none.
 mlir::Operation *firstKernelOf(mlir::Operation *op);

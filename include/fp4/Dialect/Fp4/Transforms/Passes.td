@@ -31,8 +31,8 @@ def Fuse : Pass<"fp4-fuse"> {
     6. Operations before a rowwise `fp4.quantize`, an `fp4.amax`, an elementwise linalg.generic or a
        reduction of rows, of which one reduces rows (the mean of a norm, the sum of a softmax), have the
        attribute `fp4.prologue`: one kernel computes them all while a row is in registers. A result
-       that something behind that kernel reads has the value "stored", and the kernel writes it
-       too.
+       that something behind that kernel reads has the value "stored", or "beside" where the chain
+       does not read it, and the kernel writes it too.
     7. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
        `fp4.prologue`: their kernels load its inputs and compute it, and its result is not stored.
 
