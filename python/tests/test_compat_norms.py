@@ -118,7 +118,8 @@ class Norms(unittest.TestCase):
         x, r, w = operands()
         out, scale = torch.empty(x.shape, dtype=torch.float8_e4m3fn), torch.tensor(0.1)
         for arguments, message in (
-                ((out, x.float(), w, scale), "'input' must be bfloat16 or float16 with rows, but"),
+                ((out, x.float(), w, scale), "'input' must be bfloat16 or float16, but got"),
+                ((out, x[0], w, scale), "'input' must have rows and columns, but got"),
                 ((out, x, w.float(), scale), r"'weight' must be bfloat16 of shape \[96\], but got"),
                 ((out, x, w[:32], scale), r"'weight' must be bfloat16 of shape \[96\], but got"),
                 ((out[:3], x, w, scale), r"'out' must be contiguous and of shape \[9, 96\], but"),

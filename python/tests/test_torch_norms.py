@@ -248,12 +248,20 @@ class Norms(unittest.TestCase):
                 (lambda: ft.rms_norm_quantize(x[:, :40], format="mxfp4"), "multiple of 32 for mx"),
                 (lambda: ft.rms_norm_quantize(x[:, :41], amax=a), "multiple of 2 for nvfp4, but"),
                 (lambda: ft.rms_norm_quantize(x[:, :40], format="fp8_row"), "multiple of 16 for"),
+                (lambda: ft.rms_norm_quantize(x, amax=a, per_row=True),
+                 "'per_row' must be False beside an amax"),
+                (lambda: ft.rms_norm_quantize(x, format="mxfp4", per_row=True),
+                 "'per_row' must be False for recipe"),
+                (lambda: ft.rms_norm(x, eps=1e40), "'eps' must be a number that f32 has, but got"),
+                (lambda: ft.rms_norm(x, w, weight_offset=1e39), "'weight_offset' must be a number"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :33], format="mxfp4"), "of two halves, but"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :48], format="mxfp4"), "but got 24"),
                 (lambda: ft.silu_and_mul_quantize(x, recipe="vllm, tensor_scale = supplied",
                                                   per_row=True), "'amax' must be given for")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 function()
+        with self.assertRaisesRegex(TypeError, "'amax' must be a torch.Tensor, but got float"):
+            ft.rms_norm_quantize(x, amax=3.0)  # type: ignore[arg-type]
         for name, arguments in (("x", ([1.0],)), ("weight", (x, [1.0])), ("residual", (x,))):
             named = {"residual": 3} if name == "residual" else {}
             with self.assertRaisesRegex(TypeError, f"'{name}' must be a torch.Tensor, but got "):

@@ -123,6 +123,24 @@ LogicalResult checkReaders(linalg::GenericOp prologue) {
   return success();
 }
 
+/// Checks the readers of all prologues. The readers of an amax are checked where a quantizer is the
+/// first: it reports what it cannot compute.
+LogicalResult checkPrologues(ModuleOp module, ArrayRef<linalg::GenericOp> prologues) {
+  if (!llvm::all_of(prologues, [](linalg::GenericOp op) { return succeeded(checkReaders(op)); }))
+    return failure();
+  WalkResult result = module.walk([](fp4::AmaxOp amax) {
+    if (!amax->hasAttr(fp4::kPrologueAttr) || fp4::quantizerOfRows(amax))
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        amax.emitOpError("must have readers that compute it, but no quantizer "
+                         "along rows of the same input is the first of them");
+    diag.attachNote() << "remove the attribute " << fp4::kPrologueAttr
+                      << ", and the operation becomes a kernel of its own";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 SmallVector<linalg::GenericOp> allPrologues(ModuleOp module) {
   SmallVector<linalg::GenericOp> found;
   module.walk([&](linalg::GenericOp op) {
@@ -140,9 +158,8 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
     SmallVector<linalg::GenericOp> prologues = allPrologues(module);
-    for (linalg::GenericOp op : prologues)
-      if (failed(checkReaders(op)))
-        return signalPassFailure();
+    if (failed(checkPrologues(module, prologues)))
+      return signalPassFailure();
     if (operations.empty())
       return;
     FailureOr<fp4::hw::TargetModel> target = fp4::targetOf(operations.front());

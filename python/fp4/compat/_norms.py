@@ -10,6 +10,7 @@ import torch
 from ..errors import UsageError
 from ..torch import norm_programs
 from ..torch.norm_programs import Ending, Norm
+from ..torch.norms import check_number
 from ..torch.strides import dense
 from ._operands import check_tensor, converted, refuse, rows_of, scalar, type_of
 from ._programs import element, target
@@ -64,9 +65,13 @@ def _completed(rule: Norm, eps: float, input: torch.Tensor, residual: torch.Tens
     """The rule with eps and the columns and the types of the operands, which are checked."""
     check_tensor(input, "input")
     check_tensor(weight, "weight")
-    if input.dtype not in _DTYPES or input.dim() < 2 or not input.shape[-1]:
-        raise UsageError("argument 'input' must be bfloat16 or float16 with rows, but got "
-                         f"{type_of(input)}", "nothing is converted; pass x.bfloat16()")
+    check_number(eps, "eps")
+    if input.dtype not in _DTYPES:
+        raise UsageError(f"argument 'input' must be bfloat16 or float16, but got {type_of(input)}",
+                         "nothing is converted; pass x.bfloat16()")
+    if input.dim() < 2 or not input.shape[-1]:
+        raise UsageError("argument 'input' must have rows and columns, but got "
+                         f"{type_of(input)}", "a vector is one row: x.view(1, -1)")
     columns = input.shape[-1]
     if weight.dtype != input.dtype or tuple(weight.shape) != (columns,):
         raise UsageError(f"argument 'weight' must be {str(input.dtype)[6:]} of shape [{columns}], "

@@ -255,7 +255,7 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
         keep: y is a result too.
 
     Raises:
-        UsageError: an argument that does not fit. To ask for a gradient is one.
+        UsageError: an argument that does not fit. A backward pass through the result is one.
     """
     call = _call("rms", x, residual, weight, None, eps, weight_offset, order)
     return call.quantized(format, recipe, layout, amax, per_row, keep)
@@ -334,9 +334,17 @@ def _call(kind: str, x: torch.Tensor, residual: _Optional, weight: _Optional, bi
         _check_scale(scale, name, rows.shape[1])
     if weight is None and offset:
         raise UsageError(f"'weight_offset' must be 0 without a weight, but got {offset}")
+    check_number(eps, "eps")
+    check_number(offset, "weight_offset")
     functional._check_devices(x=x, residual=residual, weight=weight, bias=bias)
     return _Call(kind, rows, None if residual is None else functional._rows(residual, "residual"),
                  weight, bias, float(eps), float(offset) if offset else None, order, x.shape)
+
+
+def check_number(value: object, name: str) -> None:
+    """Refuses what no f32 is near to."""
+    if not isinstance(value, (int, float)) or abs(value) > torch.finfo(torch.float32).max:
+        raise UsageError(f"'{name}' must be a number that f32 has, but got {value!r}")
 
 
 def _check_scale(scale: _Optional, name: str, columns: int) -> None:
@@ -371,6 +379,14 @@ def _check_columns(columns: int, format: str) -> None:
 def _check_amax(x: torch.Tensor, format: str, recipe: str, amax: _Optional,
                 per_row: bool) -> tuple[_Optional, bool]:
     """The amax that the kernel is given, and whether it computes those of rows."""
+    if amax is not None and not isinstance(amax, torch.Tensor):
+        raise TypeError(f"'amax' must be a torch.Tensor, but got {type(amax).__name__}")
+    if per_row and not recipes.has_tensor_scale(format, recipe):
+        raise UsageError(f"'per_row' must be False for recipe '{recipe}' of {format}, but got True",
+                         "it has no scale of the tensor")
+    if per_row and amax is not None and not amax.dim():
+        raise UsageError("'per_row' must be False beside an amax of the whole matrix, but got True",
+                         "leave amax out, and the kernel computes the amaxes of rows")
     if not recipes.has_tensor_scale(format, recipe):
         if amax is not None:
             raise UsageError(f"'amax' must be None for recipe '{recipe}' of {format}, but got a "

@@ -92,3 +92,27 @@ func.func @early(%x: tensor<16x16xbf16>) -> (tensor<16x16xbf16>, tensor<16xf32>)
   } -> tensor<16xf32>
   return %t, %s : tensor<16x16xbf16>, tensor<16xf32>
 }
+
+// -----
+
+// The amax of rows of another matrix, or one that something before the quantizer reads, is no prologue.
+func.func @amax_of_another(%x: tensor<16x32xbf16>, %y: tensor<16x32xbf16>) -> (tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>) {
+  // expected-error @+2 {{'fp4.amax' op must have readers that compute it, but no quantizer along rows of the same input is the first of them}}
+  // expected-note @+1 {{remove the attribute fp4.prologue, and the operation becomes a kernel of its own}}
+  %a = fp4.amax %y {per_row, fp4.prologue} : tensor<16x32xbf16> -> tensor<16xf32>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<16x32xbf16>, tensor<16xf32>) -> (tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>)
+  return %q, %s : tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>
+}
+
+// -----
+
+// A quantizer without a kernel by rows does not compute an amax of rows.
+func.func @amax_of_adaptive(%x: tensor<16x32xbf16>) -> (tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>) {
+  %a = fp4.amax %x {per_row, fp4.prologue} : tensor<16x32xbf16> -> tensor<16xf32>
+  // expected-error @+2 {{'fp4.quantize' op has no kernel by rows: the recipe compares two scales of a block}}
+  // expected-note @+1 {{remove the attribute fp4.prologue from what it reads}}
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>, per_row}
+      : (tensor<16x32xbf16>, tensor<16xf32>) -> (tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>)
+  return %q, %s : tensor<16x32xf4E2M1FN>, tensor<16x2xf8E4M3FN>
+}

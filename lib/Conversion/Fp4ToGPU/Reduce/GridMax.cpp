@@ -120,7 +120,9 @@ static void reduceBlock(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> value
   NVVM::Barrier0Op::create(b);
   Value isFirstWarp = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, s.integer(kWarp));
   emitWhen(b, isFirstWarp, [&] {
-    Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
+    Value slot = llvm::isPowerOf2_64(warps)
+                     ? arith::AndIOp::create(b, thread, s.integer(warps - 1)).getResult()
+                     : arith::MinUIOp::create(b, thread, s.integer(warps - 1)).getResult();
     SmallVector<Value> bits;
     for (size_t i = 0; i < values.size(); ++i) {
       Value warpBits =

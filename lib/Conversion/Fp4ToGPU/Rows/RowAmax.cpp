@@ -27,8 +27,7 @@ Value fp4::emitAmaxOfRow(RowElements &row, Scalars &s, Value matrix, NanPolicy n
 }
 
 void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
-  KernelBuilder kernel(op, "row_amax", context);
-  kernel.standAlone(); // it reads what the kernel before it may write
+  KernelBuilder kernel = makeRowKernel(op, "row_amax", context);
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
   Value input = op.getInput(); // the operand is a buffer once it is stored
   Value hostRows = kernel.hostRows(input), rows = kernel.scalar(hostRows);
@@ -41,7 +40,7 @@ void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
     gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
   Value result = kernel.pointer(buffer, type);
   Scalars s(b, context.target);
-  Value amax = emitAmaxOfRow(row, s, input, op.getNan());
+  Value amax = context.noArithmetic ? row.mixedNumber() : emitAmaxOfRow(row, s, input, op.getNan());
   row.forEachChunk([&](const RowTeam::Chunk &chunk) { row.storeChunk(chunk); });
   row.storeNumbers();
   if (op.getPerRow())

@@ -31,6 +31,12 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 } // namespace
 
+KernelBuilder fp4::makeRowKernel(Operation *op, StringRef kind, LoweringContext &context) {
+  KernelBuilder kernel(op, kind, context);
+  kernel.standAlone();
+  return kernel;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps and sources
 //===----------------------------------------------------------------------===//
@@ -283,7 +289,6 @@ SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk)
   return words;
 }
 
-/// A number in which every bit that is loaded takes part.
 Value RowElements::mixedNumber() {
   Value mixedBits = constI32(b, 0);
   if (kept)

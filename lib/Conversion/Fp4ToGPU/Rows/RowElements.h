@@ -21,6 +21,11 @@
 
 namespace fp4 {
 
+struct LoweringContext;
+
+/// A kernel by rows of `op`, which overlaps with no launch: the one before may write what is read.
+KernelBuilder makeRowKernel(mlir::Operation *op, llvm::StringRef kind, LoweringContext &context);
+
 class RowElements {
 public:
   using Chunk = RowTeam::Chunk;
@@ -60,6 +65,8 @@ public:
   /// arithmetic may be null.
   void store(mlir::Value base, mlir::RankedTensorType type, mlir::Value elements,
              const Chunk &chunk);
+  /// A number in which every bit that is loaded takes part: that of a twin without arithmetic.
+  mlir::Value mixedNumber();
   /// Computes a reduction of rows that is no prologue.
   mlir::Value reduce(mlir::linalg::GenericOp op);
   /// Has one thread of the row store `number` (f32) at `base`, which has one of `type` for each
@@ -96,7 +103,6 @@ private:
   mlir::Value argumentOfNumber(const Operand &operand);
   mlir::Value computeNumber(mlir::linalg::GenericOp op);
   llvm::SmallVector<mlir::Value> mixed(mlir::RankedTensorType type, const Chunk &chunk);
-  mlir::Value mixedNumber();
   llvm::SmallVector<mlir::Value> packed(mlir::Value vector, mlir::RankedTensorType type);
   void storeWords(mlir::Value base, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> words,
                   const Chunk &chunk);

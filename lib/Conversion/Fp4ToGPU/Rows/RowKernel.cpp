@@ -20,15 +20,8 @@ using namespace fp4;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A kernel by rows overlaps with no launch: it reads what the one before it may write.
-static KernelBuilder makeKernel(Operation *op, StringRef kind, LoweringContext &context) {
-  KernelBuilder kernel(op, kind, context);
-  kernel.standAlone();
-  return kernel;
-}
-
 static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
-  KernelBuilder kernel = makeKernel(op, "row_quantize", context);
+  KernelBuilder kernel = makeRowKernel(op, "row_quantize", context);
   Value hostRows = kernel.hostRows(op.getInput());
   AmaxOp ofRows = amaxOfRows(op);
   if (!ofRows)
@@ -60,7 +53,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
 
 static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   bool reduces = isRowReduction(op);
-  KernelBuilder kernel = makeKernel(op, reduces ? "reduce_rows" : "rows", context);
+  KernelBuilder kernel = makeRowKernel(op, reduces ? "reduce_rows" : "rows", context);
   Value whole = wholeInputOf(op), hostRows = kernel.hostRows(whole), rows = kernel.scalar(hostRows);
   int64_t columns = typeOf(whole).getDimSize(1);
   RowElements row(kernel, op, rows, columns, chunksOfRow(columns), context.noArithmetic);
@@ -88,7 +81,9 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
 LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {
   if (std::string reason = whyNotRowKernel(op); !reason.empty()) {
     InFlightDiagnostic diag = op->emitOpError("has no kernel by rows: ") << reason;
-    if (prologuesOf(op).empty())
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    AmaxOp amax = quantize ? ownAmaxOfRows(quantize) : AmaxOp();
+    if (prologuesOf(op).empty() && !(amax && amax->hasAttr(kPrologueAttr)))
       diag.attachNote() << "give it a matrix with static columns as an operand";
     else
       diag.attachNote() << "remove the attribute " << kPrologueAttr << " from what it reads";

@@ -280,7 +280,10 @@ std::string fp4::whyNotReader(OpOperand &use) {
   if (auto generic = dyn_cast<linalg::GenericOp>(reader)) {
     if (std::string reason = whyNotIndexedByRows(use); !reason.empty())
       return reason;
-    return generic->hasAttr(kPrologueAttr) ? "" : whyNotRowKernel(generic);
+    if (generic->hasAttr(kPrologueAttr))
+      return "";
+    return isRowKernel(generic) ? whyNotRowKernel(generic)
+                                : "'linalg.generic' reads it from memory";
   }
   auto quantize = dyn_cast<QuantizeOp>(reader);
   if (quantize && needsRow)

@@ -16,15 +16,19 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace {
 
+/// Returns true for an elementwise operation without a plan, which is one for its own loops.
 bool isElementwise(Operation *op) {
   auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
-  return generic && fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
+  return generic && !op->hasAttr(fp4::Fp4Dialect::kPlanAttr) &&
+         fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
 }
 
 /// Elementwise operations and reductions of more than two dimensions that are connected with a
@@ -59,13 +63,19 @@ SmallVector<linalg::GenericOp> operationsOfBatches(Operation *root) {
   return llvm::map_to_vector(found, [](Operation *op) { return cast<linalg::GenericOp>(op); });
 }
 
+/// Drops dimensions of one element, but for the loops of the rows and columns of a matrix.
 void dropUnits(ArrayRef<linalg::GenericOp> operations, RewriterBase &rewriter) {
+  linalg::ControlDropUnitDims control;
+  control.controlFn = [](Operation *op) {
+    return llvm::to_vector(llvm::seq(cast<linalg::LinalgOp>(op).getNumLoops() - 2));
+  };
   for (linalg::GenericOp op : operations) {
-    linalg::ControlDropUnitDims control;
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::DropUnitDimsResult> dropped = linalg::dropUnitDims(rewriter, op, control);
-    if (succeeded(dropped))
-      rewriter.replaceOp(op, dropped->replacements);
+    if (failed(dropped))
+      continue;
+    dropped->resultOp->setDiscardableAttrs(llvm::to_vector(op->getDiscardableAttrs()));
+    rewriter.replaceOp(op, dropped->replacements);
   }
 }
 
@@ -103,8 +113,10 @@ void collapseReductions(Operation *root, RewriterBase &rewriter) {
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::CollapseResult> collapsed =
         linalg::collapseOpIterationDims(op, rowsAndColumns(op), rewriter);
-    if (succeeded(collapsed))
-      rewriter.replaceOp(op, collapsed->results);
+    if (failed(collapsed))
+      continue;
+    collapsed->collapsedOp->setDiscardableAttrs(llvm::to_vector(op->getDiscardableAttrs()));
+    rewriter.replaceOp(op, collapsed->results);
   }
 }
 
@@ -147,5 +159,7 @@ LogicalResult fp4::collapseElementwise(Operation *root) {
   if (failed(applyPatternsGreedily(root, std::move(patterns), config)))
     return failure();
   sinkViews(root);
+  DominanceInfo dominance; // several readers of an argument have each a view of it
+  eliminateCommonSubExpressions(rewriter, dominance, root);
   return success();
 }

@@ -39,10 +39,11 @@ public:
     if (!quantize)
       return;
     amax = ownAmaxOfRows(quantize);
-    isOwn = amax && !root->hasAttr(Fp4Dialect::kPlanAttr);
-    isBefore = !amax;
-    if (!amax)
-      amax = amaxOfTensor(quantize);
+    isOwn = amax != nullptr;
+    if (isOwn)
+      return;
+    amax = amaxOfTensor(quantize);
+    isBefore = amax != nullptr;
   }
 
   /// Adds all operations that the kernel of the root can compute, readers before producers.
@@ -67,14 +68,14 @@ public:
 
   bool reducesRows() const { return hasReduction || isOwn; }
   /// Returns true when two kernels compute the members.
-  bool isComputedTwice() const { return amax && isBefore; }
+  bool isComputedTwice() const { return isBefore; }
 
   /// Returns the number of stored members.
   unsigned write(RewriterBase &rewriter) {
     auto mark = [&](Operation *op, Attribute as) {
       rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, as); });
     };
-    unsigned stored = beside.size();
+    unsigned stored = beside.size() + (isOwn && !amax->hasOneUse());
     if (isOwn)
       mark(amax, rewriter.getUnitAttr());
     for (Operation *op : beside)
@@ -188,13 +189,22 @@ private:
 
 } // namespace
 
+/// Why an operation is no root of a chain.
+static std::string whyNotRoot(Operation *op) {
+  auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+  if (plan && plan.getFamily() != KernelFamily::ReduceRows)
+    return "the plan is of another family";
+  auto amax = dyn_cast<AmaxOp>(op);
+  return amax && quantizerOfRows(amax) ? "a quantizer has the amax to itself" : whyNotRowKernel(op);
+}
+
 bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   auto generic = dyn_cast<linalg::GenericOp>(root);
   if (root->hasAttr(kPrologueAttr))
     return false;
   Chain chain(root);
   chain.grow();
-  std::string reason = whyNotRowKernel(root);
+  std::string reason = whyNotRoot(root);
   if (!reason.empty() && chain.reducesRows())
     remark::missed(root->getLoc(), named()) << remark::reason("{0}", reason);
   if (!reason.empty())
