@@ -186,3 +186,37 @@ func.func @beside(%x: tensor<8x64xbf16>, %r: tensor<8x64xbf16>) -> (tensor<8x64x
       : (tensor<8x64xbf16>) -> (tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>)
   return %h, %q, %s : tensor<8x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>
 }
+
+// -----
+
+// An operation behind the amax of the matrix is too late for the kernel of the amax, which the chain has first.
+#mm = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func.func @too_late
+// CHECK-NOT: "beside"
+// CHECK: fp4.amax
+// CHECK-NOT: "beside"
+func.func @too_late(%x: tensor<8x64xbf16>) -> (tensor<8x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>) {
+  %zero = arith.constant dense<0.0> : tensor<8xf32>
+  %exact = arith.extf %x : tensor<8x64xbf16> to tensor<8x64xf32>
+  %sum = linalg.reduce {arith.addf} ins(%exact : tensor<8x64xf32>) outs(%zero : tensor<8xf32>) dimensions = [1]
+  %y = linalg.generic {indexing_maps = [#mm, #row, #mm], iterator_types = ["parallel", "parallel"]}
+      ins(%exact, %sum : tensor<8x64xf32>, tensor<8xf32>) outs(%x : tensor<8x64xbf16>) {
+  ^bb0(%v: f32, %s: f32, %o: bf16):
+    %d = arith.divf %v, %s : f32
+    %b = arith.truncf %d : f32 to bf16
+    linalg.yield %b : bf16
+  } -> tensor<8x64xbf16>
+  %a = fp4.amax %y : tensor<8x64xbf16> -> tensor<f32>
+  %late = linalg.generic {indexing_maps = [#mm, #row, affine_map<(i, j) -> ()>, #mm], iterator_types = ["parallel", "parallel"]}
+      ins(%exact, %sum, %a : tensor<8x64xf32>, tensor<8xf32>, tensor<f32>) outs(%x : tensor<8x64xbf16>) {
+  ^bb0(%v: f32, %s: f32, %w: f32, %o: bf16):
+    %d = arith.divf %v, %w : f32
+    %e = arith.addf %d, %s : f32
+    %b = arith.truncf %e : f32 to bf16
+    linalg.yield %b : bf16
+  } -> tensor<8x64xbf16>
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<8x64xbf16>, tensor<f32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>)
+  return %late, %q, %s : tensor<8x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>
+}

@@ -115,8 +115,9 @@ private:
   /// though the chain does not read it: the residual of a norm of what is not rounded.
   bool mayBeBeside(Operation *op) const {
     auto generic = dyn_cast<linalg::GenericOp>(op);
+    Operation *first = isBefore ? amax : root; // its kernel has the operands
     return generic && !op->use_empty() && op->getBlock() == root->getBlock() &&
-           op->isBeforeInBlock(root) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+           op->isBeforeInBlock(first) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
            !op->hasAttr(kPrologueAttr) && whyNotPrologue(generic).empty() &&
            hasRowsOf(generic, root) &&
            llvm::all_of(op->getUsers(), [&](Operation *user) { return isBehind(user, root); });
