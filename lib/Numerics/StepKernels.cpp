@@ -64,7 +64,7 @@ struct Avx2Sum {
 
 struct VnniSum {
   FP4_VNNI static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
-                                        int32_t start, int32_t *sums) {
+                                  int32_t start, int32_t *sums) {
     __m512i total = _mm512_set1_epi32(start);
     for (unsigned q = 0; q < groupSize / 4; ++q)
       total = _mm512_dpbusd_epi32(total, _mm512_load_si512(b[q]),
@@ -179,7 +179,7 @@ FP4_VNNI uint32_t addExactlyAvx512(const StepRow &a, const StepPanel &b, float *
   return addExactly<VnniSum>(a, b, d);
 }
 FP4_VNNI void addReferenceAvx512(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
-                  ReferenceState &r) {
+                                 ReferenceState &r) {
   addReference<VnniSum>(a, b, rounding, r);
 }
 #endif

@@ -89,8 +89,7 @@ bool isStoredFor(Operation *reader, Operation *first) {
   auto quantize = dyn_cast<fp4::QuantizeOp>(first);
   if (quantize && fp4::amaxOfRows(quantize) == reader) // the same kernel computes it
     return true;
-  Operation *inBlock = first->getBlock()->findAncestorOpInBlock(*reader);
-  return reader == first || (inBlock && first->isBeforeInBlock(inBlock));
+  return reader == first || fp4::isBehind(reader, first);
 }
 
 /// Why a prologue cannot be read by the operation of `use`, which neither computes it nor finds it

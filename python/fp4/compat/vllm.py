@@ -256,4 +256,3 @@ def rms_norm_dynamic_per_token_quant(
     refuse(quant_dtype != torch.float8_e4m3fn, f"quant_dtype = {quant_dtype}",
            "pass torch.float8_e4m3fn")
     return token_fp8(_OF_TOKENS, epsilon, input, residual, weight, scale_ub)
-

@@ -17,7 +17,7 @@ import torch
 
 from ..errors import UsageError
 from ..formats import FORMATS
-from . import functional, norm_programs, programs, recipes
+from . import functional, norm_programs, ops, programs, recipes
 from .execution import run
 from .norm_programs import Ending, Gate, Norm
 from .operation import Operation
@@ -143,12 +143,9 @@ def _quantized(x: torch.Tensor, format: str, layout: str, per_row: bool, columns
     else:
         data = x.new_empty((rows, columns), dtype=torch.float8_e4m3fn)
     blocks = 1 if format == "fp8_row" else -(-columns // facts.block)
-    shape: tuple[int, ...] = (rows, blocks)
-    if layout != "linear":  # one row, as in ops.py
-        shape = (-(-rows // 128) * -(-blocks // 4) * 512,)
     dtypes = {"f8E4M3FN": torch.float8_e4m3fn, "f8E8M0FNU": torch.float8_e8m0fnu,
               "f32": torch.float32}
-    return (data, x.new_empty(shape, dtype=dtypes[facts.scales]),
+    return (data, x.new_empty(ops._scale_shape(rows, blocks, layout), dtype=dtypes[facts.scales]),
             x.new_empty(rows if per_row else 0, dtype=torch.float32))
 
 

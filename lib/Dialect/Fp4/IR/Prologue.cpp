@@ -104,6 +104,11 @@ bool fp4::isBeside(Operation *op) {
   return text && text.getValue() == kBesidePrologue;
 }
 
+bool fp4::isBehind(Operation *user, Operation *op) {
+  Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
+  return inBlock && op->isBeforeInBlock(inBlock);
+}
+
 /// The shape that the rows of an operation have; empty where no operand has it.
 static ArrayRef<int64_t> shapeOfRows(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -183,15 +188,22 @@ bool fp4::isRowKernel(Operation *op) {
          llvm::any_of(prologuesOf(op), isOfRows);
 }
 
-AmaxOp fp4::ownAmaxOfRows(QuantizeOp quantize) {
+/// The amax that a quantizer has for its input, in its block and without a plan; null where there
+/// is none.
+static AmaxOp amaxOfInput(QuantizeOp quantize) {
   auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
-  bool isOwn = amax && quantize.getPerRow() && amax.getPerRow() && !amax.isGrouped() &&
-               amax.getInput() == quantize.getInput() &&
-               amax->getBlock() == quantize->getBlock() && !amax->hasAttr(Fp4Dialect::kPlanAttr);
+  bool isOfInput = amax && amax.getInput() == quantize.getInput() &&
+                   amax->getBlock() == quantize->getBlock() &&
+                   !amax->hasAttr(Fp4Dialect::kPlanAttr);
+  return isOfInput ? amax : AmaxOp();
+}
+
+AmaxOp fp4::ownAmaxOfRows(QuantizeOp quantize) {
+  AmaxOp amax = amaxOfInput(quantize);
+  bool isOwn = amax && quantize.getPerRow() && amax.getPerRow() && !amax.isGrouped();
   bool isFirst = isOwn && llvm::all_of(amax->getUsers(), [&](Operation *user) {
-    Operation *inBlock = quantize->getBlock()->findAncestorOpInBlock(*user);
-    return inBlock == quantize || (inBlock && quantize->isBeforeInBlock(inBlock));
-  });
+                   return user == quantize || isBehind(user, quantize);
+                 });
   return isFirst ? amax : AmaxOp();
 }
 
@@ -203,11 +215,8 @@ QuantizeOp fp4::quantizerOfRows(AmaxOp amax) {
 }
 
 AmaxOp fp4::amaxOfTensor(QuantizeOp quantize) {
-  auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
-  bool isOfInput = amax && !amax.getPerRow() && amax.getInput() == quantize.getInput() &&
-                   amax->getBlock() == quantize->getBlock() &&
-                   !amax->hasAttr(Fp4Dialect::kPlanAttr);
-  return isOfInput && mayBeRoot(amax) ? amax : AmaxOp();
+  AmaxOp amax = amaxOfInput(quantize);
+  return amax && !amax.getPerRow() && mayBeRoot(amax) ? amax : AmaxOp();
 }
 
 AmaxOp fp4::amaxOfRows(QuantizeOp quantize) {

@@ -25,25 +25,14 @@ namespace {
 
 remark::RemarkOpts named() { return remark::RemarkOpts::name("rows").category("fp4-fuse"); }
 
-/// Returns true when `user`, perhaps in a region, runs behind `root`.
-bool isBehind(Operation *user, Operation *root) {
-  Operation *inBlock = root->getBlock()->findAncestorOpInBlock(*user);
-  return inBlock && root->isBeforeInBlock(inBlock);
-}
-
 /// The prologues of one root.
 class Chain {
 public:
   explicit Chain(Operation *root) : root(root) {
-    auto quantize = dyn_cast<QuantizeOp>(root);
-    if (!quantize)
-      return;
-    amax = ownAmaxOfRows(quantize);
-    isOwn = amax != nullptr;
-    if (isOwn)
-      return;
-    amax = amaxOfTensor(quantize);
-    isBefore = amax != nullptr;
+    if (auto quantize = dyn_cast<QuantizeOp>(root)) {
+      ownAmax = ownAmaxOfRows(quantize);
+      amaxBefore = amaxOfTensor(quantize);
+    }
   }
 
   /// Adds all operations that the kernel of the root can compute, readers before producers.
@@ -66,18 +55,18 @@ public:
     }
   }
 
-  bool reducesRows() const { return hasReduction || isOwn; }
+  bool reducesRows() { return hasReduction || ownAmax; }
   /// Returns true when two kernels compute the members.
-  bool isComputedTwice() const { return isBefore; }
+  bool isComputedTwice() { return amaxBefore != nullptr; }
 
   /// Returns the number of stored members.
   unsigned write(RewriterBase &rewriter) {
     auto mark = [&](Operation *op, Attribute as) {
       rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, as); });
     };
-    unsigned stored = beside.size() + (isOwn && !amax->hasOneUse());
-    if (isOwn)
-      mark(amax, rewriter.getUnitAttr());
+    unsigned stored = beside.size() + (ownAmax && !ownAmax->hasOneUse());
+    if (ownAmax)
+      mark(ownAmax, rewriter.getUnitAttr());
     for (Operation *op : beside)
       mark(op, rewriter.getStringAttr(kBesidePrologue));
     for (Operation *op : members) {
@@ -90,7 +79,7 @@ public:
   }
 
   /// Operations that the kernel of the root computes.
-  unsigned size() const { return members.size() + beside.size() + isOwn; }
+  unsigned size() { return members.size() + beside.size() + (ownAmax ? 1 : 0); }
 
   /// Reports each reduction, and each operation that reads one, that did not go into the kernel.
   void reportRejected() {
@@ -107,15 +96,16 @@ private:
     });
   }
 
-  bool isMember(Operation *op) const {
-    return op == root || (amax && op == amax) || members.contains(op) || beside.contains(op);
+  bool isMember(Operation *op) {
+    return op == root || op == ownAmax.getOperation() || op == amaxBefore.getOperation() ||
+           members.contains(op) || beside.contains(op);
   }
 
   /// Returns true for a reader of a member that the kernel of the root can compute and store,
   /// though the chain does not read it: the residual of a norm of what is not rounded.
-  bool mayBeBeside(Operation *op) const {
+  bool mayBeBeside(Operation *op) {
     auto generic = dyn_cast<linalg::GenericOp>(op);
-    Operation *first = isBefore ? amax : root; // its kernel has the operands
+    Operation *first = amaxBefore ? amaxBefore.getOperation() : root; // its kernel has the operands
     return generic && !op->use_empty() && op->getBlock() == root->getBlock() &&
            op->isBeforeInBlock(first) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
            !op->hasAttr(kPrologueAttr) && whyNotPrologue(generic).empty() &&
@@ -179,10 +169,8 @@ private:
   }
 
   Operation *root;
-  /// The amax of the root's rows, which its kernel computes too; or that of its whole input, for
-  /// which a kernel before it computes the members as well.
-  Operation *amax = nullptr;
-  bool isOwn = false, isBefore = false;
+  AmaxOp ownAmax;    ///< of the root's rows, which its kernel computes too
+  AmaxOp amaxBefore; ///< of the root's whole input: its kernel, before, computes the members too
   llvm::SetVector<Operation *> members, beside;
   SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
   bool hasReduction = false;
@@ -216,7 +204,8 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   unsigned stored = chain.write(rewriter);
   remark::passed(root->getLoc(), named())
       << "one kernel by rows computes " + std::to_string(chain.size()) +
-             (chain.size() == 1 ? " operation" : " operations") + " before it and stores " + std::to_string(stored) + " of them";
+             (chain.size() == 1 ? " operation" : " operations") + " before it and stores " +
+             std::to_string(stored) + " of them";
   if (chain.isComputedTwice())
     remark::passed(root->getLoc(), named()) << "the amax of the tensor takes a pass of its own "
                                                "before it; a static amax, or one of each "

@@ -69,10 +69,10 @@ def : Fp4_Constraints<"case", [{
 }]>;
 
 def : Fp4_Constraints<"prologue", [{
-  - (C1) the attribute is a unit attribute, "stored" or "beside", on a linalg.generic with one result: an
-    elementwise operation that gives a matrix of f32, bf16 or f16 with static columns or a number
-    for each row, or a reduction of rows. An operand has an element for each of the result, or of
-    the matrix that is reduced. Or the attribute is a unit attribute on an `fp4.amax` with
+  - (C1) the attribute is a unit attribute, "stored" or "beside", on a linalg.generic with one
+    result: an elementwise operation that gives a matrix of f32, bf16 or f16 with static columns or
+    a number for each row, or a reduction of rows. An operand has an element for each of the result,
+    or of the matrix that is reduced. Or the attribute is a unit attribute on an `fp4.amax` with
     `per_row`.
 }]>;
 

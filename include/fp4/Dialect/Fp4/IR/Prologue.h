@@ -41,6 +41,8 @@ bool isBeside(mlir::Operation *op);
 llvm::SmallVector<mlir::linalg::GenericOp> prologuesOf(mlir::Operation *op);
 /// The first operation of the block whose kernel can compute the prologue `op`; null: none.
 mlir::Operation *firstKernelOf(mlir::Operation *op);
+/// Returns true when `user`, perhaps in a region, runs behind `op`.
+bool isBehind(mlir::Operation *user, mlir::Operation *op);
 /// Returns true when the prologue `op` has the rows of `root` and, where it has columns, the same.
 bool hasRowsOf(mlir::linalg::GenericOp op, mlir::Operation *root);
 /// Returns true for an operation with a kernel of its own in which a team of threads has a row.
