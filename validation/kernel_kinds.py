@@ -417,6 +417,8 @@ def rows():
             "LayerNorm, quantized behind amaxes of rows": ("layer", "token", "tiled", "kept"),
             "RMSNorm, quantized behind its amax": ("rms", "amax", "linear", "gone"),
             "softmax of rows": ("softmax", "none", "tiled", "kept"),
+            "rotation of halves, quantized": ("halves", "nvfp4", "tiled", "gone"),
+            "RMSNorm and rotation of neighbours": ("norm_neighbours", "none", "tiled", "kept"),
     }.items():
         for target in BOTH:
             yield Kind(name, sweep_rows.program((*case, "bf16", "5", 1056)), target)

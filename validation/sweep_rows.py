@@ -6,7 +6,8 @@
   validation/sweep_rows.py --list   what would run
 
 A program is a norm of a matrix or of a matrix plus a residual, which is rounded before the norm or
-beside it ("exact"), the gradient of a norm, or a softmax, and what follows it: nothing, codes and
+beside it ("exact"), the gradient of a norm, a softmax, or a rotation of halves, of neighbours or of
+some columns ("partial"), behind a norm of the row or not, and what follows it: nothing, codes and
 scales, codes behind the amax of the tensor or of each row, or FP8 under one scale for each row or
 for 128 elements. The elements in bf16 are a result besides, or not. The reference executes the
 operations of the program one by one, and every result must be equal bit by bit, also for infinite,
@@ -21,7 +22,8 @@ import sys
 import recipes
 import sweeping
 
-CHAIN = ["rms", "residual", "exact", "layer", "gradient", "softmax"]
+ROTATION = ["halves", "neighbours", "partial"]
+CHAIN = ["rms", "residual", "exact", "layer", "gradient", "softmax", *ROTATION, *(f"norm_{kind}" for kind in ROTATION)]
 AFTER = ["none", "nvfp4", "amax", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
 SCALES = ["tiled", "linear"]
 ELEMENTS = ["kept", "gone"]
@@ -93,6 +95,90 @@ def chain(kind, element, rows, columns, value):
             "    %b = arith.truncf %p : f32 to bf16", "    linalg.yield %b : bf16", f"  }} -> {y}"]
 
 
+def normed(element, rows, columns, value):
+    """Lines that compute %normed, a matrix of bf16."""
+    x, y = matrix(rows, columns, element), matrix(rows, columns, "bf16")
+    return [*reduction("sum", value, x, ["    %e = arith.mulf %f, %f : f32"], "addf", "init"),
+            "  %normed = linalg.generic {indexing_maps = [#all, #row, #column, #all], iterator_types = [\"parallel\", \"parallel\"]}",
+            f"      ins({value}, %sum, %w : {x}, NUMBERS, tensor<{columns}xbf16>) outs(%empty : {y}) {{",
+            f"  ^bb0(%v: {element}, %s: f32, %g: bf16, %o: bf16):", *widened(element), f"    %c = arith.constant {1 / columns!r} : f32",
+            "    %ms = arith.mulf %s, %c : f32", "    %rs = math.rsqrt %ms : f32", "    %h = arith.mulf %f, %rs : f32",
+            "    %gw = arith.extf %g : bf16 to f32", "    %p = arith.mulf %h, %gw : f32",
+            "    %b = arith.truncf %p : f32 to bf16", "    linalg.yield %b : bf16", f"  }} -> {y}"]
+
+
+def rotated(values, element, maps, types, result, body, name="y", out="%empty"):
+    """Lines that compute bf16 as %e of the values %f and %pf, which are rotated, %s and %t."""
+    names = ["%v", "%g", "%s", "%t"][:len(values)]
+    of = [element, element, "f32", "f32"]
+    wide = widened(element)
+    if len(values) > 1:
+        wide += [wide[1].replace("%f =", "%pf =").replace("%v", "%g")]
+    return [f"  %{name} = linalg.generic {{indexing_maps = [{', '.join([*maps, '#all'])}], iterator_types = [\"parallel\", \"parallel\"]}}",
+            f"      ins({', '.join(values)} : {', '.join(types)}) outs({out} : {result}) {{",
+            f"  ^bb0({', '.join(f'{name}: {kind}' for name, kind in zip(names, of))}, %o: bf16):", *wide, *body,
+            "    %b = arith.truncf %e : f32 to bf16", "    linalg.yield %b : bf16", f"  }} -> {result}"]
+
+
+def rotated_columns(columns):
+    """Columns of one of the two parts of a partial rotation: whole chunks if there are."""
+    return columns // 64 * 16 or max(1, columns // 4)
+
+
+def partial(element, rows, columns, value):
+    """Lines with slices and a concatenation: some columns are rotated, and others pass."""
+    half = rotated_columns(columns)
+    x, y = matrix(rows, columns, element), matrix(rows, columns, "bf16")
+    size, widths = "%m" if rows == "?" else rows, [half, half, columns - 2 * half]
+    lines, start = [], 0
+    for name, width in zip(["part0", "part1", "part2"], widths):
+        lines += [f"  %{name} = tensor.extract_slice {value}[0, {start}] [{size}, {width}] [1, 1] : {x} to {matrix(rows, width, element)}",
+                  f"  %{name}o = tensor.empty({'%m' if rows == '?' else ''}) : {matrix(rows, width, 'bf16')}"]
+        start += width
+    part, table, result = (matrix(rows, half, kind) for kind in (element, "f32", "bf16"))
+    products = ["    %u = arith.mulf %f, %s : f32", "    %z = arith.mulf %pf, %t : f32"]
+    for name, values, step in (("first", ["%part0", "%part1"], "subf"), ("second", ["%part1", "%part0"], "addf")):
+        lines += rotated([*values, "%cos", "%sin"], element, ["#all"] * 4, [part, part, table, table], result,
+                         [*products, f"    %e = arith.{step} %u, %z : f32"], name, f"{values[0]}o")
+    rest, last = "%part2", matrix(rows, widths[2], "bf16")
+    if element != "bf16":
+        rest = "%third"
+        lines += rotated(["%part2"], element, ["#all"], [matrix(rows, widths[2], element)], last,
+                         ["    %e = arith.addf %f, %zero : f32"], "third", "%part2o")
+    return [*lines, f"  %y = tensor.concat dim(1) %first, %second, {rest} : ({result}, {result}, {last}) -> {y}"]
+
+
+def rotation(kind, element, rows, columns, value):
+    """Lines that compute %y, a matrix of bf16, of `value`: two rows share the angles of halves, and
+    neighbours have four rows of them."""
+    x, y = matrix(rows, columns, element), matrix(rows, columns, "bf16")
+    table = matrix(4 if kind == "neighbours" else rows, columns // 2, "f32")
+    column = ["    %i = linalg.index 1 : index", "    %c = arith.index_cast %i : index to i32"]
+    if kind == "halves":
+        test = [f"    %k = arith.constant {columns // 2} : i32", "    %is = arith.cmpi ult, %c, %k : i32"]
+    else:
+        test = ["    %k = arith.constant 1 : i32", "    %l = arith.andi %c, %k : i32", "    %is = arith.cmpi ne, %l, %k : i32"]
+    body = [*column, *test, "    %minus = arith.negf %pf : f32", "    %p = arith.select %is, %minus, %pf : f32",
+            "    %u = arith.mulf %f, %s : f32", "    %z = arith.mulf %p, %t : f32", "    %e = arith.addf %u, %z : f32"]
+    return rotated([value, value, "%cos", "%sin"], element, ["#all", f"#{kind}", f"#{kind}_angle", f"#{kind}_angle"],
+                   [x, x, table, table], y, body)
+
+
+def rotation_tables(kind, rows, columns):
+    """Arguments of a rotation."""
+    width = rotated_columns(columns) if kind == "partial" else columns // 2
+    table = matrix(4 if kind == "neighbours" else rows, width, "f32")
+    return [f"%cos: {table}", f"%sin: {table}"]
+
+
+def rotation_maps(columns):
+    half = columns // 2
+    return [f"#halves = affine_map<(i, j) -> (i, (j + {half}) mod {2 * half})>",
+            f"#halves_angle = affine_map<(i, j) -> (i floordiv 2, j mod {half})>",
+            "#neighbours = affine_map<(i, j) -> (i, j + 1 - (j mod 2) * 2)>",
+            "#neighbours_angle = affine_map<(i, j) -> (i mod 4, j floordiv 2)>"]
+
+
 def quantizer(after, layout, rows, columns):
     """Lines that quantize %y, and the types of codes and scales."""
     y, numbers = matrix(rows, columns, "bf16"), f"tensor<{rows}xf32>"
@@ -141,14 +227,22 @@ def program(case):
     if kind == "residual":
         body.append(f"  %sumh = arith.addf %x, %r : {x}")
         value, results, types = "%sumh", ["%sumh"], [x]
-    body += [line.replace("NUMBERS", numbers) for line in chain(kind, element, rows, columns, value)]
+    lines, of = [], kind.removeprefix("norm_")
+    if of in ROTATION:
+        arguments += rotation_tables(of, rows, columns)
+        if of != kind:
+            lines, element, value = normed(element, rows, columns, value), "bf16", "%normed"
+        lines += partial(element, rows, columns, value) if of == "partial" else rotation(of, element, rows, columns, value)
+    else:
+        lines = chain(kind, element, rows, columns, value)
+    body += [line.replace("NUMBERS", numbers) for line in lines]
     if kept == "kept":
         results, types = [*results, "%y"], [*types, y]
     if after != "none":
         lines, more = quantizer(after, layout, rows, columns)
         body, results, types = body + lines, [*results, "%z#0", "%z#1"], types + more
     return "\n".join(["#all = affine_map<(i, j) -> (i, j)>", "#row = affine_map<(i, j) -> (i)>",
-                      "#column = affine_map<(i, j) -> (j)>",
+                      "#column = affine_map<(i, j) -> (j)>", *(rotation_maps(columns) if of in ROTATION else ()),
                       f"func.func @rows({', '.join(arguments)}) -> ({', '.join(types)}) {{", *body,
                       f"  return {', '.join(results)} : {', '.join(types)}", "}", ""])
 
@@ -156,6 +250,12 @@ def program(case):
 def valid(case):
     kind, after, layout, kept, element, rows, columns, *_ = case
     if kind == "exact" and element == "f32":
+        return False
+    if kind in ("halves", "neighbours") and columns % 2:
+        return False
+    if kind.startswith("norm_") and columns % (32 if kind == "norm_halves" else 16):  # others are no whole chunks
+        return False
+    if kind == "norm_partial" and (columns < 64 or rows == "1"):  # slices of one row are views of memory
         return False
     if after == "none" and (kept == "gone" or layout == "linear"):
         return False

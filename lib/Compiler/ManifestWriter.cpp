@@ -2,12 +2,15 @@
 
 #include "ManifestWriter.h"
 
+#include "OperandIndices.h"
+
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/ConstantBytes.h"
+#include "fp4/Dialect/Utils/TensorSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -90,6 +93,13 @@ std::string spellAttribute(Attribute attribute) {
       });
 }
 
+std::string spellNumbers(ArrayRef<int64_t> numbers) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(numbers, stream, ",");
+  return text;
+}
+
 bool isTensor(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// "1,0,1": how many values each operand of the operation's definition has.
@@ -112,6 +122,25 @@ json::Object describeAttributes(Operation *op) {
     else
       object[attribute.getName().getValue()] = spellAttribute(attribute.getValue());
   return object;
+}
+
+/// Describes a slice; the size -1 is that of the source, where it is known to be that.
+json::Object describeSlice(tensor::ExtractSliceOp op) {
+  json::Object object = describeAttributes(op);
+  SmallVector<int64_t> sizes(op.getStaticSizes());
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    size = fp4::takesAll(op, int64_t(dim)) ? -1 : size;
+  object["static_sizes"] = spellNumbers(sizes);
+  return object;
+}
+
+/// Returns true when the place of a slice does not depend on numbers of the program.
+bool hasKnownPlace(tensor::ExtractSliceOp op) {
+  return ShapedType::isStaticShape(op.getStaticOffsets()) &&
+         ShapedType::isStaticShape(op.getStaticStrides()) &&
+         llvm::all_of(llvm::seq<int64_t>(op.getStaticSizes().size()), [&](int64_t dim) {
+           return !ShapedType::isDynamic(op.getStaticSizes()[dim]) || fp4::takesAll(op, dim);
+         });
 }
 
 /// The name by which manifests call an operation: that of version 1 of the dialect for a matmul.
@@ -143,13 +172,6 @@ std::string spellSlots(fp4::BlockScaledMatmulOp op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleave(counts, stream, ",");
-  return text;
-}
-
-std::string spellNumbers(ArrayRef<int64_t> numbers) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::interleave(numbers, stream, ",");
   return text;
 }
 
@@ -235,6 +257,8 @@ SmallVector<Value> operandsOf(Operation *op) {
     return linalgOp.getDpsInputs();
   if (auto reduction = rowReductionOf(op))
     return reduction.getDpsInputs();
+  if (auto scatter = dyn_cast<tensor::ScatterOp>(op)) // its destination is empty
+    return {scatter.getSource(), scatter.getIndices()};
   auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op);
   if (!product)
     return op->getOperands();
@@ -251,44 +275,19 @@ bool isElementwiseOnTensors(Operation *op) {
          llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
 }
 
-/// "0,1 x,1 -": the dimensions of the result that index each operand; x has the index 0.
-std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::interleave(
-      operands, stream,
-      [&](const SmallVector<unsigned> &dims) {
-        if (dims.empty())
-          stream << "-";
-        llvm::interleave(
-            dims, stream,
-            [&](unsigned dim) { stream << (dim == fp4::kSameForAll ? "x" : std::to_string(dim)); },
-            ",");
-      },
-      " ");
-  return text;
-}
-
-/// The dimensions that index each input of `op`.
-SmallVector<SmallVector<unsigned>> inputDimensions(linalg::LinalgOp op) {
-  return llvm::map_to_vector(op.getDpsInputOperands(), [&](OpOperand *input) {
-    return fp4::dimensionsOf(op, input->getOperandNumber());
-  });
-}
-
 /// Describes an elementwise operation for the reference: its program and its indices.
 json::Object describeElementwise(Operation *op) {
-  SmallVector<SmallVector<unsigned>> dimensions;
+  std::string dimensions;
   fp4::numerics::ElementProgram program;
   if (linalg::LinalgOp linalgOp = elementwiseOf(op)) {
-    dimensions = inputDimensions(linalgOp);
+    dimensions = fp4::spellInputs(linalgOp);
     program = fp4::elementProgramOf(*linalgOp.getBlock(), linalgOp.getNumDpsInputs());
   } else {
     int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
-    dimensions.assign(op->getNumOperands(), llvm::to_vector(llvm::seq<unsigned>(rank)));
+    dimensions = fp4::spellSame(op->getNumOperands(), rank, op->getContext());
     program = fp4::elementProgramOf(op);
   }
-  return json::Object{{"program", program.text()}, {"dimensions", spellDimensions(dimensions)}};
+  return json::Object{{"program", program.text()}, {"dimensions", dimensions}};
 }
 
 /// Describes a row reduction: the program of its elements, their indices, the step that combines
@@ -297,7 +296,7 @@ json::Object describeReduction(linalg::LinalgOp op) {
   const uint32_t initial = fp4::numerics::bitsOf(fp4::initialOf(op));
   return json::Object{
       {"program", fp4::reductionProgramOf(op).text()},
-      {"dimensions", spellDimensions(inputDimensions(op))},
+      {"dimensions", fp4::spellInputs(op)},
       {"combination", std::string(fp4::numerics::stringify(fp4::combinationOf(op)))},
       {"initial", "0x" + llvm::utohexstr(initial, /*LowerCase=*/true, /*Width=*/8)}};
 }
@@ -404,6 +403,8 @@ private:
   /// Returns true for a tensor in the place of results of which the reference reads nothing.
   static bool isForResults(OpOperand &use) {
     Operation *user = use.getOwner();
+    if (auto scatter = dyn_cast<tensor::ScatterOp>(user))
+      return &use == &scatter.getDestMutable();
     auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
     return linalgOp && linalgOp.isDpsInit(&use) &&
            (elementwiseOf(user) || rowReductionOf(user) ||
@@ -425,9 +426,13 @@ private:
       return !data || product.getEpilogueBody().empty() || product.isGrouped();
     if (elementwiseOf(&op) || isElementwiseOnTensors(&op))
       return true;
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+      return hasKnownPlace(slice);
+    if (auto scatter = dyn_cast<tensor::ScatterOp>(op))
+      return scatter.getDest().getDefiningOp<tensor::EmptyOp>() != nullptr;
     return isa<fp4::Fp4Dialect>(op.getDialect()) ||
            isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ConcatOp, tensor::EmptyOp,
-               tensor::ExpandShapeOp, tensor::ExtractSliceOp>(op) ||
+               tensor::ExpandShapeOp, tensor::GatherOp>(op) ||
            (isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), isTensor));
   }
 
@@ -469,9 +474,11 @@ private:
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);
     auto constant = dyn_cast<arith::ConstantOp>(op);
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
     json::Object attributes = isElementwise ? describeElementwise(&op)
                               : reduction   ? describeReduction(reduction)
                               : constant    ? describeConstant(constant)
+                              : slice       ? describeSlice(slice)
                                             : describeAttributes(&op);
     if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op)) {
       attributes = describeMatmul(product);

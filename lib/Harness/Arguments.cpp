@@ -115,6 +115,9 @@ private:
   bool isFactor(size_t index) const;
   uint64_t blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const;
   std::optional<int64_t> rowsOfGroups(size_t index, const std::map<std::string, Type> &types) const;
+  std::optional<int64_t> rowsOfMove(std::string_view move, size_t index,
+                                    const std::map<std::string, Type> &types) const;
+  std::string behindViews(std::string name) const;
   Status generate();
 
   const Function &function_;
@@ -322,6 +325,32 @@ std::optional<int64_t> Binder::rowsOfGroups(size_t index,
   return std::nullopt;
 }
 
+/// The value that another one is a view of.
+std::string Binder::behindViews(std::string name) const {
+  for (size_t i = function_.program.size(); i-- > 0;) {
+    const ProgramOp &op = function_.program[i];
+    const bool isView = op.op == "tensor.expand_shape" || op.op == "tensor.collapse_shape";
+    if (isView && !op.results.empty() && op.results[0] == name)
+      name = op.operands[0];
+  }
+  return name;
+}
+
+/// The rows among which argument `index` has row numbers of an operation `move`, "tensor.gather" or
+/// "tensor.scatter"; nothing if it is another operand.
+std::optional<int64_t> Binder::rowsOfMove(std::string_view move, size_t index,
+                                          const std::map<std::string, Type> &types) const {
+  const std::string name = "a" + std::to_string(index);
+  for (const ProgramOp &op : function_.program) {
+    if (op.op != move || op.operands.size() < 2 || behindViews(op.operands[1]) != name)
+      continue;
+    const auto matrix = types.find(move == "tensor.gather" ? op.operands[0] : op.results[0]);
+    if (matrix != types.end() && !matrix->second.shape.empty())
+      return matrix->second.shape[0];
+  }
+  return std::nullopt;
+}
+
 Status Binder::generate() {
   // Sizes that contradict each other are reported by the call.
   const auto types = valueTypes(function_.program, types_).value_or(std::map<std::string, Type>());
@@ -331,6 +360,16 @@ Status Binder::generate() {
     if (auto rows = rowsOfGroups(i, types)) {
       values_[i] = makeOffsets(types_[i], *rows, options_.seed, unsigned(i));
       bound_.sources[i] = fmt::format("groups of {} rows, seed {}", *rows, options_.seed);
+      continue;
+    }
+    if (auto rows = rowsOfMove("tensor.gather", i, types)) {
+      values_[i] = makeRowNumbers(types_[i], *rows, options_.seed, unsigned(i));
+      bound_.sources[i] = fmt::format("rows below {}, seed {}", *rows, options_.seed);
+      continue;
+    }
+    if (auto rows = rowsOfMove("tensor.scatter", i, types)) {
+      values_[i] = makeSlots(types_[i], *rows, options_.seed, unsigned(i));
+      bound_.sources[i] = fmt::format("slots of {}, seed {}", *rows, options_.seed);
       continue;
     }
     FP4_ASSIGN(auto tensor,

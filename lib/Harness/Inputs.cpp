@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
+#include <numeric>
 
 namespace fp4::harness {
 
@@ -222,6 +223,31 @@ void clearTilePadding(Tensor &tensor, uint64_t blocks) {
   for (uint64_t i = 0; i < bytes.size(); ++i)
     if (hw::tiled128x4Position(i, blocks).block >= blocks)
       bytes[i] = 0;
+}
+
+Tensor makeRowNumbers(const Type &type, int64_t rows, uint64_t seed, unsigned index) {
+  Random random = streamOf(seed, index);
+  Tensor tensor(type);
+  for (int64_t &row : tensor.as<int64_t>())
+    row = int64_t(random.below(uint32_t(std::max<int64_t>(rows, 1))));
+  return tensor;
+}
+
+Tensor makeSlots(const Type &type, int64_t rows, uint64_t seed, unsigned index) {
+  Random random = streamOf(seed, index);
+  std::vector<int64_t> free(static_cast<size_t>(rows));
+  std::iota(free.begin(), free.end(), 0);
+  Tensor tensor(type);
+  size_t number = 0;
+  for (int64_t &slot : tensor.as<int64_t>()) {
+    slot = -1;
+    if (++number % 7 == 0 || free.empty())
+      continue;
+    std::swap(free[random.below(uint32_t(free.size()))], free.back());
+    slot = free.back();
+    free.pop_back();
+  }
+  return tensor;
 }
 
 Tensor makeOffsets(const Type &type, int64_t rows, uint64_t seed, unsigned index) {

@@ -4,6 +4,8 @@
 #include "Float32.h"
 #include "InlinePtx.h"
 
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Numerics/Remainder.h"
 #include "fp4/Numerics/Transcendentals.h"
 #include "fp4/Numerics/Trigonometry.h"
@@ -234,15 +236,19 @@ struct Program {
   Operation *end;
 };
 
-SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program,
-                             ValueRange arguments) {
+SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, ValueRange arguments,
+                             ValueRange loops) {
   Emitter emitter(b, cast<VectorType>(arguments.front().getType()));
   for (auto [argument, value] : llvm::zip(program.body.getArguments(), arguments))
     emitter.values.map(argument, value);
   for (Operation &op : program.body) {
     if (&op == program.end)
       break;
-    if (!isEpilogueOp(&op)) // kernels quantize many elements at a time
+    if (isEpilogueOp(&op) || isa<linalg::IndexOp>(op)) // kernels quantize many elements at a time
+      continue;
+    if (std::optional<unsigned> loop = loopOf(op.getResult(0)))
+      emitter.values.map(op.getResult(0), loops[*loop]);
+    else
       emitter.emit(op);
   }
   return llvm::map_to_vector(program.results, [&](Value v) { return emitter.lookup(v); });
@@ -250,25 +256,29 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program,
 
 } // namespace
 
-SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body,
-                                        ValueRange arguments, int64_t atOnce) {
+SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments,
+                                        int64_t atOnce, ValueRange loops) {
   SmallVector<Value> results = elementwiseResults(body);
-  return emitElementwise(b, body, arguments, results, body.getTerminator(), atOnce);
+  return emitElementwise(b, body, arguments, results, body.getTerminator(), atOnce, loops);
 }
 
 SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments,
-                                        ValueRange results, Operation *end, int64_t atOnce) {
+                                        ValueRange results, Operation *end, int64_t atOnce,
+                                        ValueRange loops) {
   Program program{body, results, end};
   auto type = cast<VectorType>(arguments.front().getType());
   int64_t lanes = type.getNumElements();
   if (lanes <= atOnce)
-    return emitPiece(b, program, arguments);
+    return emitPiece(b, program, arguments, loops);
   SmallVector<SmallVector<Value>> elements(results.size());
   for (int64_t first = 0; first < lanes; first += atOnce) {
     int64_t count = std::min(atOnce, lanes - first);
-    SmallVector<Value> piece = llvm::map_to_vector(
-        arguments, [&](Value argument) { return sliceOf(b, argument, first, count); });
-    for (auto [results, value] : llvm::zip_equal(elements, emitPiece(b, program, piece)))
+    auto slices = [&](ValueRange values) {
+      return llvm::map_to_vector(
+          values, [&](Value value) -> Value { return sliceOf(b, value, first, count); });
+    };
+    SmallVector<Value> piece = emitPiece(b, program, slices(arguments), slices(loops));
+    for (auto [results, value] : llvm::zip_equal(elements, piece))
       for (int64_t lane = 0; lane < count; ++lane)
         results.push_back(vector::ExtractOp::create(b, value, lane));
   }

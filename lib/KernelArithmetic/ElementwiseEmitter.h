@@ -15,17 +15,18 @@ namespace fp4 {
 /// Emits `body` with `arguments`, vectors of f32 of one length, one for each argument, and returns
 /// the values that its terminator yields. Results are exactly representable in the types that are
 /// yielded. `atOnce` is the number of lanes that are computed together: the steps of a lane follow
-/// each other closely, so that few numbers are in registers at a time.
+/// each other closely, so that few numbers are in registers at a time. `loops` are vectors of i32,
+/// the values of the loops that linalg.index may read.
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
                                                mlir::Block &body, mlir::ValueRange arguments,
-                                               int64_t atOnce = 8);
+                                               int64_t atOnce = 8, mlir::ValueRange loops = {});
 
 /// Emits the operations of `body` before `end`, likewise, and returns what stands for `results`,
 /// values of the body.
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                mlir::ValueRange results, mlir::Operation *end,
-                                               int64_t atOnce);
+                                               int64_t atOnce, mlir::ValueRange loops = {});
 
 /// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);

@@ -87,6 +87,8 @@ Status runConstant(Step &step);
 Status runReshape(Step &step);
 Status runSlice(Step &step);
 Status runConcat(Step &step);
+Status runGather(Step &step);
+Status runScatter(Step &step);
 Status runEmpty(Step &step);
 Status runTranspose(Step &step);
 // Handlers of ReferenceQuantize.cpp.

@@ -2,6 +2,8 @@
 
 #include "fp4/Reference/ProgramTypes.h"
 
+#include "OperandIndices.h"
+
 #include "fp4/Numerics/Formats.h"
 
 #include <fmt/format.h>
@@ -77,6 +79,19 @@ std::vector<Shape> gemmShapes(const ProgramOp &op, int64_t rows, int64_t columns
   return shapes;
 }
 
+/// Shapes of what a tensor operation moves: a reshape has the elements of its operand, and a gather
+/// a row for each row number.
+std::vector<Shape> shapesOfView(const ProgramOp &op, std::span<const Type> operands) {
+  const Shape first = operands.empty() ? Shape{} : operands[0].shape;
+  if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
+      op.resultTypes.size() == 1)
+    return {reshaped(op.resultTypes[0].shape, first)};
+  if (op.op == "tensor.gather" && operands.size() > 1 && !operands[1].shape.empty() &&
+      first.size() == 2)
+    return {{operands[1].shape[0], first[1]}};
+  return std::vector<Shape>(op.resultTypes.size(), first);
+}
+
 /// The shapes of the results, if the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -107,9 +122,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
       shapes.push_back(type.shape);
     return shapes;
   }
-  if ((op.op == "tensor.collapse_shape" || op.op == "tensor.expand_shape") &&
-      op.resultTypes.size() == 1)
-    return {reshaped(op.resultTypes[0].shape, first)};
+  if (op.op.starts_with("tensor."))
+    return shapesOfView(op, operands);
   if (op.op == "fp4.stack_scales" && first.size() == 2) {
     Shape sum = {0, first[1]};
     for (const Type &shard : operands)
@@ -185,14 +199,12 @@ std::string operandAt(const ProgramOp &op, size_t place) {
 
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op) {
   std::vector<std::vector<size_t>> dimensions;
-  std::istringstream words(attributeOr(op, "dimensions", ""));
-  for (std::string word; words >> word;) {
+  for (const std::vector<std::string> &indices : operandIndices(op)) {
     std::vector<size_t> &numbers = dimensions.emplace_back();
-    for (char c : word)
-      if (c >= '0' && c <= '9') // tensors have few dimensions
-        numbers.push_back(static_cast<size_t>(c - '0'));
-      else if (c == 'x')
-        numbers.push_back(std::numeric_limits<size_t>::max());
+    for (const std::string &index : indices) // tensors have few dimensions
+      numbers.push_back(index.size() == 1 && index[0] >= '0' && index[0] <= '9'
+                            ? static_cast<size_t>(index[0] - '0')
+                            : std::numeric_limits<size_t>::max());
   }
   return dimensions;
 }

@@ -25,6 +25,8 @@ const std::map<std::string, Entry> &entries() {
       {"tensor.empty", {runEmpty}},
       {"tensor.expand_shape", {runReshape, {"reassociation", "static_output_shape"}}},
       {"tensor.extract_slice", {runSlice, {"static_offsets", "static_sizes", "static_strides"}}},
+      {"tensor.gather", {runGather, {"gather_dims", "unique"}}},
+      {"tensor.scatter", {runScatter, {"scatter_dims", "unique"}}},
       {"linalg.generic", {runElementwise, {"program", "dimensions"}}},
       {"linalg.reduce", {runRowReduction, {"program", "dimensions", "combination", "initial"}}},
       {"linalg.transpose", {runTranspose, {"permutation"}}},

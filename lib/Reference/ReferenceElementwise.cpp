@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Interpreter.h"
+#include "OperandIndices.h"
 
 #include "fp4/Numerics/Elementwise.h"
 #include "fp4/Numerics/RowReduction.h"
@@ -27,11 +28,46 @@ struct Space {
   const char *name;
 };
 
-/// An operand with the distance in elements that each dimension of the space moves it by.
+/// The elements that each index of one dimension of the space moves an operand by.
+struct OffsetTable {
+  size_t dimension;
+  std::vector<uint64_t> offsets;
+};
+
+/// An operand with the distance in elements that each dimension of the space moves it by: a stride,
+/// or a table where the operand is indexed by an expression.
 struct Indexed {
   std::vector<float> values;
   std::vector<uint64_t> strides;
+  std::vector<OffsetTable> tables = {};
+
+  float at(const std::vector<uint64_t> &indices) const {
+    uint64_t place =
+        std::inner_product(indices.begin(), indices.end(), strides.begin(), uint64_t(0));
+    for (const OffsetTable &table : tables)
+      place += table.offsets[indices[table.dimension]];
+    return values[place];
+  }
 };
+
+/// The offsets of an operand that `expression` finds in its dimension of `size` indices, `stride`
+/// elements apart.
+Expected<OffsetTable> offsetTable(const Step &step, std::string_view expression, int64_t size,
+                                  uint64_t stride, const std::vector<int64_t> &sizes) {
+  const auto dimension = dimensionOf(expression);
+  if (!dimension || *dimension >= sizes.size())
+    return step.wrong(fmt::format("has the index '{}' of an operand", expression));
+  OffsetTable table{*dimension, {}};
+  for (int64_t at = 0; at < sizes[*dimension]; ++at) {
+    const auto index = evaluateIndex(expression, at);
+    if (!index || *index < 0 || *index >= size)
+      return step.wrong(fmt::format("must have an index '{}' below {}, the size of an operand, but "
+                                    "has {} for index {} of the result",
+                                    expression, size, index.value_or(-1), at));
+    table.offsets.push_back(static_cast<uint64_t>(*index) * stride);
+  }
+  return table;
+}
 
 Expected<Indexed> indexed(const Step &step, size_t number, const std::vector<size_t> &dimensions,
                           const Space &space) {
@@ -44,8 +80,14 @@ Expected<Indexed> indexed(const Step &step, size_t number, const std::vector<siz
   if (value.values.size() != operand.type.elements())
     return step.wrong(fmt::format("must have operand {} of f32, bf16, f16 or f8E4M3FN, but got {}",
                                   number, operand.type.str()));
+  const std::vector<std::string> indices = operandIndices(step.op)[number];
   uint64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0; stride *= static_cast<uint64_t>(shape[i])) {
+    if (indices[i].starts_with('(')) {
+      FP4_ASSIGN(auto table, offsetTable(step, indices[i], shape[i], stride, sizes));
+      value.tables.push_back(std::move(table));
+      continue;
+    }
     if (dimensions[i] == std::numeric_limits<size_t>::max() && shape[i] == 1)
       continue;
     if (dimensions[i] >= sizes.size() || shape[i] != sizes[dimensions[i]])
@@ -71,11 +113,11 @@ Expected<std::vector<Indexed>> indexedOperands(const Step &step, const Space &sp
 Expected<numerics::ElementProgram> readProgram(const Step &step, std::optional<size_t> results) {
   FP4_ASSIGN(auto text, step.attribute("program"));
   FP4_ASSIGN(auto program, numerics::ElementProgram::parse(text));
-  FP4_TRY(step.expect(program.inputs, results.value_or(program.results.size())));
-  if (operandDimensions(step.op).size() != step.operands.size() ||
-      program.inputs != step.operands.size())
-    return step.wrong(
-        fmt::format("has {} operands, but a program for {}", step.operands.size(), program.inputs));
+  FP4_TRY(step.expect(program.inputs - loopInputs(step.op).size(),
+                      results.value_or(program.results.size())));
+  const size_t inputs = step.operands.size() + loopInputs(step.op).size();
+  if (operandDimensions(step.op).size() != step.operands.size() || program.inputs != inputs)
+    return step.wrong(fmt::format("has {} operands, but a program for {}", inputs, program.inputs));
   return program;
 }
 
@@ -156,8 +198,11 @@ Expected<float> readInitial(const Step &step) {
 Status runElementwise(Step &step) {
   FP4_ASSIGN(auto program, readProgram(step, {}));
   FP4_ASSIGN(auto operands, indexedOperands(step, {step.types[0], "result"}));
+  const std::vector<size_t> loops = loopInputs(step.op);
   const std::vector<int64_t> &shape = step.types[0].shape;
   const uint64_t elements = step.types[0].elements();
+  if (!loops.empty() && loops.back() >= shape.size())
+    return step.wrong("reads an index that its result does not have");
   const uint64_t rows = shape.size() > 1 && elements ? uint64_t(shape[0]) : 1;
   std::vector<std::vector<float>> results(program.results.size(), std::vector<float>(elements));
   parallelFor(rows, step.threads, [&](uint64_t row) {
@@ -167,8 +212,9 @@ Status runElementwise(Step &step) {
       at[0] = row;
     for (uint64_t place = row * (elements / rows); place < (row + 1) * (elements / rows); ++place) {
       for (size_t i = 0; i < operands.size(); ++i)
-        values[i] = operands[i].values[std::inner_product(
-            at.begin(), at.end(), operands[i].strides.begin(), uint64_t(0))];
+        values[i] = operands[i].at(at);
+      for (size_t i = 0; i < loops.size(); ++i)
+        values[operands.size() + i] = numerics::floatOf(static_cast<uint32_t>(at[loops[i]]));
       program.evaluate(values);
       for (size_t i = 0; i < results.size(); ++i)
         results[i][place] = values[program.results[i]];
@@ -185,6 +231,7 @@ Status runRowReduction(Step &step) {
   if (program.results.size() != 1)
     return step.wrong(fmt::format("must have a program with 1 result, but has one with {}",
                                   program.results.size()));
+  const std::vector<size_t> loops = loopInputs(step.op);
   FP4_ASSIGN(auto combination, readCombination(step));
   FP4_ASSIGN(auto initial, readInitial(step));
   FP4_ASSIGN(auto matrix, reducedMatrix(step));
@@ -201,6 +248,9 @@ Status runRowReduction(Step &step) {
     for (uint64_t column = 0; column < columns; ++column) {
       for (size_t i = 0; i < operands.size(); ++i)
         values[i] = operands[i].values[starts[i] + column * operands[i].strides.back()];
+      for (size_t i = 0; i < loops.size(); ++i)
+        values[operands.size() + i] =
+            numerics::floatOf(static_cast<uint32_t>(loops[i] + 1 == shape.size() ? column : row));
       program.evaluate(values);
       elements[column] = values[program.results.front()];
     }

@@ -12,14 +12,14 @@ namespace {
 using Shape = std::vector<int64_t>;
 
 /// The numbers of an attribute such as "0,128".
-Expected<Shape> numbers(const Step &step, const char *name) {
+Expected<Shape> numbers(const Step &step, const char *name, int64_t least = 0) {
   FP4_ASSIGN(auto text, step.attribute(name));
   Shape values;
   const char *at = text.data(), *end = at + text.size();
   while (at != end) {
     int64_t value = 0;
     auto [rest, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < 0 || (rest != end && *rest != ','))
+    if (error != std::errc() || value < least || (rest != end && *rest != ','))
       return step.wrong(fmt::format("expects numbers as '{}', but got '{}'", name, text));
     values.push_back(value);
     at = rest == end ? end : rest + 1;
@@ -105,8 +105,10 @@ Status runSlice(Step &step) {
   FP4_TRY(step.expect(1, 1));
   const Type &type = step.operands[0]->type;
   FP4_ASSIGN(auto offsets, numbers(step, "static_offsets"));
-  FP4_ASSIGN(auto sizes, numbers(step, "static_sizes"));
+  FP4_ASSIGN(auto sizes, numbers(step, "static_sizes", /*least=*/-1)); // -1: all of the rest
   bool fits = offsets.size() == type.shape.size() && sizes.size() == type.shape.size();
+  for (size_t dim = 0; fits && dim < sizes.size(); ++dim)
+    sizes[dim] = sizes[dim] < 0 ? type.shape[dim] - offsets[dim] : sizes[dim];
   for (size_t dim = 0; fits && dim < sizes.size(); ++dim)
     fits = offsets[dim] <= type.shape[dim] && sizes[dim] <= type.shape[dim] - offsets[dim];
   if (!fits)
@@ -117,16 +119,82 @@ Status runSlice(Step &step) {
       0, SliceCopy(bytesOf(*step.operands[0]), shape, offsets, sizes, type.storageBytes()).bytes());
 }
 
-/// Concatenates rows of matrices of whole bytes, one matrix after the other.
+/// Concatenates tensors of whole bytes along a dimension.
 Status runConcat(Step &step) {
   FP4_ASSIGN(auto dim, step.integer("dim", 0));
   const Type &type = step.types.at(0);
-  if (dim != 0 || type.layout == Layout::Tiled128x4 || type.element == ElementType::F4E2M1FN)
+  const size_t rank = type.shape.size();
+  if (dim >= rank || type.layout == Layout::Tiled128x4 || type.element == ElementType::F4E2M1FN)
     return step.wrong(fmt::format("cannot be computed for {}", type.str()));
+  uint64_t outer = 1; // indices of the dimensions before, each with a run of every operand
+  for (size_t i = 0; i < dim; ++i)
+    outer *= static_cast<uint64_t>(type.shape[i]);
   std::vector<uint8_t> bytes;
-  for (const Tensor *operand : step.operands)
-    bytes.insert(bytes.end(), bytesOf(*operand).begin(), bytesOf(*operand).end());
+  for (uint64_t at = 0; at < outer; ++at)
+    for (const Tensor *operand : step.operands) {
+      std::span<const uint8_t> all = bytesOf(*operand);
+      const uint64_t run = all.size() / outer;
+      bytes.insert(bytes.end(), all.begin() + int64_t(at * run),
+                   all.begin() + int64_t((at + 1) * run));
+    }
   return step.define(0, bytes);
+}
+
+/// Gathers rows of a matrix of whole bytes by their numbers.
+Status runGather(Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_ASSIGN(auto size, step.matrix(0));
+  const Tensor &source = *step.operands[0], &numbers = *step.operands[1];
+  if (step.attributeOr("gather_dims", "") != "0" || numbers.type.element != ElementType::I64 ||
+      step.types[0].shape.size() != 2)
+    return step.wrong(fmt::format("cannot be computed for {}", step.types[0].str()));
+  const uint64_t run = size.second * source.type.storageBytes();
+  std::vector<uint8_t> bytes;
+  for (const int64_t row : numbers.as<int64_t>()) {
+    if (row < 0 || uint64_t(row) >= size.first)
+      return makeError(
+          ErrorKind::Usage,
+          fmt::format("'tensor.gather' reads row {}, but its source has {} rows", row, size.first),
+          "row numbers begin at 0; give rows of padding the number of any row");
+    std::span<const uint8_t> from = bytesOf(source).subspan(uint64_t(row) * run, run);
+    bytes.insert(bytes.end(), from.begin(), from.end());
+  }
+  return step.define(0, bytes);
+}
+
+/// Scatters rows by their numbers into memory whose other rows are unspecified. A row with a
+/// negative number is left out.
+Status runScatter(Step &step) {
+  FP4_TRY(step.expect(2, 1));
+  FP4_ASSIGN(auto size, step.matrix(0));
+  const Tensor &numbers = *step.operands[1];
+  const Type &type = step.types[0];
+  std::span<const uint8_t> from = bytesOf(*step.operands[0]);
+  const uint64_t rows = type.shape.size() == 2 ? uint64_t(type.shape[0]) : 0;
+  if (step.attributeOr("scatter_dims", "") != "0" || numbers.type.element != ElementType::I64 ||
+      type.layout == Layout::Tiled128x4 || rows == 0 || size.first != numbers.type.elements())
+    return step.wrong(fmt::format("cannot be computed for {}", type.str()));
+  const uint64_t run = type.bufferBytes() / rows;
+  std::vector<uint8_t> bytes(type.bufferBytes());
+  std::vector<bool> isWritten(rows);
+  for (uint64_t i = 0; i < size.first; ++i) {
+    const int64_t row = numbers.as<int64_t>()[i];
+    if (row < 0)
+      continue;
+    if (uint64_t(row) >= rows || isWritten[size_t(row)])
+      return makeError(ErrorKind::Usage,
+                       fmt::format("'tensor.scatter' must write each row of {} at most once, but "
+                                   "row number {} is {}",
+                                   rows, i, row),
+                       "give rows that are not to be written a negative number");
+    isWritten[size_t(row)] = true;
+    std::ranges::copy(from.subspan(i * run, run), bytes.begin() + int64_t(uint64_t(row) * run));
+  }
+  FP4_TRY(step.define(0, bytes));
+  for (uint64_t row = 0; row < rows; ++row)
+    if (!isWritten[size_t(row)])
+      step.results[0].unspecified.push_back({row * run, run});
+  return {};
 }
 
 /// Defines a place for results, which nobody reads.

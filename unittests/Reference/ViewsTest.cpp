@@ -56,6 +56,53 @@ TEST(Views, ReshapesKeepTheBytesAndFindDynamicSizes) {
             "holds 8 bytes, but 12 were computed");
 }
 
+/// A gather or scatter of rows of a byte, by `rows`.
+View moved(const char *name, Type from, Type to, std::vector<int64_t> rows, const char *dims) {
+  View view(name, std::move(from), std::move(to), {{dims, "0"}});
+  Tensor numbers({{int64_t(rows.size()), 1}, ElementType::I64});
+  std::ranges::copy(rows, numbers.as<int64_t>().begin());
+  view.arguments.push_back(numbers);
+  view.function.program[0].operands.push_back("a1");
+  return view;
+}
+
+TEST(Views, GathersReadRowsByNumber) {
+  Type result{{-1, 3}, ElementType::F8E4M3FN};
+  EXPECT_THAT(moved("tensor.gather", scales(4), result, {3, 0, 3}, "gather_dims").bytes(),
+              ElementsAre(9, 10, 11, 0, 1, 2, 9, 10, 11));
+  EXPECT_EQ(moved("tensor.gather", scales(4), result, {4}, "gather_dims").error(),
+            "'tensor.gather' reads row 4, but its source has 4 rows");
+}
+
+TEST(Views, ScattersWriteRowsByNumberAndLeaveTheOthers) {
+  View view = moved("tensor.scatter", scales(3), scales(5), {4, -1, 1}, "scatter_dims");
+  auto results = runReference(view.function, view.arguments, 1);
+  ASSERT_TRUE(results) << format(results.error());
+  EXPECT_THAT((*results)[0].value.as<uint8_t>(),
+              ElementsAre(0, 0, 0, 6, 7, 8, 0, 0, 0, 0, 0, 0, 0, 1, 2));
+  std::vector<uint64_t> unspecified;
+  for (const ByteRange &range : (*results)[0].unspecified)
+    unspecified.push_back(range.begin);
+  EXPECT_THAT(unspecified, ElementsAre(0, 6, 9));
+  EXPECT_EQ(moved("tensor.scatter", scales(3), scales(5), {1, 1, 2}, "scatter_dims").error(),
+            "'tensor.scatter' must write each row of 5 at most once, but row number 1 is 1");
+  EXPECT_EQ(moved("tensor.scatter", scales(3), scales(5), {1, 5, 2}, "scatter_dims").error(),
+            "'tensor.scatter' must write each row of 5 at most once, but row number 1 is 5");
+}
+
+TEST(Views, SlicesMayTakeTheRest) {
+  EXPECT_THAT(
+      View("tensor.extract_slice", scales(2), {{-1, 1}, ElementType::F8E4M3FN}, part("0,1", "-1,1"))
+          .bytes(),
+      ElementsAre(1, 4));
+}
+
+TEST(Views, ColumnsAreConcatenated) {
+  View view("tensor.concat", scales(2), {{2, 6}, ElementType::F8E4M3FN}, {{"dim", "1"}});
+  view.function.program[0].operands.push_back("a0");
+  EXPECT_THAT(view.bytes(), ElementsAre(0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5));
+}
+
 TEST(Views, SlicesTakeRowsColumnsAndPairs) {
   EXPECT_THAT(View("tensor.extract_slice", scales(4), {{2, 2}, ElementType::F8E4M3FN},
                    part("1,1", "2,2"))

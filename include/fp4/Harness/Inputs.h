@@ -5,6 +5,11 @@
 
 namespace fp4::harness {
 
+/// Row numbers of a gather from `rows` rows.
+Tensor makeRowNumbers(const Type &type, int64_t rows, uint64_t seed, unsigned index);
+/// Different row numbers of a scatter into `rows` rows; every seventh, and what has no row, is -1.
+Tensor makeSlots(const Type &type, int64_t rows, uint64_t seed, unsigned index);
+
 /// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
 ///   gaussian  normal(0, 1)
 ///   layer     gaussian, with prepacked weights 2^-6 times as large: a row of some thousand columns

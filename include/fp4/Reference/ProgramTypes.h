@@ -41,8 +41,8 @@ std::string offsetsOf(const ProgramOp &op);
 
 /// Dimensions of the result that index each operand of an elementwise operation ("linalg.generic"),
 /// or those of the matrix whose rows "linalg.reduce" combines, from its attribute "dimensions",
-/// such as "0,1 x,1 -". For x, a dimension of size 1 that is the same for all, a number that no
-/// dimension has.
+/// such as "0,1 x,1 -". For x, a dimension of size 1 that is the same for all, and for expressions
+/// such as "(d0/4)", a number that no dimension has.
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op);
 
 } // namespace fp4::harness

@@ -11,10 +11,11 @@
 #include "KernelBuilder.h"
 #include "Lowering.h"
 
-#include "fp4/Plans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -149,6 +150,66 @@ SmallVector<linalg::GenericOp> allPrologues(ModuleOp module) {
   return found;
 }
 
+/// Checks that kernels read the rows of all gathers.
+LogicalResult checkGathers(ModuleOp module) {
+  WalkResult result = module.walk([](tensor::GatherOp op) {
+    std::string reason = fp4::whyNotGather(op);
+    for (Operation *user : op->getUsers())
+      if (reason.empty() && !isa<linalg::GenericOp, tensor::DimOp>(user))
+        reason =
+            ("'" + user->getName().getStringRef() +
+             "' reads it, and fp4-generalize-elementwise has made no elementwise operation of it")
+                .str();
+    if (reason.empty())
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
+    diag.attachNote() << "kernels gather rows of a matrix with static columns by row numbers in a "
+                         "tensor of M x 1 i64, gather_dims([0])";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Checks that the kernels of their sources do all scatters.
+LogicalResult checkScatters(ModuleOp module) {
+  WalkResult result = module.walk([](tensor::ScatterOp op) {
+    std::string reason = fp4::whyNotScatter(op);
+    Operation *source = op.getSource().getDefiningOp();
+    if (reason.empty() && !isa<linalg::GenericOp, fp4::QuantizeOp>(source))
+      reason =
+          ("'" + source->getName().getStringRef() + "' does not scatter what it computes").str();
+    if (reason.empty())
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
+    diag.attachNote() << "kernels scatter rows into a tensor.empty of static sizes by row numbers "
+                         "in a tensor of M x 1 i64, scatter_dims([0]) unique";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Erases the scatters of results that the kernel of `op` has written.
+void eraseScatters(Operation *op) {
+  for (Value result : op->getResults())
+    if (tensor::ScatterOp scatter = fp4::scatterOf(result)) {
+      Operation *empty = scatter.getDest().getDefiningOp();
+      scatter->erase();
+      empty->erase();
+    }
+}
+
+/// Erases what the kernels of readers have computed: prologues, gathers and bundles.
+void eraseComputed(ModuleOp module, ArrayRef<linalg::GenericOp> prologues) {
+  for (linalg::GenericOp op : llvm::reverse(prologues))
+    if (op->use_empty())
+      eraseWithInits(op);
+  module.walk([](tensor::GatherOp op) {
+    if (op->use_empty())
+      op->erase();
+  });
+  fp4::eraseUnusedBundles(module);
+}
+
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
@@ -157,7 +218,8 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
     SmallVector<linalg::GenericOp> prologues = allPrologues(module);
-    if (failed(checkPrologues(module, prologues)))
+    if (failed(checkPrologues(module, prologues)) || failed(checkGathers(module)) ||
+        failed(checkScatters(module)))
       return signalPassFailure();
     if (operations.empty())
       return;
@@ -181,14 +243,12 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
         signalPassFailure();
         continue;
       }
+      eraseScatters(op);
       eraseWithInits(op);
       if (amax)
         amax->erase();
     }
-    for (linalg::GenericOp op : llvm::reverse(prologues))
-      if (op->use_empty())
-        eraseWithInits(op);
-    fp4::eraseUnusedBundles(module);
+    eraseComputed(module, prologues);
   }
 };
 

@@ -1,12 +1,13 @@
 //===- KernelBuilder.cpp - One streaming kernel and its launch ------------===//
 #include "KernelBuilder.h"
 
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
-#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
-#include "fp4/Dialect/Fp4/IR/Prologue.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -72,7 +73,9 @@ Value KernelBuilder::buffer(Value tensor) {
 
 Value KernelBuilder::hostRows(Value tensor) {
   if (linalg::GenericOp prologue = prologueOf(tensor))
-    return hostRows(wholeInputOf(prologue));
+    return hostRows(rowsInputOf(prologue));
+  if (tensor::GatherOp gather = gatherOf(tensor))
+    return hostRows(gather.getIndices());
   if (Value argument = stridedRowsOf(tensor))
     return stridedRows(hostBuilder, hostBuilder.getLoc(), argument);
   return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
@@ -155,6 +158,11 @@ Value KernelBuilder::input(Value tensor) {
 }
 
 InputRows KernelBuilder::inputRows(Value tensor) {
+  if (tensor::GatherOp gather = gatherOf(tensor)) {
+    InputRows rows = inputRows(gather.getSource());
+    rows.table = input(gather.getIndices());
+    return rows;
+  }
   auto type = cast<RankedTensorType>(tensor.getType());
   int64_t bytes = type.isDynamicDim(1) ? 0 : type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   Value argument = stridedRowsOf(tensor);
@@ -182,6 +190,9 @@ static Value movedBy(ImplicitLocOpBuilder &b, Value base, Value index, Value pit
 }
 
 Value InputRows::at(ImplicitLocOpBuilder &b, Value row) const {
+  if (table) // row numbers are below 2^32, as rows are
+    row = arith::TruncIOp::create(b, b.getI32Type(),
+                                  load(b, b.getI64Type(), address(b, table, row, 8), 8));
   if (!pitch)
     return address(b, base, row, bytes);
   if (!matrixPitch)
@@ -192,6 +203,8 @@ Value InputRows::at(ImplicitLocOpBuilder &b, Value row) const {
 }
 
 Value KernelBuilder::output(Value result, Value rows, Value columns) {
+  if (tensor::ScatterOp scatter = scatterOf(result)) // its rows are static
+    return pointer(allocate(scatter.getResult(), Value()), scatter.getDestType());
   return pointer(allocate(result, rows, columns), cast<RankedTensorType>(result.getType()));
 }
 

@@ -37,6 +37,9 @@ struct InputRows {
   int64_t rowsOfMatrix = 0;     ///< rows of a matrix of a batch
   mlir::Value matrixPitch = {}; ///< i64, bytes from a matrix to the next; null where there is one
 
+  mlir::Value table =
+      {}; ///< pointer to the row numbers (i64) of a gather; null: the row is its own
+
   int64_t unit = 16; ///< bytes at multiples of which rows with a pitch begin
 
   /// Bytes that one access may take.

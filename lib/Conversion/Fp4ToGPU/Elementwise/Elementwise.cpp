@@ -123,7 +123,7 @@ private:
     SmallVector<unsigned> dims = dimensionsOf(linalgOp, number);
     auto vector = VectorType::get(run, type.getElementType());
     Value from = address(b, pointer, firstElement(item, dims, type), bytesOf(type));
-    bool isSame = dims.empty() || dims.back() + 1 != result.getRank();
+    bool isSame = !llvm::is_contained(dims, static_cast<unsigned>(result.getRank() - 1));
     if (isSame || run == 1) {
       Value number = fp4::load(b, type.getElementType(), from, bytesOf(type));
       return widenToF32(b, vector::BroadcastOp::create(b, vector, number));

@@ -44,7 +44,7 @@ void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
   row.forEachChunk([&](const RowTeam::Chunk &chunk) { row.storeChunk(chunk); });
   row.storeNumbers();
   if (op.getPerRow())
-    row.storeNumber(result, type, amax);
+    row.storeNumber(result, type, amax, row.ownRow());
   else
     emitBlockMax(kernel, s, amax, [&](Value bits) {
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, bits,

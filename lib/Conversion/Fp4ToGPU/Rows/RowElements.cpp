@@ -7,6 +7,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -58,10 +59,14 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
 void RowElements::addStep(linalg::GenericOp op) {
   auto linalgOp = cast<linalg::LinalgOp>(op.getOperation());
   bool isOfNumbers = !isRowReduction(op) && isNumbersOfRows(op.getResult(0).getType());
+  auto unlessLoop = [](AffineExpr index) {
+    return isa_and_present<AffineDimExpr>(index) ? AffineExpr() : index;
+  };
   for (OpOperand *input : op.getDpsInputOperands()) {
-    SmallVector<unsigned> dims = dimensionsOf(linalgOp, input->getOperandNumber());
-    Operand operand{input->get(), llvm::is_contained(dims, 0u),
-                    !isOfNumbers && llvm::is_contained(dims, 1u)};
+    auto [row, column] = indexPairOf(linalgOp, input);
+    Operand operand{input->get(), bool(row), !isOfNumbers && column, unlessLoop(row)};
+    if (operand.hasColumns)
+      operand.column = unlessLoop(column);
     operandsOf[op].push_back(operand);
     addSource(operand);
   }
@@ -71,11 +76,11 @@ void RowElements::addStep(linalg::GenericOp op) {
 void RowElements::addSource(const Operand &operand) {
   if (stepOf.contains(operand.tensor))
     return;
-  auto [it, isNew] =
-      sources.insert({Key(operand.tensor, operand.hasRows + 2 * operand.hasColumns), Source()});
+  auto [it, isNew] = sources.insert({keyOf(operand), Source()});
   if (!isNew)
     return;
   Source &source = it->second;
+  source.operand = operand;
   source.type = typeOf(operand.tensor);
   if (operand.hasRows && operand.hasColumns)
     source.rows = kernel.inputRows(operand.tensor);
@@ -83,17 +88,27 @@ void RowElements::addSource(const Operand &operand) {
     source.rows.base = kernel.input(operand.tensor);
 }
 
+RowElements::Key RowElements::keyOf(const Operand &operand) {
+  MLIRContext *context = operand.tensor.getContext();
+  SmallVector<AffineExpr> index;
+  if (operand.hasRows)
+    index.push_back(operand.row ? operand.row : getAffineDimExpr(0, context));
+  if (operand.hasColumns)
+    index.push_back(operand.column ? operand.column : getAffineDimExpr(1, context));
+  return {operand.tensor, AffineMap::get(/*dimCount=*/2, /*symbolCount=*/0, index, context)};
+}
+
 /// Words of a thread of the sources that have elements of each row, or of all that have columns.
 int64_t RowElements::wordsOfThread(bool ofRowsAlone) {
   int64_t words = 0;
   for (auto &[key, source] : sources)
-    if ((key.second & 2) && (!ofRowsAlone || (key.second & 1)))
+    if (source.operand.hasColumns && (!ofRowsAlone || source.operand.hasRows))
       words += kChunk * bytesOf(source.type) / 4 * rowTeam.chunksPerThread();
   return words;
 }
 
 RowElements::Source &RowElements::sourceOf(const Operand &operand) {
-  return sources.find(Key(operand.tensor, operand.hasRows + 2 * operand.hasColumns))->second;
+  return sources.find(keyOf(operand))->second;
 }
 
 void RowElements::begin(Value hostRows) {
@@ -101,16 +116,20 @@ void RowElements::begin(Value hostRows) {
     if (isStored(step))
       stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
   for (auto &[key, source] : sources)
-    if ((kept && key.second == 3) || (keepsColumns && key.second == 2))
-      forEachChunk([&, &key = key, &source = source](const Chunk &chunk) {
-        source.kept.push_back(load(source, (key.second & 1) != 0, chunk));
+    if (source.rows.table) // its row number is loaded once
+      source.row = rowOf(source);
+  for (auto &[key, source] : sources)
+    if (source.operand.hasColumns && (source.operand.hasRows ? kept : keepsColumns))
+      forEachChunk([&, &source = source](const Chunk &chunk) {
+        source.kept.push_back(load(source, chunk));
       });
   for (auto &[key, source] : sources) {
-    if (key.second & 2)
+    const Operand &operand = source.operand;
+    if (operand.hasColumns)
       continue;
     Value from = source.rows.base;
-    if (key.second & 1)
-      from = address(b, from, rowTeam.row(), bytesOf(source.type));
+    if (operand.hasRows)
+      from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
     Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
     auto one = VectorType::get(1, source.type.getElementType());
     Value wide = widenToF32(b, vector::BroadcastOp::create(b, one, loaded));
@@ -135,10 +154,20 @@ void RowElements::forEachChunk(llvm::function_ref<void(const Chunk &)> body) {
 // Loads
 //===----------------------------------------------------------------------===//
 
+Int32 RowElements::rowIndexOf(const Operand &operand) {
+  return operand.row ? emitIndex(operand.row, rowTeam.row()) : rowTeam.row();
+}
+
+/// The address of the row of a source.
+Value RowElements::rowOf(const Source &source) {
+  if (source.row)
+    return source.row;
+  return source.operand.hasRows ? source.rows.at(b, rowIndexOf(source.operand)) : source.rows.base;
+}
+
 /// The place of an element of a chunk. Chunks that do not exist read the last one of the row.
-Value RowElements::placeOf(const Source &source, bool hasRows, const Chunk &chunk,
-                           int64_t element) {
-  Value row = hasRows ? source.rows.at(b, rowTeam.row()) : source.rows.base;
+Value RowElements::placeOf(const Source &source, const Chunk &chunk, int64_t element) {
+  Value row = rowOf(source);
   Int32 number = chunk.number;
   if (chunk.exists)
     number = minimum(number, Int32(b, llvm::divideCeil(rowTeam.columns(), kChunk) - 1));
@@ -146,15 +175,25 @@ Value RowElements::placeOf(const Source &source, bool hasRows, const Chunk &chun
   return advance(b, first, element * bytesOf(source.type));
 }
 
+/// An only row begins where memory does, others at multiples of their bytes or of a pitch.
+IndexedRow RowElements::indexedRowOf(const Source &source) {
+  int64_t bytes = bytesOf(source.type), unit = kAccessBytes;
+  if (source.operand.hasRows)
+    unit = std::gcd(source.type.getShape().back() * bytes, source.rows.widestAccess(kAccessBytes));
+  return {source.operand.column, bytes, unit};
+}
+
 /// The words of a chunk, in accesses that its row is a multiple of. An access behind the end of the
 /// row reads the beginning of the chunk instead.
-SmallVector<Value> RowElements::load(const Source &source, bool hasRows, const Chunk &chunk) {
+SmallVector<Value> RowElements::load(const Source &source, const Chunk &chunk) {
   int64_t bytes = bytesOf(source.type), all = kChunk * bytes;
+  if (source.operand.column)
+    return loadIndexed(rowTeam, rowOf(source), indexedRowOf(source), chunk);
   int64_t access = std::gcd(rowTeam.columns() * bytes, source.rows.widestAccess(kAccessBytes));
   if (!rowTeam.residue())
-    return loadWords(b, placeOf(source, hasRows, chunk, 0), all / 4, access);
+    return loadWords(b, placeOf(source, chunk, 0), all / 4, access);
   SmallVector<Value> words;
-  Value start = placeOf(source, hasRows, chunk, 0), half;
+  Value start = placeOf(source, chunk, 0), half;
   for (int64_t byte = 0; byte < all; byte += access) {
     Value from = advance(b, start, byte);
     if (byte >= rowTeam.residue() * bytes)
@@ -174,12 +213,16 @@ SmallVector<Value> RowElements::load(const Source &source, bool hasRows, const C
 
 SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk) {
   Source &source = sourceOf(operand);
-  return source.kept.empty() ? load(source, operand.hasRows, chunk) : source.kept[chunk.index];
+  bool isKept = !source.kept.empty() && !chunk.isOther;
+  return isKept ? source.kept[chunk.index] : load(source, chunk);
 }
 
 /// The elements of a tensor in memory, as f32.
 Value RowElements::loadElements(const Operand &operand, const Chunk &chunk) {
   SmallVector<Value> words = load(operand, chunk);
+  if (operand.column)
+    return widenToF32(b, fp4::elementsOf(rowTeam, words, typeOf(operand.tensor).getElementType(),
+                                         indexedRowOf(sourceOf(operand))));
   auto bits = VectorType::get(words.size(), b.getI32Type());
   Value vector = vector::FromElementsOp::create(b, bits, words);
   auto type = VectorType::get(kChunk, typeOf(operand.tensor).getElementType());
@@ -194,8 +237,34 @@ Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
   if (!operand.hasColumns)
     return vector::BroadcastOp::create(b, VectorType::get(kChunk, b.getF32Type()),
                                        argumentOfNumber(operand));
-  return stepOf.contains(operand.tensor) ? elements(operand.tensor, chunk)
-                                         : loadElements(operand, chunk);
+  if (!stepOf.contains(operand.tensor))
+    return loadElements(operand, chunk);
+  return operand.column ? computeIndexed(operand, chunk) : elements(operand.tensor, chunk);
+}
+
+/// Elements of a step at other columns: those of whole chunks, which the thread computes again, or
+/// of the same one in another order.
+Value RowElements::computeIndexed(const Operand &operand, const Chunk &chunk) {
+  std::optional<ChunkWindow> window = chunkWindowOf(operand.column, rowTeam.columns(), kChunk);
+  if (window->isOwn)
+    return inLaneOrder(b, elements(operand.tensor, chunk), *window);
+  Int32 number = firstColumn(operand.column, *window, chunk.number) / kChunk;
+  Chunk other{.index = 0, .number = number, .exists = {}, .isLast = {}, .isOther = true};
+  if (chunk.exists) // a chunk that does not exist finds one that does
+    other.number = minimum(number, Int32(b, rowTeam.columns() / kChunk - 1));
+  return inLaneOrder(b, elements(operand.tensor, other), *window);
+}
+
+/// The loops that the body of `op` may read, for each element of a chunk.
+SmallVector<Value> RowElements::loopsOf(linalg::GenericOp op, const Chunk &chunk) {
+  if (loopsReadBy(*op.getBody()).empty())
+    return {};
+  auto type = VectorType::get(kChunk, b.getI32Type());
+  Value row = vector::BroadcastOp::create(b, type, Value(rowTeam.row()));
+  Value first = vector::BroadcastOp::create(b, type, Value(chunk.number * kChunk));
+  Value lanes = arith::ConstantOp::create(
+      b, DenseIntElementsAttr::get(type, llvm::to_vector(llvm::seq<int32_t>(0, kChunk))));
+  return {row, arith::AddIOp::create(b, first, lanes)};
 }
 
 Value RowElements::argumentOfNumber(const Operand &operand) {
@@ -208,13 +277,15 @@ SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk
   SmallVector<Value> arguments;
   for (const Operand &operand : operandsOf[op])
     arguments.push_back(argument(operand, chunk));
-  return emitElementwise(b, *op.getBody(), arguments, kLanesAtOnce);
+  return emitElementwise(b, *op.getBody(), arguments, kLanesAtOnce, loopsOf(op, chunk));
 }
 
 Value RowElements::elements(Value tensor, const Chunk &chunk) {
   auto step = stepOf.find(tensor);
   if (step == stepOf.end())
     return loadElements({tensor, /*hasRows=*/true, /*hasColumns=*/true}, chunk);
+  if (chunk.isOther)
+    return results(step->second, chunk).front();
   if (Value known = computed.lookup(tensor))
     return known;
   Value value = results(step->second, chunk).front();
@@ -238,7 +309,9 @@ Value RowElements::computeNumber(linalg::GenericOp op) {
     SmallVector<Value> arguments;
     for (const Operand &operand : operandsOf[op])
       arguments.push_back(argument(operand, chunk));
-    return emitElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce).front();
+    return emitElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce,
+                           loopsOf(op, chunk))
+        .front();
   });
 }
 
@@ -280,10 +353,9 @@ void RowElements::clearBehindRow(MutableArrayRef<Value> words, int64_t perWord,
 SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk) {
   SmallVector<Value> words(kChunk * bytesOf(type) / 4, constI32(b, 0));
   for (auto &[key, source] : sources) {
-    if (!(key.second & 2))
+    if (!source.operand.hasColumns)
       continue;
-    Operand operand{key.first, (key.second & 1) != 0, /*hasColumns=*/true};
-    for (auto [i, word] : llvm::enumerate(load(operand, chunk)))
+    for (auto [i, word] : llvm::enumerate(load(source.operand, chunk)))
       words[i % words.size()] = arith::XOrIOp::create(b, words[i % words.size()], word);
   }
   return words;
@@ -322,10 +394,10 @@ SmallVector<Value> RowElements::words(Value tensor, const Chunk &chunk) {
 //===----------------------------------------------------------------------===//
 
 void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> words,
-                             const Chunk &chunk) {
+                             const Chunk &chunk, const ResultRow &to) {
   int64_t bytes = bytesOf(type), all = kChunk * bytes;
   int64_t access = std::gcd(rowTeam.columns() * bytes, kAccessBytes);
-  Value row = address(b, base, rowTeam.row(), rowTeam.columns() * bytes);
+  Value row = address(b, base, to.number, rowTeam.columns() * bytes);
   Value place = address(b, row, chunk.number, all);
   auto storePart = [&](int64_t byte) {
     Value to = advance(b, place, byte);
@@ -339,7 +411,7 @@ void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> 
     for (int64_t byte = first; byte < end; byte += access)
       storePart(byte);
   };
-  Value condition = rowTeam.isRow();
+  Value condition = to.exists;
   if (chunk.exists)
     condition = arith::AndIOp::create(b, condition, chunk.exists);
   int64_t common = rowTeam.residue() ? rowTeam.residue() * bytes : all;
@@ -350,8 +422,21 @@ void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> 
   emitWhen(b, arith::AndIOp::create(b, condition, isWhole), [&] { storeParts(common, all); });
 }
 
-void RowElements::store(Value base, RankedTensorType type, Value vector, const Chunk &chunk) {
-  storeWords(base, type, noArithmetic ? mixed(type, chunk) : packed(vector, type), chunk);
+RowElements::ResultRow RowElements::rowOfResult(Value result) {
+  tensor::ScatterOp scatter = scatterOf(result);
+  if (!scatter)
+    return ownRow();
+  Value place = address(b, kernel.input(scatter.getIndices()), rowTeam.row(), 8);
+  Value number = fp4::load(b, b.getI64Type(), place, 8);
+  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, zero);
+  return {Int32(b, arith::TruncIOp::create(b, b.getI32Type(), number)),
+          arith::AndIOp::create(b, rowTeam.isRow(), isRow)};
+}
+
+void RowElements::store(Value base, RankedTensorType type, Value vector, const Chunk &chunk,
+                        const ResultRow &to) {
+  storeWords(base, type, noArithmetic ? mixed(type, chunk) : packed(vector, type), chunk, to);
 }
 
 void RowElements::storeChunk(const Chunk &chunk) {
@@ -359,7 +444,8 @@ void RowElements::storeChunk(const Chunk &chunk) {
     RankedTensorType type = typeOf(step.op.getResult(0));
     bool isNumber = isRowReduction(step.op) || isNumbersOfRows(type);
     if (!isNumber)
-      store(step.base, type, noArithmetic ? Value() : elements(step.op.getResult(0), chunk), chunk);
+      store(step.base, type, noArithmetic ? Value() : elements(step.op.getResult(0), chunk), chunk,
+            ownRow());
   }
 }
 
@@ -367,16 +453,18 @@ void RowElements::storeNumbers() {
   for (Stored &step : stored) {
     Value result = step.op.getResult(0);
     if (isRowReduction(step.op) || isNumbersOfRows(result.getType()))
-      storeNumber(step.base, typeOf(result), noArithmetic ? mixedNumber() : number(result));
+      storeNumber(step.base, typeOf(result), noArithmetic ? mixedNumber() : number(result),
+                  ownRow());
   }
 }
 
-void RowElements::storeNumber(Value base, RankedTensorType type, Value number) {
-  Value isFirst = arith::AndIOp::create(b, rowTeam.isRow(), rowTeam.lane() < 1);
+void RowElements::storeNumber(Value base, RankedTensorType type, Value number,
+                              const ResultRow &to) {
+  Value isFirst = arith::AndIOp::create(b, to.exists, rowTeam.lane() < 1);
   auto one = VectorType::get(1, b.getF32Type());
   Value narrow = narrowTo(b, vector::BroadcastOp::create(b, one, number), type.getElementType());
   Value element = vector::ExtractOp::create(b, narrow, 0);
   emitWhen(b, isFirst, [&] {
-    fp4::store(b, element, address(b, base, rowTeam.row(), bytesOf(type)), bytesOf(type));
+    fp4::store(b, element, address(b, base, to.number, bytesOf(type)), bytesOf(type));
   });
 }

@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Rows/RowTeam.h"
+#include "Rows/IndexedRows.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -61,28 +61,44 @@ public:
   /// RowTeam::combine over the chunks of the row.
   mlir::Value combine(numerics::ElementOp combination, float initial,
                       llvm::function_ref<mlir::Value(const Chunk &)> elementsOf);
+  /// The row of a result of the kernel, which is scattered perhaps, and whether it is written (i1).
+  struct ResultRow {
+    Int32 number;
+    mlir::Value exists;
+  };
+  /// The row of `result`, before its buffer is allocated.
+  ResultRow rowOfResult(mlir::Value result);
+  ResultRow ownRow() { return {rowTeam.row(), rowTeam.isRow()}; }
+
   /// Stores `elements` (vector<16xf32>) of a matrix of `type` at `base`; those of a twin without
   /// arithmetic may be null.
   void store(mlir::Value base, mlir::RankedTensorType type, mlir::Value elements,
-             const Chunk &chunk);
+             const Chunk &chunk, const ResultRow &to);
   /// A number in which every bit that is loaded takes part: that of a twin without arithmetic.
   mlir::Value mixedNumber();
   /// Computes a reduction of rows that is no prologue.
   mlir::Value reduce(mlir::linalg::GenericOp op);
   /// Has one thread of the row store `number` (f32) at `base`, which has one of `type` for each
   /// row.
-  void storeNumber(mlir::Value base, mlir::RankedTensorType type, mlir::Value number);
+  void storeNumber(mlir::Value base, mlir::RankedTensorType type, mlir::Value number,
+                   const ResultRow &to);
 
 private:
-  /// An operand of a step: its value, and the loops that index it.
+  /// An operand of a step: its value, the loops that index it, and the expressions of these where
+  /// they are more than loops (IndexExpressions.h).
   struct Operand {
     mlir::Value tensor;
     bool hasRows, hasColumns;
+    mlir::AffineExpr row = {}, column = {};
+
+    bool isIndexed() const { return row || column; }
   };
   /// A tensor in memory.
   struct Source {
+    Operand operand;
     InputRows rows;
     mlir::RankedTensorType type;
+    mlir::Value row;                                        ///< address of the row of a gather
     llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk
     mlir::Value number;                                     ///< f32, where there are no columns
   };
@@ -95,9 +111,14 @@ private:
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
   Source &sourceOf(const Operand &operand);
-  mlir::Value placeOf(const Source &source, bool hasRows, const Chunk &chunk, int64_t element);
-  llvm::SmallVector<mlir::Value> load(const Source &source, bool hasRows, const Chunk &chunk);
+  Int32 rowIndexOf(const Operand &operand);
+  mlir::Value rowOf(const Source &source);
+  IndexedRow indexedRowOf(const Source &source);
+  mlir::Value placeOf(const Source &source, const Chunk &chunk, int64_t element);
+  llvm::SmallVector<mlir::Value> load(const Source &source, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> load(const Operand &operand, const Chunk &chunk);
+  mlir::Value computeIndexed(const Operand &operand, const Chunk &chunk);
+  llvm::SmallVector<mlir::Value> loopsOf(mlir::linalg::GenericOp op, const Chunk &chunk);
   mlir::Value loadElements(const Operand &operand, const Chunk &chunk);
   mlir::Value argument(const Operand &operand, const Chunk &chunk);
   mlir::Value argumentOfNumber(const Operand &operand);
@@ -105,7 +126,7 @@ private:
   llvm::SmallVector<mlir::Value> mixed(mlir::RankedTensorType type, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> packed(mlir::Value vector, mlir::RankedTensorType type);
   void storeWords(mlir::Value base, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> words,
-                  const Chunk &chunk);
+                  const Chunk &chunk, const ResultRow &to);
   void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,
                       const Chunk &chunk);
 
@@ -117,7 +138,9 @@ private:
   /// Operands of operations as they are before results get their buffers.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Operand>> operandsOf;
   llvm::DenseMap<mlir::Value, mlir::linalg::GenericOp> stepOf;
-  using Key = std::pair<mlir::Value, unsigned>;
+  /// A tensor, and where its elements are found.
+  using Key = std::pair<mlir::Value, mlir::AffineMap>;
+  static Key keyOf(const Operand &operand);
   llvm::MapVector<Key, Source> sources;
   llvm::DenseMap<mlir::Value, mlir::Value> numbers;
   llvm::SmallVector<Stored> stored;

@@ -37,12 +37,14 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   row.begin(hostRows);
   bool isAmaxRead = ofRows && !ofRows->hasOneUse();
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
+  RowElements::ResultRow ofData = row.rowOfResult(op.getData());
+  RowElements::ResultRow ofScales = row.rowOfResult(op.getScales());
   Value data = kernel.output(op.getData(), hostRows);
-  quantizer.setResults(data, kernel.output(op.getScales(), hostRows));
+  quantizer.setResults({data, ofData}, {kernel.output(op.getScales(), hostRows), ofScales});
   Value placeOfAmaxes = isAmaxRead ? kernel.output(ofRows.getAmax(), hostRows) : Value();
   quantizer.begin();
   if (isAmaxRead)
-    row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax());
+    row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax(), row.ownRow());
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     quantizer.quantize(row.words(input, chunk), chunk);
@@ -54,16 +56,19 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
 static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   bool reduces = isRowReduction(op);
   KernelBuilder kernel = makeRowKernel(op, reduces ? "reduce_rows" : "rows", context);
-  Value whole = wholeInputOf(op), hostRows = kernel.hostRows(whole), rows = kernel.scalar(hostRows);
-  int64_t columns = typeOf(whole).getDimSize(1);
+  Value hostRows = kernel.hostRows(rowsInputOf(op)), rows = kernel.scalar(hostRows);
+  int64_t columns = matrixOf(op).getDimSize(1);
   RowElements row(kernel, op, rows, columns, chunksOfRow(columns), context.noArithmetic);
   row.begin(hostRows);
   SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
   SmallVector<Value> outputs;
-  for (Value result : op.getResults())
+  SmallVector<RowElements::ResultRow> rowsOfOutputs;
+  for (Value result : op.getResults()) {
+    rowsOfOutputs.push_back(row.rowOfResult(result));
     outputs.push_back(kernel.output(result, hostRows));
+  }
   if (reduces)
-    row.storeNumber(outputs.front(), types.front(), row.reduce(op));
+    row.storeNumber(outputs.front(), types.front(), row.reduce(op), rowsOfOutputs.front());
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     if (reduces)
@@ -71,8 +76,8 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
     SmallVector<Value> values(types.size());
     if (!context.noArithmetic)
       values = row.results(op, chunk);
-    for (auto [value, base, type] : llvm::zip_equal(values, outputs, types))
-      row.store(base, type, value, chunk);
+    for (auto [value, base, type, to] : llvm::zip_equal(values, outputs, types, rowsOfOutputs))
+      row.store(base, type, value, chunk, to);
   });
   row.storeNumbers();
   kernel.launch(row.team().ctas(hostRows));

@@ -124,53 +124,54 @@ RowBlocks::Shape RowQuantizer::shapeOf(int64_t blockSize) const {
 
 /// The place of block number `block` of the row, which begins with `chunk`.
 RowBlocks::Position RowQuantizer::positionOf(const RowBlocks::Shape &shape, const Chunk &chunk,
-                                             Int32 block) {
+                                             Int32 block, const RowElements::ResultRow &to) {
   int64_t perRow = RowBlocks::countPerRow(shape);
   int64_t ofMatrix = llvm::divideCeil(shape.columns, shape.blockSize);
   RowTeam &team = row.team();
   RowBlocks::Position at;
   at.paddedRow = team.paddedRow();
-  at.row = team.row();
+  at.row = to.number;
   at.paddedColumn = block;
   at.column = minimum(block, Int32(b, ofMatrix - 1));
-  at.index = team.row() * perRow + Int32(b, at.column);
+  at.index = to.number * perRow + Int32(b, at.column);
   Value isInRow = block < perRow, isColumn = block < ofMatrix;
   if (!shape.tiledScales) {
-    at.isMine = arith::AndIOp::create(b, team.isRow(), isInRow);
+    at.isMine = arith::AndIOp::create(b, to.exists, isInRow);
     return at;
   }
   Int32 all = (Int32(b, rows) + (hw::scaleBlockRows - 1)) / hw::scaleBlockRows * hw::scaleBlockRows;
   at.isMine = arith::AndIOp::create(b, team.paddedRow() < all, isInRow);
-  at.isMatrix = arith::AndIOp::create(b, team.isRow(), isColumn);
+  at.isMatrix = arith::AndIOp::create(b, to.exists, isColumn);
   return at;
 }
 
 void RowQuantizer::storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk) {
   if (op.hasF32Scales()) {
-    Value exists = row.team().isRow();
+    Value exists = data->row.exists;
     if (chunk.exists)
       exists = arith::AndIOp::create(b, exists, chunk.exists);
-    Value line = address(b, data, row.team().row(), row.team().columns());
+    Value line = address(b, data->base, data->row.number, row.team().columns());
     emitWhen(b, exists,
              [&] { storeValues(b, block.codes, address(b, line, chunk.number, kChunk)); });
     return storeF32Scale(block.scale, chunk);
   }
   RowBlocks::Shape ofCodes = shapeOf(kChunk), ofScales = shapeOf(op.getBlockSize());
-  RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number);
-  RowBlocks(b, ofCodes, rows).storeCodes(data, at, block.codes);
-  RowBlocks::Position ofBlock = positionOf(ofScales, chunk, chunk.number / lanesOfBlock());
+  RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number, data->row);
+  RowBlocks(b, ofCodes, rows).storeCodes(data->base, at, block.codes);
+  RowBlocks::Position ofBlock =
+      positionOf(ofScales, chunk, chunk.number / lanesOfBlock(), scales->row);
   if (lanesOfBlock() > 1)
     ofBlock.isMine = arith::AndIOp::create(b, ofBlock.isMine, chunk.number % lanesOfBlock() < 1);
-  RowBlocks(b, ofScales, rows).storeScale(scales, ofBlock, block.scale);
+  RowBlocks(b, ofScales, rows).storeScale(scales->base, ofBlock, block.scale);
 }
 
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {
   int64_t blocks = isOfWholeRows() ? 1 : llvm::divideCeil(row.team().columns(), 128);
   Value isFirst = isOfWholeRows() ? chunk.number < 1 : chunk.number % lanesOfBlock() < 1;
-  Value exists = arith::AndIOp::create(b, row.team().isRow(), isFirst);
+  Value exists = arith::AndIOp::create(b, scales->row.exists, isFirst);
   if (chunk.exists)
     exists = arith::AndIOp::create(b, exists, chunk.exists);
-  Value line = address(b, scales, row.team().row(), blocks * 4);
+  Value line = address(b, scales->base, scales->row.number, blocks * 4);
   Int32 block = isOfWholeRows() ? Int32(b, 0) : chunk.number / lanesOfBlock();
   emitWhen(b, exists, [&] { store(b, bits, address(b, line, block, 4), 4); });
 }

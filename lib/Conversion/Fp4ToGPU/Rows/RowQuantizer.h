@@ -22,14 +22,18 @@ public:
   /// Rows of `rows` (an index on the host), with the padding of scales.
   static mlir::Value paddedRows(QuantizeOp op, mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
 
-  /// `amax` is the pointer of the operand, or null; `data` and `scales` are pointers of results,
-  /// and `rows` (i32) those of the matrix.
+  /// `amax` is the pointer of the operand, or null, and `rows` (i32) are those of the matrix.
   RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
                const LoweringContext &context, mlir::Value rows, mlir::Value amax);
 
-  void setResults(mlir::Value data, mlir::Value scales) {
-    this->data = data;
-    this->scales = scales;
+  /// The pointer of a result, and its row.
+  struct Result {
+    mlir::Value base;
+    RowElements::ResultRow row;
+  };
+  void setResults(Result data, Result scales) {
+    this->data.emplace(data);
+    this->scales.emplace(scales);
   }
   /// Has the kernel compute the amax of each row that is the operand.
   void computeAmax(NanPolicy nan) { nanOfAmax = nan; }
@@ -44,7 +48,8 @@ private:
   int64_t lanesOfBlock() const;
   bool isOfWholeRows() const;
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
-  RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block);
+  RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
+                                 const RowElements::ResultRow &to);
   mlir::Value blockAmax(llvm::ArrayRef<mlir::Value> words);
   mlir::Value larger(mlir::Value x, mlir::Value y);
   void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);
@@ -58,7 +63,8 @@ private:
   mlir::Type element;
   bool noArithmetic;
   std::optional<NanPolicy> nanOfAmax;
-  mlir::Value rows, ofTensor, data, scales, rowAmax;
+  mlir::Value rows, ofTensor, rowAmax;
+  std::optional<Result> data, scales;
   std::optional<BlockQuantizer> quantizer;
 };
 

@@ -23,6 +23,7 @@ public:
     Int32 number;       ///< among those of the row
     mlir::Value exists; ///< i1: the row has an element of it; null: always
     mlir::Value isLast; ///< i1: the row ends within it; null: never
+    bool isOther = false; ///< of another thread perhaps, which has no words of it in registers
   };
 
   /// `columns` are the elements of a row, and `rows` (i32) those of the matrix. A team has at least

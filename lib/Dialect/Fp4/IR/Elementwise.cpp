@@ -2,6 +2,8 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AffineMap.h"
@@ -200,6 +202,18 @@ class ProgramBuilder {
 public:
   explicit ProgramBuilder(unsigned inputs) { program.inputs = static_cast<uint16_t>(inputs); }
 
+  /// The loops that a body reads are inputs behind its arguments.
+  ProgramBuilder(Block &body, unsigned arguments)
+      : ProgramBuilder(static_cast<unsigned>(arguments + loopsReadBy(body).size())) {
+    for (BlockArgument argument : body.getArguments().take_front(arguments))
+      define(argument, argument.getArgNumber());
+    SmallVector<unsigned> loops = loopsReadBy(body);
+    for (Operation &op : body)
+      if (std::optional<unsigned> loop =
+              op.getNumResults() ? loopOf(op.getResult(0)) : std::nullopt)
+        define(op.getResult(0), arguments + size_t(llvm::find(loops, *loop) - loops.begin()));
+  }
+
   void define(Value value, size_t number) { numbers[value] = static_cast<uint16_t>(number); }
 
   /// The number of a value, of a constant that is captured too.
@@ -211,7 +225,7 @@ public:
   }
 
   void add(Operation &op) {
-    if (isa<arith::ConstantOp>(op))
+    if (isa<arith::ConstantOp, linalg::IndexOp>(op) || loopOf(op.getResult(0)))
       return;
     Value result = op.getResult(0);
     numerics::ElementInstruction instruction{
@@ -258,7 +272,19 @@ std::string whyNotOperand(Value value, Block &body, unsigned inputs) {
   return "the region reads a number from outside that is no constant";
 }
 
+/// Returns true for a loop that the body reads, or its cast to i32, which alone reads it.
+bool isLoopRead(Operation &op) {
+  return isa<linalg::IndexOp>(op)
+             ? llvm::all_of(op.getUsers(),
+                            [](Operation *user) { return loopOf(user->getResult(0)); })
+             : op.getNumResults() == 1 && loopOf(op.getResult(0)).has_value();
+}
+
 std::string whyNotOperation(Operation &op) {
+  if (isLoopRead(op))
+    return "";
+  if (isa<linalg::IndexOp>(op))
+    return "'linalg.index' is read by more than arith.index_cast to i32";
   if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
   Type type = op.getResult(0).getType();
@@ -335,9 +361,7 @@ numerics::ElementProgram fp4::elementProgramOf(Block &body, unsigned inputs, Val
   for (Operation &op : llvm::reverse(body.without_terminator()))
     if (isNeeded(op))
       needed.insert(op.operand_begin(), op.operand_end());
-  ProgramBuilder builder(inputs);
-  for (BlockArgument argument : body.getArguments().take_front(inputs))
-    builder.define(argument, argument.getArgNumber());
+  ProgramBuilder builder(body, inputs);
   for (Operation &op : body.without_terminator())
     if (isNeeded(op))
       builder.add(op);
@@ -383,6 +407,12 @@ std::string fp4::whyNotIndexed(linalg::LinalgOp op, OpOperand *input) {
   return llvm::is_sorted(dimensions) ? "" : "an operand is transposed";
 }
 
+/// Why kernels do not find the elements of an input.
+static std::string whyNotFound(linalg::LinalgOp op, OpOperand *input) {
+  return isIndexedByExpressions(op, input) ? whyNotIndexExpressions(op, input)
+                                           : whyNotIndexed(op, input);
+}
+
 std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics())
     return "the operation works on buffers";
@@ -392,7 +422,7 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
     if (!op.getMatchingIndexingMap(&init).isIdentity())
       return "a result is not indexed by the loops in their order";
   for (OpOperand *input : op.getDpsInputOperands())
-    if (std::string reason = whyNotIndexed(op, input); !reason.empty())
+    if (std::string reason = whyNotFound(op, input); !reason.empty())
       return reason;
   return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
 }

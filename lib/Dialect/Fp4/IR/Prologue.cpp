@@ -3,7 +3,11 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
+
+#include "fp4/Numerics/RowReduction.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -35,8 +39,11 @@ bool transformsOnTensorCore(std::optional<fp4::HadamardAttr> transform) {
 /// Why no kernel computes an elementwise operation, or a reduction of rows.
 std::string whyNotComputed(linalg::GenericOp op) {
   if (isRowReduction(op))
-    return wholeInputOf(op) ? "" : "no operand has an element for each of the matrix";
+    return rowsInputOf(op) ? "" : "no operand has an element for each of the matrix";
   if (std::string reason = whyNotElementwise(linalgOf(op)); !reason.empty())
+    return reason;
+  if (std::string reason = hasIndexExpressions(linalgOf(op)) ? whyNotOnMatrix(linalgOf(op)) : "";
+      !reason.empty())
     return reason;
   return whyNotInMemory(linalgOf(op));
 }
@@ -44,7 +51,7 @@ std::string whyNotComputed(linalg::GenericOp op) {
 /// Returns true when the kernel of a reader of `op` needs a whole row for it, or stores it.
 bool isOfRows(linalg::GenericOp op) {
   return isRowReduction(op) || isStored(op) || isNumbersOfRows(op.getResult(0).getType()) ||
-         llvm::any_of(op->getOperands(), [](Value operand) {
+         hasIndexExpressions(linalgOf(op)) || llvm::any_of(op->getOperands(), [](Value operand) {
            linalg::GenericOp prologue = prologueOf(operand);
            return prologue && !isStored(prologue); // another kernel may store it
          });
@@ -109,18 +116,26 @@ bool fp4::isBehind(Operation *user, Operation *op) {
   return inBlock && op->isBeforeInBlock(inBlock);
 }
 
-/// The shape that the rows of an operation have; empty where no operand has it.
-static ArrayRef<int64_t> shapeOfRows(Operation *op) {
+RankedTensorType fp4::matrixOf(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
-  Value matrix = generic ? wholeInputOf(generic) : op->getOperand(0);
-  return matrix ? cast<RankedTensorType>(matrix.getType()).getShape() : ArrayRef<int64_t>();
+  Value input = generic ? rowsInputOf(generic) : op->getOperand(0);
+  bool isOfInput = !generic || isRowReduction(generic) || isNumbersOfRows(resultType(generic));
+  if (!input || isOfInput)
+    return input ? cast<RankedTensorType>(input.getType()) : RankedTensorType();
+  return resultType(generic);
+}
+
+/// The shape of the matrix of an operation; empty where no operand has its rows.
+static ArrayRef<int64_t> shapeOfRows(Operation *op) {
+  RankedTensorType type = fp4::matrixOf(op);
+  return type ? type.getShape() : ArrayRef<int64_t>();
 }
 
 bool fp4::hasRowsOf(linalg::GenericOp op, Operation *root) {
   ArrayRef<int64_t> mine = shapeOfRows(op), ofRoot = shapeOfRows(root);
   if (mine.empty() || ofRoot.empty() || mine.front() != ofRoot.front())
     return false;
-  bool isNumbers = !isRowReduction(op) && isNumbersOfRows(wholeInputOf(op).getType());
+  bool isNumbers = !isRowReduction(op) && isNumbersOfRows(rowsInputOf(op).getType());
   return isNumbers || mine.back() == ofRoot.back();
 }
 
@@ -184,8 +199,9 @@ bool fp4::isRowKernel(Operation *op) {
     return false;
   auto quantize = dyn_cast<QuantizeOp>(op);
   AmaxOp amax = quantize ? ownAmaxOfRows(quantize) : AmaxOp();
-  return (generic && isRowReduction(generic)) || (amax && amax->hasAttr(kPrologueAttr)) ||
-         llvm::any_of(prologuesOf(op), isOfRows);
+  bool usesOtherPlaces = isScattered(op) || (generic && hasIndexExpressions(linalgOf(generic)));
+  return usesOtherPlaces || (generic && isRowReduction(generic)) ||
+         (amax && amax->hasAttr(kPrologueAttr)) || llvm::any_of(prologuesOf(op), isOfRows);
 }
 
 /// The amax that a quantizer has for its input, in its block and without a plan; null where there
@@ -244,6 +260,8 @@ std::string fp4::whyNotRowKernel(Operation *op) {
     return ("'" + op->getName().getStringRef() + "' reads it from memory").str();
   if (isRowReduction(generic))
     return whyNotPrologue(generic);
+  if (generic.getNumReductionLoops() > 0)
+    return whyNotRowReduction(linalgOf(generic));
   for (Value result : generic.getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
     if (type.getRank() != 2 || isNumbersOfRows(type))
@@ -253,7 +271,7 @@ std::string fp4::whyNotRowKernel(Operation *op) {
   }
   if (std::string reason = whyNotComputed(generic); !reason.empty())
     return reason;
-  return wholeInputOf(generic) ? "" : "no operand of the reader has an element for each result";
+  return rowsInputOf(generic) ? "" : "no operand of the reader has an element for each result";
 }
 
 std::string fp4::whyNotPrologue(linalg::GenericOp op) {
@@ -266,15 +284,29 @@ std::string fp4::whyNotPrologue(linalg::GenericOp op) {
     return reason;
   if (!isElementType(type.getElementType()))
     return "the elements are of 8 bits";
-  Value whole = wholeInputOf(op);
-  if (!whole)
+  RankedTensorType matrix = matrixOf(op);
+  if (!matrix)
     return "no operand has an element for each of the result";
-  auto ofWhole = cast<RankedTensorType>(whole.getType());
-  return ofWhole.getRank() == 2 && ofWhole.isDynamicDim(1) ? "the columns are dynamic" : "";
+  return matrix.getRank() == 2 && matrix.isDynamicDim(1) ? "the columns are dynamic" : "";
+}
+
+/// Why a kernel does not compute the operand `use` at other columns: it computes whole chunks.
+static std::string whyNotOtherColumns(linalg::GenericOp reader, OpOperand &use) {
+  auto [row, column] = indexPairOf(linalgOf(reader), &use);
+  if (!isa_and_present<AffineDimExpr>(row))
+    return "'linalg.generic' reads other rows of it";
+  if (!column)
+    return "'linalg.generic' reads it along columns";
+  std::optional<ChunkWindow> window =
+      chunkWindowOf(column, resultType(reader).getDimSize(1), numerics::kReductionChunk);
+  bool isOfChunks = window && (window->isOwn || window->alignment % numerics::kReductionChunk == 0);
+  return isOfChunks ? "" : "'linalg.generic' reads columns of it that are no whole chunks of 16";
 }
 
 std::string fp4::whyNotIndexedByRows(OpOperand &use) {
   auto reader = cast<linalg::GenericOp>(use.getOwner());
+  if (isIndexedByExpressions(linalgOf(reader), &use))
+    return whyNotOtherColumns(reader, use);
   SmallVector<unsigned> dims = dimensionsOf(linalgOf(reader), use.getOperandNumber());
   bool isMatrix = !isNumbersOfRows(use.get().getType());
   if (dims.empty() || dims.front() != 0 || (isMatrix && dims != SmallVector<unsigned>{0, 1}))
@@ -308,9 +340,16 @@ std::string fp4::whyNotReader(OpOperand &use) {
   return onTensorCore ? "the tensor core transforms it, which reads memory" : "";
 }
 
-Value fp4::wholeInputOf(linalg::GenericOp op) {
+Value fp4::rowsInputOf(linalg::GenericOp op) {
   for (OpOperand *input : op.getDpsInputOperands())
     if (isWhole(op, input))
       return input->get();
+  if (!hasIndexExpressions(linalgOf(op)))
+    return {};
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    auto [row, column] = indexPairOf(linalgOf(op), input);
+    if (column && isa_and_present<AffineDimExpr>(row))
+      return input->get();
+  }
   return {};
 }

@@ -3,6 +3,7 @@
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Numerics/RowReduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -114,6 +115,8 @@ std::string whyNotBody(linalg::LinalgOp op) {
             "' does not combine elements; these do: arith.addf, mulf, maximumf, minimumf, maxnumf, "
             "minnumf")
         .str();
+  if (op.getNumLoops() != 2 && !loopsReadBy(body).empty())
+    return "'linalg.index' is in an operation that is on no matrix";
   return whyNotElementwise(body, inputs, combining);
 }
 

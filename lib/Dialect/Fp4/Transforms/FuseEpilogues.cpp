@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -60,6 +61,8 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   if (std::string reason = whyNotInMemory(cast<linalg::LinalgOp>(op.getOperation()));
       !reason.empty())
     return reason;
+  if (hasIndexExpressions(cast<linalg::LinalgOp>(op.getOperation())))
+    return "the operation reads other rows and columns than its own";
   for (OpOperand *input : op.getDpsInputOperands())
     if (input->get() == product.getResult() && !op.getMatchingIndexingMap(input).isIdentity())
       return "the operation reads the matmul in another order";

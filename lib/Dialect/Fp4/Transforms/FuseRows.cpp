@@ -5,13 +5,14 @@
 // only the chain reads become its prologues, and an operation that is read behind the root, too,
 // becomes a stored one; one that reads the chain and is read behind the root alone is beside it.
 // The amax of a quantizer's whole input has a kernel before it, and both compute the prologues: a
-// second pass over the operands, and no result in memory. A chain without a reduction of rows stays
-// as it is: other kernels serve it.
+// second pass over the operands, and no result in memory. A chain that neither reduces rows nor
+// reads other columns than its own stays as it is: other kernels serve it.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
@@ -50,12 +51,13 @@ public:
       for (Operation *user : next->getUsers())
         if (!isMember(user) && mayBeBeside(user))
           beside.insert(user);
-      hasReduction |= isRowReduction(next);
+      needsRow |= isRowReduction(next) || readsOtherColumns(next);
       addProducers(next, candidates);
     }
   }
 
-  bool reducesRows() { return hasReduction || ownAmax; }
+  /// Returns true when only a kernel by rows computes the chain.
+  bool needsRows() { return needsRow || ownAmax || (size() && readsOtherColumns(root)); }
   /// Returns true when two kernels compute the members.
   bool isComputedTwice() { return amaxBefore != nullptr; }
 
@@ -81,14 +83,19 @@ public:
   /// Operations that the kernel of the root computes.
   unsigned size() { return members.size() + beside.size() + (ownAmax ? 1 : 0); }
 
-  /// Reports each reduction, and each operation that reads one, that did not go into the kernel.
+  /// Reports each operation that needs rows, or reads one that does, and is not in the kernel.
   void reportRejected() {
     for (auto &[op, reason] : rejected)
-      if (isRowReduction(op) || readsReduction(op))
+      if (isRowReduction(op) || readsOtherColumns(op) || readsReduction(op))
         remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
   }
 
 private:
+  static bool readsOtherColumns(Operation *op) {
+    auto generic = dyn_cast<linalg::LinalgOp>(op);
+    return generic && hasIndexExpressions(generic);
+  }
+
   static bool readsReduction(linalg::GenericOp op) {
     return llvm::any_of(op->getOperands(), [](Value operand) {
       Operation *producer = operand.getDefiningOp();
@@ -173,7 +180,7 @@ private:
   AmaxOp amaxBefore; ///< of the root's whole input: its kernel, before, computes the members too
   llvm::SetVector<Operation *> members, beside;
   SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
-  bool hasReduction = false;
+  bool needsRow = false; ///< for a member
 };
 
 } // namespace
@@ -194,12 +201,12 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   Chain chain(root);
   chain.grow();
   std::string reason = whyNotRoot(root);
-  if (!reason.empty() && chain.reducesRows())
+  if (!reason.empty() && chain.needsRows())
     remark::missed(root->getLoc(), named()) << remark::reason("{0}", reason);
   if (!reason.empty())
     return false;
   chain.reportRejected();
-  if (!chain.reducesRows() && !(generic && isRowReduction(generic) && chain.size()))
+  if (!chain.needsRows() && !(generic && isRowReduction(generic) && chain.size()))
     return false;
   unsigned stored = chain.write(rewriter);
   remark::passed(root->getLoc(), named())

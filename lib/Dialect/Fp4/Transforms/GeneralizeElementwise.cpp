@@ -2,23 +2,27 @@
 //
 // 1. Operations of arith and math on tensors, and named elementwise operations of linalg, become
 //    linalg.generic.
-// 2. One of batches of rows, beside a reshape of a matrix, becomes one of matrices
+// 2. Slices and concatenations of columns go into the operations beside them (FoldColumns.cpp).
+// 3. One of batches of rows, beside a reshape of a matrix, becomes one of matrices
 //    (CollapseElementwise.cpp).
-// 3. A linalg.generic that only another one reads goes into it, and constants that are one number
+// 4. A linalg.generic that only another one reads goes into it, and constants that are one number
 //    become numbers of its region.
-// 4. An operation that only computes conditions (i1) and integers (i32) is copied for each of its
+// 5. An operation that only computes conditions (i1) and integers (i32) is copied for each of its
 //    readers and goes into them: no kernel writes these to memory.
 //
-// The first three are upstream transformations. Only operations are touched that have a kernel
-// afterwards, or an epilogue that they go into.
+// The first, third and fourth are upstream transformations. Only operations are touched that have a
+// kernel afterwards, or an epilogue that they go into.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 
 #include "CollapseElementwise.h"
+#include "FoldColumns.h"
+#include "MoveRows.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
@@ -77,15 +81,28 @@ bool isNamedReduction(Operation *op) {
 
 /// Returns true when the producer of an operand goes into its only reader, which may read it
 /// several times. The reader may reduce the rows of the producer's matrix.
-bool isFusible(OpOperand *operand) {
+bool isFusible(OpOperand *operand, bool isShared = false) {
   auto producer = operand->get().getDefiningOp<linalg::LinalgOp>();
   auto consumer = cast<linalg::LinalgOp>(operand->getOwner());
-  bool isOnly = llvm::all_equal(operand->get().getUsers());
+  bool isOnly = isShared || llvm::all_equal(operand->get().getUsers());
   if (!producer || !isOnly || hasPlan(producer) || !fp4::whyNotElementwise(producer).empty())
+    return false;
+  bool isReadElsewhere = llvm::any_of(consumer.getDpsInputOperands(), [&](OpOperand *input) {
+    return input->get() == operand->get() && fp4::isIndexedByExpressions(consumer, input);
+  });
+  if (isReadElsewhere || (fp4::hasIndexExpressions(producer) && fp4::isRowReduction(consumer)))
     return false;
   return fp4::whyNotElementwise(consumer).empty() ||
          (fp4::isRowReduction(consumer) && consumer.isDpsInput(operand) &&
           !fp4::isNumbersOfRows(operand->get().getType()));
+}
+
+/// Returns true for an operation that, perhaps through others, gives parts of concatenations alone:
+/// the parts share what is computed before them.
+bool isPart(Operation *op) {
+  return !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
+    return isa<tensor::ConcatOp>(user) || (isa<linalg::GenericOp>(user) && isPart(user));
+  });
 }
 
 /// An elementwise operation that gives nothing but conditions and integers.
@@ -136,21 +153,21 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
     SmallVector<linalg::LinalgOp> named;
     bool any = false;
     getOperation()->walk([&](Operation *op) {
-      any |= isa<linalg::GenericOp>(op);
+      any |= isa<linalg::GenericOp, tensor::GatherOp, tensor::ScatterOp>(op);
       if (isElementwiseOnTensors(op))
         onTensors.push_back(op);
       else if (isNamedElementwise(op) || isNamedReduction(op))
         named.push_back(cast<linalg::LinalgOp>(op));
     });
+    IRRewriter rewriter(&getContext());
     any |= !onTensors.empty() || !named.empty();
     if (!any)
       return; // programs of other operations stay as they are
-    IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : named) {
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    if (failed(checkSizes()) || failed(generalize(onTensors)) ||
+    if (failed(checkSizes()) || failed(generalize(onTensors)) || failed(moveElements()) ||
         failed(fp4::collapseElementwise(getOperation())) || failed(fuse()) ||
         (copyAllKernelOnly(rewriter) && failed(fuse())))
       return signalPassFailure();
@@ -174,6 +191,24 @@ private:
     return failure(result.wasInterrupted());
   }
 
+  /// Operations on slices of columns are one operation before they are concatenated, and know their
+  /// rows before these are gathered or scattered.
+  LogicalResult moveElements() {
+    bool hasParts = false;
+    getOperation()->walk(
+        [&](Operation *op) { hasParts |= isa<tensor::ConcatOp, tensor::ExtractSliceOp>(op); });
+    auto isOfPart = [](OpOperand *operand) {
+      return isFusible(operand, isPart(operand->getOwner()));
+    };
+    if (hasParts && failed(fuse(isOfPart)))
+      return failure();
+    if (failed(fp4::foldColumns(getOperation())))
+      return failure();
+    IRRewriter rewriter(&getContext());
+    fp4::computeMovedRows(getOperation(), rewriter);
+    return success();
+  }
+
   LogicalResult generalize(ArrayRef<Operation *> operations) {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseToLinalgConversionPatterns(patterns);
@@ -182,11 +217,14 @@ private:
     return applyOpPatternsGreedily(operations, std::move(patterns), config);
   }
 
-  LogicalResult fuse() {
+  using Control = bool(OpOperand *);
+  LogicalResult fuse(const std::function<Control> &control = [](OpOperand *operand) {
+    return isFusible(operand);
+  }) {
     RewritePatternSet patterns(&getContext());
     // Sizes are asked of arguments, not of results, which then have one reader less.
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
-    linalg::populateElementwiseOpsFusionPatterns(patterns, isFusible);
+    linalg::populateElementwiseOpsFusionPatterns(patterns, control);
     GreedyRewriteConfig config; // a chain takes as many iterations as it has operations
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     return applyPatternsGreedily(getOperation(), std::move(patterns), config);

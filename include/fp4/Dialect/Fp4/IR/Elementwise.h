@@ -46,7 +46,8 @@ bool isEpilogueOp(mlir::Operation *op);
 /// region the element alone.
 llvm::SmallVector<mlir::Value> elementwiseResults(mlir::Block &body);
 
-/// The program of a region for which whyNotElementwise is empty.
+/// The program of a region for which whyNotElementwise is empty. Behind its arguments it has an
+/// input for each loop that the region reads, in ascending order.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs);
 /// The program of `results` alone, which are values of the region or constants.
 numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs,
@@ -55,8 +56,8 @@ numerics::ElementProgram elementProgramOf(mlir::Block &body, unsigned inputs,
 numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 
 /// Why a linalg operation on tensors is not elementwise with rows and columns: every loop is
-/// parallel, results and inputs are indexed by loops in their order, and the body is a program.
-/// Empty where it is one.
+/// parallel, results are indexed by loops in their order, inputs likewise or by expressions
+/// (IndexExpressions.h), and the body is a program. Empty where it is one.
 std::string whyNotElementwise(mlir::linalg::LinalgOp op);
 
 /// Why the elements of an input of a linalg operation are not found by the loops in their order;

@@ -72,9 +72,12 @@ std::string whyNotIndexedByRows(mlir::OpOperand &use);
 /// empty where it does.
 std::string whyNotReader(mlir::OpOperand &use);
 
-/// The first input that has an element for each of the result, or of the matrix that is reduced;
-/// null where there is none.
-mlir::Value wholeInputOf(mlir::linalg::GenericOp op);
+/// The input that tells the rows of an operation: the first one that has an element for each of the
+/// result, or of the matrix that is reduced; of an operation that reads other columns
+/// (IndexExpressions.h), the first one that is read by its rows. Null where there is none.
+mlir::Value rowsInputOf(mlir::linalg::GenericOp op);
+/// The type of the matrix whose rows a kernel of `op` would have; null where no operand has it.
+mlir::RankedTensorType matrixOf(mlir::Operation *op);
 
 /// Returns true for a tensor that has one number for each row of a matrix: M, or M x 1.
 bool isNumbersOfRows(mlir::Type type);

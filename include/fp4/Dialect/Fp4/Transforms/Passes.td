@@ -103,7 +103,8 @@ def GeneralizeElementwise : Pass<"fp4-generalize-elementwise"> {
     **Postcondition.** Operations of arith and math on tensors of f32, bf16 and f16, and
     named operations of linalg that are elementwise, are linalg.generic. One that only another one
     reads has gone into it, with every rounding that it had. Constants that are one number are
-    numbers of a region. Operations without an elementwise step stay as they were.
+    numbers of a region. Slices and concatenations of columns are index expressions of the
+    operations beside them. Operations without an elementwise step stay as they were.
 
     ```mlir
     // fp4-opt --fp4-generalize-elementwise
