@@ -95,20 +95,27 @@ class Tally:
     def __init__(self):
         self.passed, self.skipped, self.failures = 0, 0, []
 
-    def add(self, label, start, result):
+    def add(self, label, seconds, result):
         passed, skipped, failures = result
         self.passed += passed
         self.skipped += skipped
         self.failures.extend(failures)
         note = f", {skipped} skipped" if skipped else ""
         print(f"{label:40} {passed:6} passed {len(failures):4} failed{note}"
-              f"  {time.time() - start:6.1f} s", flush=True)
+              f"  {seconds:6.1f} s", flush=True)
 
     def summarize(self):
         for failure in self.failures:
             print(f"\nFAILED {failure}")
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         print(f"\n{self.passed} passed, {len(self.failures)} failed{skipped}")
+
+
+def timed(function, *arguments):
+    """(seconds that the call took, its result)."""
+    begin = time.time()
+    result = function(*arguments)
+    return time.time() - begin, result
 
 
 def find_tasks(build, reports, pattern):
@@ -140,13 +147,11 @@ def main():
     tally = Tally()
     tasks = find_tasks(build, reports, args.filter)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        start = {label: time.time() for label, _, _ in tasks}
-        futures = {pool.submit(function, *arguments): label
+        futures = {pool.submit(timed, function, *arguments): label
                    for label, function, arguments in tasks}
         for future in concurrent.futures.as_completed(futures):
-            tally.add(futures[future], start[futures[future]], future.result())
-    begin = time.time()
-    tally.add("lit", begin, run_lit(build, reports, args.jobs, args.filter))
+            tally.add(futures[future], *future.result())
+    tally.add("lit", *timed(run_lit, build, reports, args.jobs, args.filter))
     tally.summarize()
     return 1 if tally.failures or tally.passed == 0 else 0
 
