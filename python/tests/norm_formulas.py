@@ -52,7 +52,7 @@ def fp8_of_blocks(y: Any, block: int) -> "tuple[Any, Any]":
     blocks = full.view(y.shape[0], -1, block)
     amax = blocks.abs().amax(-1, keepdim=True).clamp(min=1e-4)
     scale = amax / 448
-    codes = (blocks * (448 / amax)).to(torch.float8_e4m3fn).view(y.shape[0], -1)
+    codes = (blocks * (1 / scale)).to(torch.float8_e4m3fn).view(y.shape[0], -1)
     return codes[:, :y.shape[1]], scale.squeeze(-1)
 
 

@@ -79,8 +79,10 @@ class Operations(unittest.TestCase):
         }
         mine = {name.split("::")[1].split(".")[0] for name in
                 torch._C._dispatch_get_all_op_names() if name.startswith("fp4::")}
-        others = {"expert_mm", "norm", "norm_quantize", "silu_and_mul_quantize"}
-        self.assertEqual(set(found) | others, mine)  # test_torch_experts.py, test_torch_norms.py
+        others = {"expert_mm",  # of test_torch_experts.py, _norms.py and _rotations.py
+                  "norm", "norm_quantize", "silu_and_mul_quantize",
+                  "rotate", "rotate_quantize", "gather_quantize", "combine"}
+        self.assertEqual(set(found) | others, mine)
         for name, samples in found.items():
             for arguments in samples:
                 with self.subTest(name):

@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import functools
 
+import torch
+
 from ..compiler import Compiled, compile
+from ..errors import UsageError
+from ._layouts import GROUPED, note
+from ._operands import check_input, numbers, rows_of, scalar
+from ._programs import element, target
 
 _TILED = "f8E4M3FN, #fp4.scale_layout<tiled_128x4>>"
 
@@ -52,3 +58,21 @@ func.func @quantize(%x: {x} {{fp4.name = "{names[0]}"}},
   return %q, %s : tensor<{every}x{columns}xf4E2M1FN>, tensor<{tiles}x4x{_TILED}
 }}
 """, target=machine)
+
+
+def quantized_batch(a: torch.Tensor, a_global_sf: torch.Tensor, recipe: str,
+                    maker: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and tiles of each matrix of a batch [B, M, K]."""
+    check_input(a, "a", (torch.bfloat16, torch.float16), 16)
+    if a.dim() != 3 or not a.shape[0] or not a.shape[1]:
+        raise UsageError("argument 'a' must be a batch of matrices, [B, M, K], but its shape is "
+                         f"{list(a.shape)}", "nvfp4_quantize takes one matrix")
+    batch, rows, columns = a.shape
+    is_one = isinstance(a_global_sf, torch.Tensor) and a_global_sf.numel() == 1
+    scale = (scalar(a_global_sf, "a_global_sf").expand(batch).contiguous() if is_one else
+             numbers(a_global_sf, "a_global_sf", batch, (torch.float32,)))
+    program = batched(batch, rows, columns, element(a.dtype), recipe, ("a", "a_global_sf"),
+                      target(a))
+    codes, scales = program(rows_of(a), scale)
+    scales = note(scales.view(torch.uint8), GROUPED, batch * rows, columns // 16, maker)
+    return codes.view(torch.uint8).view(batch, rows, columns // 2), scales

@@ -144,6 +144,34 @@ def shape_of(layout: str, rows: int, columns: int) -> tuple[int, int]:
             LINEAR: (rows, columns)}[layout]
 
 
+def kernel_layout(layout: str) -> str:
+    """Returns the layout that a kernel writes: torch makes tiles of 8 rows of linear scales."""
+    return LINEAR if layout == EIGHT else layout
+
+
+def laid_out(scales: torch.Tensor, layout: str, rows: int, blocks: int) -> torch.Tensor:
+    """The scales that a kernel wrote, as bytes in `layout`."""
+    if layout == EIGHT:
+        return to_eight(scales.view(torch.uint8).view(rows, blocks))
+    return scales.view(torch.uint8).view(shape_of(layout, rows, blocks))
+
+
+def upright(scales: Any) -> Any:
+    """Scales as a matrix whose rows are those of the operand: callers pass b_sf or b_sf.T."""
+    if not isinstance(scales, torch.Tensor) or scales.dim() != 2 or scales.stride(0) != 1:
+        return scales
+    return scales.t()
+
+
+def results(a: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, layout: str, block: int,
+            maker: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and scales of `a` as callers know them, with a note of their layout."""
+    rows, blocks = a.numel() // a.shape[-1], a.shape[-1] // block
+    scales = laid_out(scales, layout, rows, blocks)
+    codes = codes.view(torch.uint8).view(*a.shape[:-1], a.shape[-1] // 2)
+    return codes, note(scales, layout, rows, blocks, maker)
+
+
 def _tiles(shape: tuple[int, int]) -> tuple[int, ...]:
     return (shape[0] // 128, shape[1] // 4, 512)
 

@@ -9,8 +9,9 @@ import torch
 
 from ..errors import UsageError
 from ..torch import norm_programs
-from ..torch.norm_programs import Ending, Norm
-from ..torch.norms import check_number
+from ..torch.norm_programs import Norm
+from ..torch.row_programs import Ending
+from ..torch.row_results import check_number
 from ..torch.strides import dense
 from ._operands import check_tensor, converted, refuse, rows_of, scalar, type_of
 from ._programs import element, target

@@ -72,6 +72,16 @@ def converted(value: Any, name: str) -> torch.Tensor:
     return scalar(value.float() if value.dtype.is_floating_point else value, name)
 
 
+def alpha_of(alpha: torch.Tensor | None, rows: int) -> torch.Tensor | None:
+    """One f32, or one for each row as a column."""
+    if alpha is None or not isinstance(alpha, torch.Tensor) or alpha.numel() == 1:
+        return None if alpha is None else scalar(alpha, "alpha")
+    if alpha.dtype != torch.float32 or alpha.numel() != rows:
+        raise UsageError(f"argument 'alpha' must be one float32, or one for each of {rows} rows, "
+                         f"but got {type_of(alpha)}")
+    return alpha.detach().reshape(rows, 1)
+
+
 def check_codes(codes: Any, name: str) -> None:
     """A matrix of packed E2M1 codes."""
     check_tensor(codes, name)

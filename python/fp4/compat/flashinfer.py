@@ -1,28 +1,25 @@
-"""FlashInfer's functions for NVFP4 and MXFP4, of flashinfer-python 0.7.2.
+"""FlashInfer's functions for NVFP4, MXFP4 and rotations, of flashinfer-python 0.7.2.
 
-Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 / amax, and the
-`alpha` of a matmul is 1 / (g_a * g_b), where fp4's own operations take the amax.
+`a_global_sf` is the encode scale g = 448 * 6 / amax, and the `alpha` of a matmul 1 / (g_a * g_b);
+fp4's own operations take the amax.
 
 The bits are those of FlashInfer's CUDA kernels with fast math, its default, two approximate
-reciprocals among them (reference/numerics.md). With FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the
-environment they are those without. A CPU tensor gives what an H200 computes for these reciprocals;
-no Blackwell GPU was measured.
+reciprocals among them (reference/numerics.md), and with FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in
+the environment those without. A CPU tensor gives an H200's; no Blackwell GPU was measured.
 
-Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 inputs, column-major
-inputs, rows that are permuted, and backends with operands of their own. Matmuls read scales in the
-layout 128x4. `enable_pdl` has no effect. Tensors stay on their device, where FlashInfer moves them
-to the GPU.
+Refused are do_shuffle, four over six, fp8 inputs, column-major inputs, rows that are permuted, and
+backends with operands of their own. Matmuls read the layout 128x4. `enable_pdl` has no effect.
+Tensors stay on their device.
 
-Four results may have other bits: scales of rows (per_token_activation) are reciprocals rounded to
-nearest, silu_and_mul_nvfp4_quantize has the math.exp of semantics.md in place of an approximate
-one, mxfp8_quantize divides by 448 exactly, and a norm adds a row in the order of semantics.md, with
-a root and a reciprocal that are rounded to nearest.
+Some bits may differ: scales of rows (per_token_activation) are reciprocals rounded to nearest,
+silu_and_mul_nvfp4_quantize has the math.exp of semantics.md, mxfp8_quantize divides by 448 exactly,
+a norm adds a row in the order of semantics.md and has an exact root and reciprocal, and a rotation
+rounds each product and each sum.
 
-A norm, or silu_and_mul, and its quantizer are one kernel. `residual` is overwritten by a copy
-behind it.
+A norm, or silu_and_mul, and its quantizer are one kernel. A copy behind it overwrites `residual`.
 
-Sources: the modules quantization.fp4_quantization, gemm.gemm_base and norm of the wheel, and the
-kernels that it contains, those of csrc/nv_internal/tensorrt_llm and norm.cuh.
+Sources: the modules quantization.fp4_quantization, gemm.gemm_base, norm and rope of the wheel, and
+the kernels that it contains, those of csrc/nv_internal/tensorrt_llm, norm.cuh and pos_enc.cuh.
 """
 
 from __future__ import annotations
@@ -34,22 +31,25 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch.norm_programs import Ending, Gate, Norm, gate
+from ..torch.norm_programs import Gate, Norm, gate
+from ..torch.row_programs import Ending
 from ..torch.strides import flat_rows, placed
-from ._group_programs import batched
+from ._group_programs import quantized_batch
 from ._layouts import (
     EIGHT,
-    GROUPED,
     LINEAR,
     TILED,
     expect,
     from_eight,
+    kernel_layout,
+    laid_out,
     note,
-    shape_of,
-    to_eight,
+    results,
+    upright,
 )
 from ._norms import number, static_fp8
 from ._operands import (
+    alpha_of,
     check_codes,
     check_input,
     check_tensor,
@@ -60,12 +60,13 @@ from ._operands import (
     refuse,
     rows_of,
     scalar,
-    type_of,
 )
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
+from ._rotations import HALVES, INTEGERS, angles, places, rotated
 
 __all__ = [
-    "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
+    "SfLayout", "apply_rope_with_cos_sin_cache", "apply_rope_with_cos_sin_cache_inplace",
+    "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
     "fused_add_rmsnorm_quant", "mm_fp4", "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize",
     "nvfp4_batched_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize", "rmsnorm_quant",
     "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize",
@@ -142,10 +143,10 @@ def nvfp4_quantize(
     if per_token_activation:
         return _quantize_tokens(a, a_global_sf, recipe, recipe == _EXACT, layout)
     scale = converted(a_global_sf, "a_global_sf")
-    program = quantizer(a.shape[-1], element(a.dtype), recipe, _kernel_layout(layout), "a",
+    program = quantizer(a.shape[-1], element(a.dtype), recipe, kernel_layout(layout), "a",
                         "a_global_sf", target(a))
     codes, scales = program(rows_of(a), scale)
-    return _results(a, codes, scales, layout, 16, "nvfp4_quantize")
+    return results(a, codes, scales, layout, 16, "nvfp4_quantize")
 
 
 def _quantize_tokens(a: torch.Tensor, inverse: Any, recipe: str, is_exact: bool,
@@ -164,9 +165,9 @@ def _quantize_tokens(a: torch.Tensor, inverse: Any, recipe: str, is_exact: bool,
     else:
         tokens = amax * inverse
         encode = torch.where(tokens == 0, 0.0, tokens.reciprocal())
-    codes, scales = torch.ops.fp4.quantize(x, encode, None, "nvfp4", recipe, _kernel_layout(layout),
+    codes, scales = torch.ops.fp4.quantize(x, encode, None, "nvfp4", recipe, kernel_layout(layout),
                                            False, False, None)
-    return (*_results(a, codes, scales, layout, 16, "nvfp4_quantize"), tokens)
+    return (*results(a, codes, scales, layout, 16, "nvfp4_quantize"), tokens)
 
 
 @eager
@@ -195,11 +196,11 @@ def silu_and_mul_nvfp4_quantize(
     _refuse_four_over_six(nvfp4_4over6)
     check_input(input, "input", (torch.bfloat16, torch.float16), 32)
     layout = _layout(_chosen(is_sf_swizzled_layout, is_sf_8x4_layout))
-    columns, ending = input.shape[-1] // 2, Ending("nvfp4", _recipe(), _kernel_layout(layout), 0)
+    columns, ending = input.shape[-1] // 2, Ending("nvfp4", _recipe(), kernel_layout(layout), 0)
     program = gate(Gate(columns, element(input.dtype), ending), target(input))
     halves = flat_rows(input.detach()).chunk(2, 1)
     codes, scales = program(*map(placed, halves), converted(global_scale, "global_scale"))
-    return _results(input[..., :columns], codes, scales, layout, 16, "silu_and_mul_nvfp4_quantize")
+    return results(input[..., :columns], codes, scales, layout, 16, "silu_and_mul_nvfp4_quantize")
 
 
 @eager
@@ -245,6 +246,38 @@ def fused_add_rmsnorm_quant(
 
 
 @eager
+def apply_rope_with_cos_sin_cache(
+    positions: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    head_size: int,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool = True,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`query` and `key`, bf16 or f16 [T, H * head_size], rotated by fp4.torch.rotate: a kernel
+    each. `positions` are int32 or int64 [T], and `cos_sin_cache` is f32."""
+    at, table = places(positions, "positions", INTEGERS), angles(cos_sin_cache, (torch.float32,))
+    query, key = (rotated(x, name, HALVES, head_size, table, at, is_neox)
+                  for x, name in ((query, "query"), (key, "key")))
+    return query, key
+
+
+@eager
+def apply_rope_with_cos_sin_cache_inplace(
+    positions: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    head_size: int,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool = True,
+) -> None:
+    """apply_rope_with_cos_sin_cache, copied to `query` and `key`."""
+    found = apply_rope_with_cos_sin_cache(positions, query, key, head_size, cos_sin_cache, is_neox)
+    query.copy_(found[0])
+    key.copy_(found[1])
+
+
+@eager
 def mxfp8_quantize(
     input: torch.Tensor,
     is_sf_swizzled_layout: bool = True,
@@ -270,11 +303,11 @@ def mxfp8_quantize(
     layout = _layout(_chosen(is_sf_swizzled_layout) if sf_swizzle_layout is None else
                      sf_swizzle_layout)
     x = torch.nn.functional.pad(input, (0, -input.shape[-1] % alignment))
-    program = quantizer(x.shape[-1], element(x.dtype), "mxfp8_e4m3_rceil", _kernel_layout(layout),
+    program = quantizer(x.shape[-1], element(x.dtype), "mxfp8_e4m3_rceil", kernel_layout(layout),
                         "input", "", target(x), "mxfp8_e4m3")
     codes, scales = program(rows_of(x))
     rows, blocks = x.numel() // x.shape[-1], x.shape[-1] // 32
-    scales = _laid_out(scales, layout, rows, blocks).reshape(-1)
+    scales = laid_out(scales, layout, rows, blocks).reshape(-1)
     return (codes.view(torch.float8_e4m3fn).view(x.shape),
             note(scales, layout, rows, blocks, "mxfp8_quantize"))
 
@@ -298,7 +331,7 @@ def nvfp4_batched_quantize(
     """
     refuse(sf_vec_size != 16, f"sf_vec_size = {sf_vec_size}", "NVFP4 has blocks of 16")
     _refuse_four_over_six(nvfp4_4over6)
-    codes, scales = _batched(a, a_global_sf, "nvfp4_batched_quantize")
+    codes, scales = quantized_batch(a, a_global_sf, _recipe(), "nvfp4_batched_quantize")
     return codes, scales.view(a.shape[0], -1)
 
 
@@ -322,7 +355,7 @@ def scaled_fp4_grouped_quantize(
         [32, 4, ceil(M/128), 4, ceil(K/64), B], a view of the tiles of each matrix.
     """
     _refuse_four_over_six(nvfp4_4over6)
-    codes, scales = _batched(a, a_global_sf, "scaled_fp4_grouped_quantize")
+    codes, scales = quantized_batch(a, a_global_sf, _recipe(), "scaled_fp4_grouped_quantize")
     numbers(mask, "mask", a.shape[0], (torch.int32,))
     tiles = scales.view(a.shape[0], -(-a.shape[1] // 128), -(-a.shape[2] // 64), 32, 4, 4)
     return codes.permute(1, 2, 0), tiles.view(torch.float8_e4m3fn).permute(3, 4, 1, 5, 2, 0)
@@ -350,10 +383,10 @@ def mxfp4_quantize(
     refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
     check_input(a, "a", (torch.bfloat16, torch.float16), 32)
     layout = _layout(sfLayout)
-    program = quantizer(a.shape[-1], element(a.dtype), "mxfp4_flashinfer", _kernel_layout(layout),
+    program = quantizer(a.shape[-1], element(a.dtype), "mxfp4_flashinfer", kernel_layout(layout),
                         "a", "", target(a), "mxfp4")
     codes, scales = program(rows_of(a))
-    return _results(a, codes, scales, layout, 32, "mxfp4_quantize")
+    return results(a, codes, scales, layout, 32, "mxfp4_quantize")
 
 
 @eager
@@ -407,10 +440,10 @@ def mm_fp4(
                          "pass the transposed view of a row-major [N, K/2], and no copy of it")
     rows, columns, names = a.shape[0], 2 * a.shape[1], ("a", "a_descale", "b", "b_descale", "alpha")
     blocks = columns // block_size
-    scales = [expect(_upright(value), TILED, size, blocks, f"argument '{name}'")
+    scales = [expect(upright(value), TILED, size, blocks, f"argument '{name}'")
               for value, size, name in ((a_descale, rows, names[1]), (b_descale, b.shape[1],
                                                                      names[3]))]
-    factor = _alpha(alpha, rows)
+    factor = alpha_of(alpha, rows)
     form = "" if factor is None else "rows" if factor.dim() else "scalar"
     program = product(b.shape[1], columns, element(out_dtype), form, names, target(a),
                       "nvfp4" if use_nvfp4 else "mxfp4")
@@ -513,24 +546,6 @@ def _recipe() -> str:
     return _EXACT if os.environ.get("FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH") == "1" else _FAST
 
 
-def _batched(a: torch.Tensor, a_global_sf: torch.Tensor,
-             maker: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Codes and tiles of each matrix of a batch [B, M, K]."""
-    check_input(a, "a", (torch.bfloat16, torch.float16), 16)
-    if a.dim() != 3 or not a.shape[0] or not a.shape[1]:
-        raise UsageError("argument 'a' must be a batch of matrices, [B, M, K], but its shape is "
-                         f"{list(a.shape)}", "nvfp4_quantize takes one matrix")
-    batch, rows, columns = a.shape
-    is_one = isinstance(a_global_sf, torch.Tensor) and a_global_sf.numel() == 1
-    scale = (scalar(a_global_sf, "a_global_sf").expand(batch).contiguous() if is_one else
-             numbers(a_global_sf, "a_global_sf", batch, (torch.float32,)))
-    program = batched(batch, rows, columns, element(a.dtype), _recipe(), ("a", "a_global_sf"),
-                      target(a))
-    codes, scales = program(rows_of(a), scale)
-    scales = note(scales.view(torch.uint8), GROUPED, batch * rows, columns // 16, maker)
-    return codes.view(torch.uint8).view(batch, rows, columns // 2), scales
-
-
 def _refuse_four_over_six(config: Any) -> None:
     asked = os.environ.get("FLASHINFER_NVFP4_4OVER6") == "1" if config is _UNSET else config
     refuse(bool(asked), "nvfp4_4over6 with a global scale from the caller",
@@ -556,39 +571,3 @@ def _layout(layout: SfLayout) -> str:
         raise UsageError(f"argument 'sfLayout' must be an SfLayout, but got {layout!r}") from None
     return {SfLayout.layout_128x4: TILED, SfLayout.layout_8x4: EIGHT,
             SfLayout.layout_linear: LINEAR}[value]
-
-
-def _kernel_layout(layout: str) -> str:
-    """Returns the layout that a kernel writes: torch makes tiles of 8 rows of linear scales."""
-    return LINEAR if layout == EIGHT else layout
-
-
-def _laid_out(scales: torch.Tensor, layout: str, rows: int, blocks: int) -> torch.Tensor:
-    """The scales that a kernel wrote, as bytes in `layout`."""
-    if layout == EIGHT:
-        return to_eight(scales.view(torch.uint8).view(rows, blocks))
-    return scales.view(torch.uint8).view(shape_of(layout, rows, blocks))
-
-
-def _alpha(alpha: torch.Tensor | None, rows: int) -> torch.Tensor | None:
-    if alpha is None or not isinstance(alpha, torch.Tensor) or alpha.numel() == 1:
-        return None if alpha is None else scalar(alpha, "alpha")
-    if alpha.dtype != torch.float32 or alpha.numel() != rows:
-        raise UsageError(f"argument 'alpha' must be one float32, or one for each of {rows} rows, "
-                         f"but got {type_of(alpha)}")
-    return alpha.detach().reshape(rows, 1)
-
-
-def _upright(scales: Any) -> Any:
-    """Scales as a matrix whose rows are those of the operand: callers pass b_sf or b_sf.T."""
-    if not isinstance(scales, torch.Tensor) or scales.dim() != 2 or scales.stride(0) != 1:
-        return scales
-    return scales.t()
-
-
-def _results(a: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, layout: str, block: int,
-             maker: str) -> tuple[torch.Tensor, torch.Tensor]:
-    rows, blocks = a.numel() // a.shape[-1], a.shape[-1] // block
-    scales = _laid_out(scales, layout, rows, blocks)
-    codes = codes.view(torch.uint8).view(*a.shape[:-1], a.shape[-1] // 2)
-    return codes, note(scales, layout, rows, blocks, maker)

@@ -1,19 +1,17 @@
-"""vLLM's functions for NVFP4, and norms with FP8, of the module vllm._custom_ops in vllm 0.33.0;
+"""vLLM's functions for NVFP4, norms with FP8, and rotations, of vllm._custom_ops in vllm 0.33.0;
 the two with static scales are operators torch.ops._C there. SGLang's former sgl_kernel has the same
 functions for NVFP4; its calls without names fit here, of scaled_fp4_experts_quant those without an
 expert_map.
 
-The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
-1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
-reciprocals (numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
-scale rounds to zero has codes 0, unlike FlashInfer's.
+The global scale is the encode scale g = 448 * 6 / amax, and `alpha` is 1 / (g_a * g_b). The bits of
+the quantizer are those of vLLM's kernel, which takes two approximate reciprocals (numerics.md); a
+CPU tensor gives an H200's. A block whose scale rounds to zero has codes 0, unlike FlashInfer's.
 
 A norm and its quantizer are one kernel. The roundings have vLLM's order, but a row is added in the
-order of docs/reference/semantics.md, and its root is rounded to nearest, where vLLM's is
-approximate: last bits may differ. `residual` is overwritten by a copy behind the kernel.
+order of docs/reference/semantics.md, its root is exact, and a rotation rounds each product and each
+sum: last bits may differ. A copy behind the kernel overwrites `residual`.
 
-Source: the kernels of csrc, csrc/quantization/fp4 and csrc/quantization/fused_kernels in the source
-distribution.
+Source: csrc in the source distribution.
 """
 
 from __future__ import annotations
@@ -27,10 +25,11 @@ from ._layouts import EIGHT, GROUPED, LINEAR, TILED, expect, note, padded, shape
 from ._norms import static_fp8, token_fp8
 from ._operands import check_codes, check_input, eager, numbers, refuse, rows_of, scalar
 from ._programs import element, product, quantizer, target
+from ._rotations import FLOATS, angles, normed, places, rotated
 
 __all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant",
-           "rms_norm_dynamic_per_token_quant", "rms_norm_static_fp8_quant",
-           "scaled_fp4_experts_quant", "scaled_fp4_quant"]
+           "fused_qk_norm_rope", "rms_norm_dynamic_per_token_quant", "rms_norm_static_fp8_quant",
+           "rotary_embedding", "scaled_fp4_experts_quant", "scaled_fp4_quant"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
 _STATIC = Norm(0, "", "rms", 0.0, residual="rounded")
@@ -195,11 +194,7 @@ def rms_norm_static_fp8_quant(
     of `input`, times the f32 1 / scale, within +-448, rounded. r = 1 / sqrt(sum / K + epsilon).
     NaN becomes 448.
 
-    Args:
-        result: float8_e4m3fn, of the shape of `input`.
-        input: bf16 or f16 [..., K].
-        weight: [K], of the dtype of `input`.
-        scale: one f32.
+    The operands are those of FlashInfer's rmsnorm_quant, and `scale` is one f32.
 
     Raises:
         UsageError: an argument that does not fit.
@@ -241,8 +236,7 @@ def rms_norm_dynamic_per_token_quant(
     are divided by it.
 
     Args:
-        input: bf16 or f16 [..., K].
-        weight: [K], of the dtype of `input`.
+        input, weight: bf16 or f16 [..., K] and [K].
         quant_dtype: float8_e4m3fn.
         scale_ub: one f32, the largest amax.
         residual: of the shape of `input`; input + residual, rounded, is left in it.
@@ -256,3 +250,57 @@ def rms_norm_dynamic_per_token_quant(
     refuse(quant_dtype != torch.float8_e4m3fn, f"quant_dtype = {quant_dtype}",
            "pass torch.float8_e4m3fn")
     return token_fp8(_OF_TOKENS, epsilon, input, residual, weight, scale_ub)
+
+
+@eager
+def rotary_embedding(
+    positions: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor | None,
+    head_size: int,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+    rope_dim_offset: int = 0,
+    inverse: bool = False,
+) -> None:
+    """Copies what fp4.torch.rotate makes of `query` and `key` to them: a kernel each.
+
+    Args:
+        positions: int64 [T] or [B, S].
+        query, key: bf16, f16 or f32, for each position H * head_size columns.
+        cos_sin_cache: of any of these dtypes.
+        rope_dim_offset, inverse: 0 and False.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
+    """
+    refuse(bool(rope_dim_offset), f"rope_dim_offset = {rope_dim_offset}",
+           "pass the columns from there on, query[..., rope_dim_offset:]")
+    refuse(inverse, "inverse", "pass a cos_sin_cache whose sines are negative")
+    at, table = places(positions, "positions", (torch.int64,), (1, 2)), angles(cos_sin_cache)
+    given = [(x, name) for x, name in ((query, "query"), (key, "key")) if x is not None]
+    found = [rotated(x, name, FLOATS, head_size, table, at, is_neox) for x, name in given]
+    for (x, _), result in zip(given, found):
+        x.copy_(result)
+
+
+@eager
+def fused_qk_norm_rope(
+    qkv: torch.Tensor,
+    num_heads_q: int,
+    num_heads_k: int,
+    num_heads_v: int,
+    head_dim: int,
+    eps: float,
+    q_weight: torch.Tensor,
+    k_weight: torch.Tensor,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+    position_ids: torch.Tensor,
+    forced_token_heads_per_warp: int = -1,
+) -> None:
+    """Overwrites the heads of q and k in `qkv`, bf16 or f16, by their RMSNorm x * (r * weight),
+    rotated in f32 and rounded once: a kernel and a copy. Weights have the dtype of `qkv`, and
+    `cos_sin_cache` has any. forced_token_heads_per_warp has no effect."""
+    normed(qkv, (num_heads_q, num_heads_k, num_heads_v), head_dim, eps, (q_weight, k_weight),
+           angles(cos_sin_cache), places(position_ids, "position_ids", (torch.int64,)), is_neox)

@@ -30,8 +30,6 @@ from .functional import (
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
 from .norms import (
-    Normed,
-    ScaledFP8,
     layer_norm,
     layer_norm_quantize,
     rms_norm,
@@ -39,7 +37,9 @@ from .norms import (
     silu_and_mul_quantize,
 )
 from .report import LayerReport, Report
+from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
+from .row_results import Normed, ScaledFP8
 from .scaled import Scaled
 from .scales import (
     amax_of_decode_scale,
@@ -53,7 +53,8 @@ from .weight_only import WeightOnlyLinear
 __all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "Normed",
            "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers", "ScaledFP8",
            "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
-           "amax_of_encode_scale", "decode_scale_of", "dequantize", "dequantize_",
-           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "hadamard",
-           "layer_norm", "layer_norm_quantize", "linear", "quantize", "quantize_", "rms_norm",
-           "rms_norm_quantize", "scaled_mm", "silu_and_mul_quantize", "simulator", "swizzle"]
+           "amax_of_encode_scale", "combine", "decode_scale_of", "dequantize", "dequantize_",
+           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
+           "hadamard", "layer_norm", "layer_norm_quantize", "linear", "quantize", "quantize_",
+           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "scaled_mm",
+           "silu_and_mul_quantize", "simulator", "swizzle"]

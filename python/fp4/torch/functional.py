@@ -272,9 +272,13 @@ def amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | No
             raise UsageError(f"recipe '{recipe}' takes the scale of the tensor, but got none",
                              "pass amax=scale")
         return amax(x, per_row=per_row)
-    shape = (x.shape[0],) if given.dim() else ()
-    if given.dtype != torch.float32 or tuple(given.shape) != tuple(shape):
-        raise UsageError(f"'amax' must be float32 and a scalar or [{x.shape[0]}], but got "
+    return checked_amax(given, x.shape[0])
+
+
+def checked_amax(given: torch.Tensor, rows: int) -> torch.Tensor:
+    """The amax of a matrix or of each of its rows, without a gradient."""
+    if given.dtype != torch.float32 or tuple(given.shape) != ((rows,) if given.dim() else ()):
+        raise UsageError(f"'amax' must be float32 and a scalar or [{rows}], but got "
                          f"{str(given.dtype)[6:]} of shape {list(given.shape)}")
     return given.detach()
 

@@ -40,6 +40,15 @@ def placed_alike(*matrices: torch.Tensor) -> tuple[list[torch.Tensor], bool]:
     return [placed(x) for x in matrices], True
 
 
+def placed_heads(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The tokens x heads x columns of `x` for a kernel with fp4.strided, and whether it has gaps; a
+    copy without gaps where the kernel cannot read them."""
+    places = [stride * x.itemsize for stride in x.stride()[:2]]
+    is_placed = (x.stride(2) == 1 and x.data_ptr() % _UNIT == 0 and
+                 all(place % _UNIT == 0 and place >= x.shape[2] * x.itemsize for place in places))
+    return (x, True) if is_placed and not x.is_contiguous() else (dense(x), False)
+
+
 def dense(x: torch.Tensor) -> torch.Tensor:
     """The matrix `x`, or a copy of it where its rows do not follow one another."""
     if x.is_contiguous() and x.data_ptr() % _UNIT == 0:
