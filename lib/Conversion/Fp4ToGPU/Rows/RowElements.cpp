@@ -223,10 +223,7 @@ Value RowElements::loadElements(const Operand &operand, const Chunk &chunk) {
   if (operand.column)
     return widenToF32(b, fp4::elementsOf(rowTeam, words, typeOf(operand.tensor).getElementType(),
                                          indexedRowOf(sourceOf(operand))));
-  auto bits = VectorType::get(words.size(), b.getI32Type());
-  Value vector = vector::FromElementsOp::create(b, bits, words);
-  auto type = VectorType::get(kChunk, typeOf(operand.tensor).getElementType());
-  return widenToF32(b, vector::BitCastOp::create(b, type, vector));
+  return widened(words, typeOf(operand.tensor));
 }
 
 //===----------------------------------------------------------------------===//
@@ -242,17 +239,36 @@ Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
   return operand.column ? computeIndexed(operand, chunk) : elements(operand.tensor, chunk);
 }
 
-/// Elements of a step at other columns: those of whole chunks, which the thread computes again, or
-/// of the same one in another order.
+/// Elements of a step at other columns: those of whole chunks, which another lane has or the thread
+/// computes again, or of the same one in another order.
 Value RowElements::computeIndexed(const Operand &operand, const Chunk &chunk) {
   std::optional<ChunkWindow> window = chunkWindowOf(operand.column, rowTeam.columns(), kChunk);
   if (window->isOwn)
     return inLaneOrder(b, elements(operand.tensor, chunk), *window);
   Int32 number = firstColumn(operand.column, *window, chunk.number) / kChunk;
-  Chunk other{.index = 0, .number = number, .exists = {}, .isLast = {}, .isOther = true};
   if (chunk.exists) // a chunk that does not exist finds one that does
-    other.number = minimum(number, Int32(b, rowTeam.columns() / kChunk - 1));
+    number = minimum(number, Int32(b, rowTeam.columns() / kChunk - 1));
+  if (rowTeam.isInWarp() && !chunk.isOther)
+    return inLaneOrder(b, fromLane(operand.tensor, chunk, number), *window);
+  Chunk other{.index = 0, .number = number, .exists = {}, .isLast = {}, .isOther = true};
   return inLaneOrder(b, elements(operand.tensor, other), *window);
+}
+
+/// The elements of a step that the lane with chunk `number` has, in the words of the step's type.
+Value RowElements::fromLane(Value tensor, const Chunk &chunk, Int32 number) {
+  RankedTensorType type = typeOf(tensor);
+  SmallVector<Value> words = packed(elements(tensor, chunk), type);
+  for (Value &word : words)
+    word = rowTeam.wordOf(word, number);
+  return widened(words, type);
+}
+
+/// The elements of a chunk that are packed in words, as f32.
+Value RowElements::widened(ValueRange words, RankedTensorType type) {
+  auto bits = VectorType::get(int64_t(words.size()), b.getI32Type());
+  Value vector = vector::FromElementsOp::create(b, bits, words);
+  auto elements = VectorType::get(kChunk, type.getElementType());
+  return widenToF32(b, vector::BitCastOp::create(b, elements, vector));
 }
 
 /// The loops that the body of `op` may read, for each element of a chunk.

@@ -118,6 +118,8 @@ private:
   llvm::SmallVector<mlir::Value> load(const Source &source, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> load(const Operand &operand, const Chunk &chunk);
   mlir::Value computeIndexed(const Operand &operand, const Chunk &chunk);
+  mlir::Value fromLane(mlir::Value tensor, const Chunk &chunk, Int32 number);
+  mlir::Value widened(mlir::ValueRange words, mlir::RankedTensorType type);
   llvm::SmallVector<mlir::Value> loopsOf(mlir::linalg::GenericOp op, const Chunk &chunk);
   mlir::Value loadElements(const Operand &operand, const Chunk &chunk);
   mlir::Value argument(const Operand &operand, const Chunk &chunk);

@@ -67,6 +67,15 @@ void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)
   });
 }
 
+bool RowTeam::isInWarp() const { return perThread == 1 && threads <= kWarp; }
+
+Value RowTeam::wordOf(Value word, Int32 number) {
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 source = thread % kWarp / threads * threads + number;
+  return NVVM::ShflOp::create(b, word.getType(), constI32(b, -1), word, source,
+                              constI32(b, kWarp - 1), NVVM::ShflKind::idx, UnitAttr());
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
@@ -140,7 +149,7 @@ Value RowTeam::meet(ElementOp combination, float initial, Value segments) {
 Value RowTeam::combine(ElementOp combination, float initial, bool unrolled,
                        llvm::function_ref<Value(const Chunk &)> elements) {
   float identity = numerics::identityOf(combination);
-  bool isOneSegment = perThread == 1 && threads <= kWarp;
+  bool isOneSegment = isInWarp();
   Value only, segments;
   if (!isOneSegment) {
     int64_t perRow = llvm::alignTo(perThread * threads / kWarp, 4),

@@ -53,6 +53,12 @@ public:
   mlir::Value combine(numerics::ElementOp combination, float initial, bool unrolled,
                       llvm::function_ref<mlir::Value(const Chunk &)> elements);
 
+  /// Returns true when each thread has one chunk and a team is within a warp, so that chunks are
+  /// those of lanes.
+  bool isInWarp() const;
+  /// The word (i32) of chunk `number`, where isInWarp(). All threads of the warp are here.
+  mlir::Value wordOf(mlir::Value word, Int32 number);
+
   /// CTAs (an index) for `hostRows` (an index) rows.
   mlir::Value ctas(mlir::Value hostRows);
 
