@@ -80,6 +80,7 @@ public:
   void noteUnusedPlans();
   SmallVector<Operation *> planned() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
+  Status keepFunction(StringRef kept);
   Status checkAssembler() const;
   Status chooseSplits();
   Status recordFunctions();
@@ -212,6 +213,28 @@ fp4::Status fp4::Compiler::Impl::specialize(const std::map<std::string, int64_t>
   return timed("specialize", [&] {
     return runPasses([&](OpPassManager &manager) { manager.addPass(createSpecializeDims(dims)); });
   });
+}
+
+/// Erases the functions that nothing uses but functions that are erased.
+fp4::Status fp4::Compiler::Impl::keepFunction(StringRef kept) {
+  FP4_TRY(requireProgram());
+  auto root = module->lookupSymbol<func::FuncOp>(kept);
+  if (!root || root.isPrivate())
+    return {};
+  SetVector<Operation *> used;
+  used.insert(root);
+  for (Operation &op : *module->getBody())
+    if (!isa<func::FuncOp>(op))
+      used.insert(&op);
+  for (size_t i = 0; i < used.size(); ++i)
+    if (auto uses = SymbolTable::getSymbolUses(used[i]))
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (Operation *symbol = module->lookupSymbol(use.getSymbolRef().getRootReference()))
+          used.insert(symbol);
+  for (auto function : llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
+    if (!used.contains(function))
+      function.erase();
+  return {};
 }
 
 fp4::Status fp4::Compiler::Impl::checkAssembler() const {
@@ -352,6 +375,10 @@ fp4::Status fp4::Compiler::loadModule(ModuleOp module) {
 
 fp4::Status fp4::Compiler::specialize(const std::map<std::string, int64_t> &sizes) {
   return impl->specialize(sizes);
+}
+
+fp4::Status fp4::Compiler::keepFunction(const std::string &name) {
+  return impl->keepFunction(name);
 }
 
 fp4::Status fp4::Compiler::checkAssembler() const { return impl->checkAssembler(); }

@@ -30,6 +30,8 @@ Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
 }
 
 int runProgram(Compiler &compiler, const Options &options) {
+  if (Status status = compiler.keepFunction(options.run.function); !status)
+    return fail(status.error());
   // Cubins are for GPUs and for the report of registers; a simulation does without them.
   auto assembler = hasAssembler(compiler, options.run.json ? "" : "note: running without cubins");
   if (!assembler)
@@ -78,6 +80,7 @@ Status predictOther(Options &options) {
   other.run.outputs.clear();
   Compiler compiler(other.compiler);
   FP4_TRY(tuning::loadInput(compiler, other.input, other.run));
+  FP4_TRY(compiler.keepFunction(other.run.function));
   FP4_ASSIGN(auto program, tuning::loadProgram(compiler, Phase::Ptx));
   FP4_ASSIGN(auto report, program.runner.run(other.run));
   if (!report.passed())

@@ -104,6 +104,33 @@ TEST_F(CompilerTest, SpecializesNamedDimensions) {
   EXPECT_THAT(diagnostics.str(), HasSubstr("q.mlir:4:12: error: 'fp4.quantize' op"));
 }
 
+TEST_F(CompilerTest, KeepsAFunctionAndThoseThatItUses) {
+  const char *program = R"(
+func.func private @inner(%x: tensor<8xf32>) -> tensor<8xf32> { return %x : tensor<8xf32> }
+func.func @called(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = call @inner(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = call @called(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+func.func private @unused()
+func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = call @main(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+})";
+  Compiler compiler(options);
+  ASSERT_TRUE(compiler.loadText(program, "calls.mlir"));
+  for (const char *name : {"", "missing", "inner"}) { // only a public function can be run
+    ASSERT_TRUE(compiler.keepFunction(name));
+    EXPECT_THAT(compiler.ir(), HasSubstr("@other"));
+  }
+  ASSERT_TRUE(compiler.keepFunction("main"));
+  EXPECT_THAT(compiler.ir(), AllOf(HasSubstr("@main"), HasSubstr("@called"), HasSubstr("@inner"),
+                                   Not(HasSubstr("@other")), Not(HasSubstr("@unused"))));
+}
+
 TEST_F(CompilerTest, DimensionsAreNamedOnce) {
   Compiler compiler(options);
   ASSERT_TRUE(compiler.loadText(R"(
@@ -289,6 +316,7 @@ static void expectNoProgram(Compiler &compiler, const char *message) {
     EXPECT_EQ(status.error().message, message);
   };
   expectRefused(compiler.specialize({{"M", 5}}));
+  expectRefused(compiler.keepFunction("f"));
   expectRefused(compiler.compileTo(Phase::Fused));
   expectRefused(compiler.compileTo(Phase::Host));
   expectRefused(compiler.writeLibrary(testing::TempDir() + "fp4_no_program.so"));

@@ -101,6 +101,9 @@ public:
   std::vector<std::string> dimNames() const;
   /// Gives named dimensions other sizes. Call it before any phase. Dynamic ones stay dynamic.
   Status specialize(const std::map<std::string, int64_t> &sizes);
+  /// Leaves out the functions that `name` does not use, which then take no time. Call it before any
+  /// phase. A name that no function has changes nothing.
+  Status keepFunction(const std::string &name);
 
   /// Success if the ptxas that Phase::Cubin would run exists and knows the target.
   Status checkAssembler() const;
