@@ -40,12 +40,23 @@ bool TicketQueue::ready(const Ticket &ticket) const {
                      [&](uint64_t id) { return done(id); });
 }
 
-std::vector<uint64_t> TicketQueue::readyTickets(size_t most) const {
-  std::vector<uint64_t> ids;
-  for (auto it = inFlight.begin(); it != inFlight.end() && ids.size() < most; ++it)
-    if (ready(it->second))
-      ids.push_back(it->first);
-  return ids;
+void TicketQueue::addReady(uint64_t id) {
+  readyTickets.insert(std::ranges::upper_bound(readyTickets, id), id);
+}
+
+/// Takes a ticket that is done from the ready ones, and adds those that waited for it alone.
+void TicketQueue::removeFromReady(uint64_t id) {
+  if (auto at = std::ranges::lower_bound(readyTickets, id); at != readyTickets.end() && *at == id)
+    readyTickets.erase(at);
+  if (auto node = waiting.extract(id))
+    for (uint64_t other : node.mapped())
+      if (auto it = inFlight.find(other); it != inFlight.end() && ready(it->second))
+        addReady(other);
+}
+
+uint64_t TicketQueue::chooseReady() {
+  const size_t count = std::min(owner.policy->mostChoices(), readyTickets.size());
+  return owner.policy->choose(std::span(readyTickets).first(count));
 }
 
 Status TicketQueue::runDue() {
@@ -72,21 +83,17 @@ Status TicketQueue::round() {
       return tl::unexpected(std::move(moved.error()));
   FP4_TRY(runDue());
   while (!inFlight.empty() && owner.policy->completesAnother()) {
-    const auto ids = readyTickets(owner.policy->mostChoices());
-    if (ids.empty())
+    if (readyTickets.empty())
       break;
-    FP4_TRY(runStage(owner.policy->choose(ids)));
+    FP4_TRY(runStage(chooseReady()));
   }
   return {};
 }
 
 Expected<bool> TicketQueue::advance() {
-  if (inFlight.empty())
+  if (readyTickets.empty())
     return false;
-  const auto ids = readyTickets(owner.policy->mostChoices());
-  if (ids.empty())
-    return false;
-  FP4_TRY(runStage(owner.policy->choose(ids)));
+  FP4_TRY(runStage(chooseReady()));
   return true;
 }
 
@@ -191,6 +198,11 @@ Status TicketQueue::issue(Ticket ticket) {
   std::erase_if(ticket.after, [&](uint64_t other) { return done(other); });
   const bool now = owner.policy->due(ticket) && ready(ticket);
   auto it = inFlight.emplace(id, std::move(ticket)).first;
+  for (uint64_t other : it->second.after)
+    if (auto &others = waiting[other]; others.empty() || others.back() != id)
+      others.push_back(id);
+  if (it->second.after.empty())
+    addReady(id);
   if (now)
     return runNow(id);
   poison(it->second);
@@ -257,6 +269,7 @@ Status TicketQueue::runNow(uint64_t id) {
 Status TicketQueue::finish(uint64_t id) {
   auto node = inFlight.extract(id);
   Ticket &ticket = node.mapped();
+  removeFromReady(id);
   for (const SharedRange &range : ticket.sharedWrites)
     owner.ctaOfSharedAddress(range.address)
         ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
@@ -311,7 +324,7 @@ static bool mayOutlive(const Ticket &ticket, const Cta &cta) {
 
 Status TicketQueue::ctaExited(Cta &cta) {
   leaving = &cta; // operations that may outlive the CTA happen while it is there
-  for (uint64_t id : readyTickets())
+  for (uint64_t id : std::vector(readyTickets)) // a stage may end others
     if (!done(id) && mayOutlive(inFlight.at(id), cta) && ready(inFlight.at(id)))
       FP4_TRY(runNow(id));
   leaving = nullptr;

@@ -89,7 +89,7 @@ public:
   // --- AsyncWork --------------------------------------------------------------------------------
   Status round() override;
   Expected<bool> advance() override;
-  bool canAdvance() const override { return !readyTickets(1).empty(); }
+  bool canAdvance() const override { return !readyTickets.empty(); }
   Status ctaExited(Cta &cta) override;
   Status drain() override;
   Error deadlock() override;
@@ -177,8 +177,10 @@ private:
   Status finish(uint64_t id);
   Status runDue(); ///< everything that is ready and due by the policy
   void poison(Ticket &ticket);
+  void addReady(uint64_t id);
+  void removeFromReady(uint64_t id);
   Warp &warpOf(const Ticket &ticket);
-  std::vector<uint64_t> readyTickets(size_t most = SIZE_MAX) const; ///< the oldest
+  uint64_t chooseReady(); ///< by the policy; one must be ready
   void event(const Ticket &ticket, TicketState state);
   /// `insn` used a register of the load, whose end the warp therefore waited for.
   void emitWaited(const Warp &warp, const Insn &insn, uint64_t id);
@@ -186,6 +188,8 @@ private:
   Cluster &owner;
   std::vector<CtaAsync> ctas;
   std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
+  std::vector<uint64_t> readyTickets;  ///< those that wait for no other, in the same order
+  std::map<uint64_t, std::vector<uint64_t>> waiting; ///< by a ticket, those that wait for it
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
   std::map<uint32_t, std::array<std::vector<PairCall>, 2>> calls; ///< by pair
   std::vector<UnwaitedLoad> unwaitedLoads; ///< counted in Warp::loadsInFlight
