@@ -85,8 +85,8 @@ WarpState::WarpState(const Warp &warp, size_t registerBytes)
     : groups(groupsOf(warp)), registers(warp.registers, warp.registers + registerBytes),
       local(warp.local), carry(warp.carry) {}
 
-bool WarpState::operator==(const Warp &warp) const {
-  return groups == groupsOf(warp) && carry == warp.carry &&
+bool WarpState::sameData(const Warp &warp) const {
+  return carry == warp.carry &&
          std::memcmp(registers.data(), warp.registers, registers.size()) == 0 &&
          local == warp.local;
 }
@@ -103,14 +103,27 @@ Recurrence::Recurrence(const Cluster &cluster) : cluster(cluster), arrived(arriv
   for (const auto &cta : cluster.ctas)
     for (const Warp &warp : cta->warps)
       if (!warp.done())
-        anchors.push_back({&warp, WarpState(warp, cluster.launch->kernel->registerBytes)});
+        anchors.push_back(
+            {&warp, WarpState(warp, cluster.launch->kernel->registerBytes), warp.executed});
+}
+
+/// Returns true when the warp is in its state again. Registers of a warp that waits are not compared
+/// anew in each of thousands of rounds.
+bool Recurrence::Anchor::isBack() {
+  if (!state.sameGroups(*warp))
+    return false;
+  if (executed != warp->executed) {
+    executed = warp->executed;
+    same = state.sameData(*warp);
+  }
+  return same;
 }
 
 bool Recurrence::complete(bool together) {
   constexpr unsigned kTwice = 2;
   bool all = true, here = true;
   for (Anchor &anchor : anchors) {
-    const bool same = anchor.state == *anchor.warp;
+    const bool same = anchor.isBack();
     anchor.returns += same;
     all &= anchor.returns >= kTwice;
     here &= same;

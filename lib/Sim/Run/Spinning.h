@@ -69,7 +69,10 @@ private:
 class WarpState {
 public:
   WarpState(const Warp &warp, size_t registerBytes);
-  bool operator==(const Warp &warp) const;
+  bool operator==(const Warp &warp) const { return sameGroups(warp) && sameData(warp); }
+  bool sameGroups(const Warp &warp) const { return groups == groupsOf(warp); }
+  /// Compares what only instructions of the warp change while no asynchronous operation completes.
+  bool sameData(const Warp &warp) const;
 
 private:
   struct Group {
@@ -96,7 +99,10 @@ private:
   struct Anchor {
     const Warp *warp;
     WarpState state;
+    uint64_t executed; ///< Warp::executed when `same` was found
+    bool same = true;
     unsigned returns = 0;
+    bool isBack();
   };
   const Cluster &cluster;
   std::vector<Anchor> anchors;
