@@ -168,7 +168,7 @@ def prose(name, text):
         mark = re.compile(r"//(.*)" if name.endswith(C_LIKE) else r"(?:^|\s)#\s(.*)")
         for number, line in lines:
             comment = match.group(1) if (match := mark.search(line)) else ""
-            if not re.match(r"---|\s*(RUN|[A-Z0-9-]+(-NEXT|-SAME|-DAG|-NOT)?):", comment):
+            if comment and not re.match(r"---|\s*(RUN|[A-Z0-9-]+(-NEXT|-SAME|-DAG|-NOT)?):", comment):
                 yield number, comment, False
 
 

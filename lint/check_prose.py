@@ -184,9 +184,9 @@ def title_of(text):
     return re.sub(r"^[\w.-]+\.\w+ +- +", "", plain) if plain != text.strip() else text
 
 
-def line_comments(text, token):
+def line_comments(text, tokens):
     """Yields the comments of C++ and its kin."""
-    for match in token.finditer(text):
+    for match in tokens:
         if match[0].startswith("//"):
             mark = re.match(r"//[/!]?", match[0])[0]
             body = match[0][len(mark):].removeprefix("<")
@@ -197,9 +197,10 @@ def line_comments(text, token):
 
 
 def c_prose(text, token):
-    for lines in joined(line_comments(text, token)):
+    tokens = [match for match in token.finditer(text) if match[0].startswith(("//", "/*"))]
+    for lines in joined(line_comments(text, tokens)):
         yield from split(lines)
-    for match in token.finditer(text):
+    for match in tokens:
         if match[0].startswith("/*"):
             inner = match[0][2:-2].splitlines()
             first = place(text, match.start())[0]
