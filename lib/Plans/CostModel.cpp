@@ -5,9 +5,11 @@
 #include "fp4/ISA/ClusterLimit.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <numeric>
@@ -30,9 +32,21 @@ std::string_view fp4::spell(GemmBound bound) {
   llvm_unreachable("every bound has its words");
 }
 
+/// The rates of each target. Planning asks so often that a search of the table took half of its time.
+static llvm::StringMap<std::array<double, hw::timingRateCount>> ratesByTarget() {
+  llvm::StringMap<std::array<double, hw::timingRateCount>> rates;
+  for (const hw::TargetModel &target : hw::targets())
+    for (size_t i = 0; i < hw::timingRateCount; ++i) {
+      const hw::Rate *own = hw::timingRate(target.name, hw::TimingRate(i));
+      const hw::Rate *rate = own ? own : hw::timingRate("sm_100a", hw::TimingRate(i));
+      rates[target.name][i] = rate ? double(*rate) : 0; // 0: no plan asks for it
+    }
+  return rates;
+}
+
 double fp4::rateOf(hw::TimingRate which, const hw::TargetModel &target) {
-  const hw::Rate *rate = hw::timingRate(target.name, which);
-  return *(rate ? rate : hw::timingRate("sm_100a", which));
+  static const auto rates = ratesByTarget();
+  return rates.at(target.name)[size_t(which)];
 }
 
 /// Constants fitted with the rates of lib/ISA/Targets.cpp (benchmarks/analysis/fit_gemms.py): bytes that could
