@@ -43,13 +43,18 @@ Expected<bool> Search::predict(const Plans &plans) {
 /// Tries the fields of one kernel, in turn. Returns true when a trial was better.
 Expected<bool> Search::descendAlong(size_t kernel) {
   bool moved = false;
+  Plans from = trials[best].plans;
+  std::vector<PlanChange> changes = predictor.changesOf(from, kernel);
   std::vector<std::string> fields;
-  for (const PlanChange &change : predictor.changesOf(trials[best].plans, kernel))
+  for (const PlanChange &change : changes)
     if (std::find(fields.begin(), fields.end(), change.field) == fields.end())
       fields.push_back(change.field);
   for (const std::string &field : fields) {
-    const Plans from = trials[best].plans;
-    for (const PlanChange &change : predictor.changesOf(from, kernel)) {
+    if (from != trials[best].plans && predictions < limit) { // the program is planned again for this
+      from = trials[best].plans;
+      changes = predictor.changesOf(from, kernel);
+    }
+    for (const PlanChange &change : changes) {
       if (change.field != field || predictions >= limit)
         continue;
       Plans plans = from;
