@@ -3,7 +3,7 @@
 
 Three kinds of test, each test case counted once:
   unit     the GoogleTest binaries in BUILD/unittests
-  lit      the lit suite in BUILD/test (IR, diagnostics, PTX, tools)
+  lit      the lit suite in BUILD/test (IR, diagnostics, PTX, tools), in several parts
   script   executables in test/scripts: each is one test, run with BUILD as its argument, and the
            cases of the JUnit file that it may write into BUILD/test-reports are tests too
 `--filter lint` runs the checks of the sources alone, for which no build is needed. Exit code 0 when
@@ -18,8 +18,11 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 
-# Tasks of minutes, which start first so that no core waits for the last one.
-LONGEST = ("script python.sh", "script sweep_quantize.sh")
+# Tasks of a minute and more start first, and short ones end the run, so that no core waits for the
+# last one.
+LONGEST = ("script python.sh", "script sweep_quantize.sh", "script cuda.sh", "script first_light.sh",
+           "unit FP4CompilerTests", "lit")
+LIT_PARTS = 4  # for each job
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -58,18 +61,19 @@ def run_unit(binary, reports):
     return passed, skipped, failures
 
 
-def run_lit(build, reports, jobs, pattern):
-    config = build / "test"
-    if not (config / "lit.site.cfg.py").exists():
-        return 0, 0, []
-    xml = reports / "lit.xml"
+def run_lit(build, reports, part, parts, pattern):
+    """Runs the tests whose number is `part` modulo `parts`. Names in order have the numbers, which
+    an earlier run does not change."""
+    xml = reports / f"lit{part}.xml"
     xml.unlink(missing_ok=True)
-    log = reports / "lit.log"
-    command = ["lit-22", "-s", f"-j{jobs}", f"--xunit-xml-output={xml}", str(config)]
+    log = reports / f"lit{part}.log"
+    command = ["lit-22", "-s", "-j1", "--order=lexical", f"--num-shards={parts}",
+               f"--run-shard={part}", "--skip-test-time-recording", f"--xunit-xml-output={xml}",
+               str(build / "test")]
     if pattern:
         command += [f"--filter={pattern}", "--allow-empty-runs"]
     code = run(command, log)
-    if code == 0 and not xml.exists():  # the filter names tests of other kinds
+    if code == 0 and not xml.exists():  # the filter names tests of other kinds, or few of lit
         return 0, 0, []
     if not xml.exists():
         return 0, 0, [f"lit ended with {code} before its report\n{log.read_text()[-4000:]}"]
@@ -118,7 +122,7 @@ def timed(function, *arguments):
     return time.time() - begin, result
 
 
-def find_tasks(build, reports, pattern):
+def find_tasks(build, reports, jobs, pattern):
     """(label, function, arguments) of each test whose name contains `pattern`, longest first."""
     tasks = []
     for binary in sorted((build / "unittests").glob("*")):
@@ -127,7 +131,11 @@ def find_tasks(build, reports, pattern):
     for script in sorted((ROOT / "test" / "scripts").glob("*.sh")):
         if pattern in script.name:
             tasks.append((f"script {script.name}", run_script, (script, build, reports)))
-    return sorted(tasks, key=lambda task: task[0] not in LONGEST)
+    if (build / "test" / "lit.site.cfg.py").exists():
+        parts = jobs if pattern else LIT_PARTS * jobs
+        tasks += [(f"lit {part} of {parts}", run_lit, (build, reports, part, parts, pattern))
+                  for part in range(1, parts + 1)]
+    return sorted(tasks, key=lambda task: not task[0].startswith(LONGEST))
 
 
 def main():
@@ -145,13 +153,12 @@ def main():
     reports.mkdir(parents=True, exist_ok=True)
 
     tally = Tally()
-    tasks = find_tasks(build, reports, args.filter)
+    tasks = find_tasks(build, reports, args.jobs, args.filter)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         futures = {pool.submit(timed, function, *arguments): label
                    for label, function, arguments in tasks}
         for future in concurrent.futures.as_completed(futures):
             tally.add(futures[future], *future.result())
-    tally.add("lit", *timed(run_lit, build, reports, args.jobs, args.filter))
     tally.summarize()
     return 1 if tally.failures or tally.passed == 0 else 0
 
