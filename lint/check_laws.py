@@ -87,8 +87,8 @@ def code_of(line):
 
 
 def sources():
-    """(name, code, lines of code) of each file. Most files have no match of a law, which one search of
-    the code tells; only the others are searched by lines."""
+    """(name, code, lines of code) of each file. Most files have no match of a law, which one search
+    of the code tells; only the others are searched by lines."""
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in (".cpp", ".h", ".inc", ".def"):
