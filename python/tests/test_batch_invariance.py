@@ -11,7 +11,7 @@ from programs import matrix
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
-K, N, ROWS = 4096, 256, 300
+K, N, ROWS = 2048, 256, 300
 PROGRAM = f"""
 !packed = tensor<{N // 128}x{K // 64}x4352xi8, #fp4.weight_layout<wgmma>>
 func.func @weights(%w: tensor<{N}x{K}xbf16>) -> !packed {{
