@@ -26,13 +26,13 @@ grep -q "agrees  probe_" "$kit"/report.txt
 # Measured beside predicted. The device that is measured here is the host, and fp4-sim has a code of its own for what
 # NVML is asked.
 run --only times --match mxfp6 || true
-grep -q "^  mxfp6_256x256x512 .*measured .* us, predicted .* us, ratio .*, at .* MHz" "$kit"/report.txt
+grep -q "^  mxfp6_64x128x128 .*measured .* us, predicted .* us, ratio .*, at .* MHz" "$kit"/report.txt
 python3 - "$kit" <<'PY'
 import json, pathlib, sys
 kit = pathlib.Path(sys.argv[1])
 [time] = [e["data"] for e in json.loads((kit / "report.json").read_text())["entries"] if e["section"] == "times"]
 packed = dict((name, float(us)) for name, _, us in (line.split("\t") for line in open(kit / "sm_100a/times.txt")))
-assert time["predicted"] == packed["mxfp6_256x256x512"], time["predicted"]
+assert time["predicted"] == packed["mxfp6_64x128x128"], time["predicted"]
 # Two kernels pack the elements for the third: all count.
 entries = json.loads(time["report"][time["report"].index("{"):])["benchmark"]["entries"]
 assert len(entries) == 4 and [1e3 * e["timing"]["median_ms"] for e in entries if e["name"] == "program"] == [time["measured"]]
