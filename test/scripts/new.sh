@@ -66,7 +66,7 @@ import numerics_oracle, recipes
 assert recipes.recipes()["new_recipe"].format == "mxfp4"
 assert "new_recipe" in numerics_oracle.MXFP4_VARIANTS
 END
-FP4_PYTHON=$python test/scripts/goldens.sh build
+FP4_PYTHON=$python test/scripts/goldens.sh build current
 for check in check_docs check_sizes check_constraints check_laws check_remedies; do
   found=$(python3 "$(find lint -name "$check.py")") || fail "$check.py finds: $found"
 done
