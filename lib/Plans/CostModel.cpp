@@ -32,7 +32,8 @@ std::string_view fp4::spell(GemmBound bound) {
   llvm_unreachable("every bound has its words");
 }
 
-/// The rates of each target. Planning asks so often that a search of the table took half of its time.
+/// The rates of each target. Planning asks so often that a search of the table took half of its
+/// time.
 static llvm::StringMap<std::array<double, hw::timingRateCount>> ratesByTarget() {
   llvm::StringMap<std::array<double, hw::timingRateCount>> rates;
   for (const hw::TargetModel &target : hw::targets())

@@ -50,7 +50,8 @@ Expected<bool> Search::descendAlong(size_t kernel) {
     if (std::find(fields.begin(), fields.end(), change.field) == fields.end())
       fields.push_back(change.field);
   for (const std::string &field : fields) {
-    if (from != trials[best].plans && predictions < limit) { // the program is planned again for this
+    // Changes are those of other plans: the whole program is planned again for them.
+    if (from != trials[best].plans && predictions < limit) {
       from = trials[best].plans;
       changes = predictor.changesOf(from, kernel);
     }

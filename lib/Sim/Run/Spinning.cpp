@@ -107,8 +107,8 @@ Recurrence::Recurrence(const Cluster &cluster) : cluster(cluster), arrived(arriv
             {&warp, WarpState(warp, cluster.launch->kernel->registerBytes), warp.executed});
 }
 
-/// Returns true when the warp is in its state again. Registers of a warp that waits are not compared
-/// anew in each of thousands of rounds.
+/// Returns true when the warp is in its state again. Registers of a warp that waits are not
+/// compared anew in each of thousands of rounds.
 bool Recurrence::Anchor::isBack() {
   if (!state.sameGroups(*warp))
     return false;
