@@ -102,11 +102,23 @@ SmallVector<ReassociationIndices> rowsAndColumns(linalg::LinalgOp op) {
   return {llvm::to_vector_of<int64_t, 2>(llvm::seq(columns)), {columns}};
 }
 
+/// The maps of a reduction without dimensions of one element, of whose index 0 the upstream
+/// transformation knows nothing.
+SmallVector<AffineMap> mapsOfLoops(linalg::LinalgOp op) {
+  return llvm::map_to_vector(op.getIndexingMapsArray(), [](AffineMap map) {
+    llvm::SmallBitVector constants(map.getNumResults());
+    for (auto [i, index] : llvm::enumerate(map.getResults()))
+      constants[i] = isa<AffineConstantExpr>(index);
+    return map.dropResults(constants);
+  });
+}
+
 /// Makes one loop of all loops of a reduction of batches that do not reduce.
 void collapseReductions(Operation *root, RewriterBase &rewriter) {
   SmallVector<linalg::GenericOp> reductions;
   root->walk([&](linalg::GenericOp op) {
-    if (fp4::isReductionOfBatches(op))
+    if (fp4::isReductionOfBatches(op) &&
+        llvm::equal(mapsOfLoops(cast<linalg::LinalgOp>(*op)), op.getIndexingMapsArray()))
       reductions.push_back(op);
   });
   for (linalg::GenericOp op : reductions) {
@@ -137,8 +149,7 @@ bool fp4::isReductionOfBatches(Operation *op) {
     return false;
   auto reduction = cast<linalg::LinalgOp>(op);
   return reduction.getNumLoops() > 2 && fp4::whyNotReductionOfRows(reduction).empty() &&
-         linalg::areDimSequencesPreserved(reduction.getIndexingMapsArray(),
-                                          rowsAndColumns(reduction));
+         linalg::areDimSequencesPreserved(mapsOfLoops(reduction), rowsAndColumns(reduction));
 }
 
 LogicalResult fp4::collapseElementwise(Operation *root) {
