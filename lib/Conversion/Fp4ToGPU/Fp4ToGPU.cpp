@@ -194,7 +194,8 @@ void eraseScatters(Operation *op) {
     if (tensor::ScatterOp scatter = fp4::scatterOf(result)) {
       Operation *empty = scatter.getDest().getDefiningOp();
       scatter->erase();
-      empty->erase();
+      if (empty->use_empty())
+        empty->erase();
     }
 }
 

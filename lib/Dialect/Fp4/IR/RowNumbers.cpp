@@ -43,8 +43,8 @@ std::string fp4::whyNotScatter(tensor::ScatterOp op) {
     return "it scatters other than the rows of a matrix";
   if (std::string reason = whyNotNumbers(op.getIndicesType()); !reason.empty())
     return reason;
-  if (!op.getDest().getDefiningOp<tensor::EmptyOp>() || !op.getDest().hasOneUse())
-    return "it does not write into a tensor.empty of its own";
+  if (!op.getDest().getDefiningOp<tensor::EmptyOp>())
+    return "it does not write into a tensor.empty";
   if (!dest.hasStaticShape())
     return "the sizes of the result are dynamic";
   if (scaleLayout(source))
