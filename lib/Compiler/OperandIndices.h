@@ -16,7 +16,7 @@ namespace fp4 {
 /// index it, x for the index 0, or expressions; and each loop that the body reads.
 std::string spellInputs(mlir::linalg::LinalgOp op);
 
-/// The same text for `count` operands that are indexed as a result of `rank` dimensions is.
+/// Indices of `count` operands, each the element of a result of `rank` dimensions, in that text.
 std::string spellSame(unsigned count, int64_t rank, mlir::MLIRContext *context);
 
 } // namespace fp4

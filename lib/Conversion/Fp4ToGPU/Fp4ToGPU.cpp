@@ -12,6 +12,7 @@
 #include "Lowering.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -150,42 +151,51 @@ SmallVector<linalg::GenericOp> allPrologues(ModuleOp module) {
   return found;
 }
 
-/// Checks that kernels read the rows of all gathers.
-LogicalResult checkGathers(ModuleOp module) {
-  WalkResult result = module.walk([](tensor::GatherOp op) {
-    std::string reason = fp4::whyNotGather(op);
-    for (Operation *user : op->getUsers())
-      if (reason.empty() && !isa<linalg::GenericOp, tensor::DimOp>(user))
-        reason =
-            ("'" + user->getName().getStringRef() +
-             "' reads it, and fp4-generalize-elementwise has made no elementwise operation of it")
-                .str();
+/// Why no kernel reads the rows of a gather for its readers.
+std::string whyNotRead(tensor::GatherOp op) {
+  std::string reason = fp4::whyNotGather(op);
+  for (Operation *user : op->getUsers())
+    if (reason.empty() && !isa<linalg::GenericOp, tensor::DimOp>(user))
+      reason =
+          ("'" + user->getName().getStringRef() +
+           "' reads it, and fp4-generalize-elementwise has made no elementwise operation of it")
+              .str();
+  return reason;
+}
+
+/// Why the kernel of its source does not do a scatter.
+std::string whyNotWritten(tensor::ScatterOp op) {
+  std::string reason = fp4::whyNotScatter(op);
+  Operation *source = op.getSource().getDefiningOp();
+  if (reason.empty() && !isa<linalg::GenericOp, fp4::QuantizeOp>(source))
+    reason = ("'" + source->getName().getStringRef() + "' does not scatter what it computes").str();
+  return reason;
+}
+
+/// Checks operations of a kind that kernels beside them do; `note` says what kernels do.
+template <typename OpT>
+LogicalResult checkMoves(ModuleOp module, std::string (*whyNot)(OpT), StringRef note) {
+  WalkResult result = module.walk([&](OpT op) {
+    std::string reason = whyNot(op);
     if (reason.empty())
       return WalkResult::advance();
-    InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
-    diag.attachNote() << "kernels gather rows of a matrix with static columns by row numbers in a "
-                         "tensor of M x 1 i64, gather_dims([0])";
+    fp4::withNote(op.emitOpError("has no kernel: ") << reason, note);
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
 }
 
-/// Checks that the kernels of their sources do all scatters.
-LogicalResult checkScatters(ModuleOp module) {
-  WalkResult result = module.walk([](tensor::ScatterOp op) {
-    std::string reason = fp4::whyNotScatter(op);
-    Operation *source = op.getSource().getDefiningOp();
-    if (reason.empty() && !isa<linalg::GenericOp, fp4::QuantizeOp>(source))
-      reason =
-          ("'" + source->getName().getStringRef() + "' does not scatter what it computes").str();
-    if (reason.empty())
-      return WalkResult::advance();
-    InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
-    diag.attachNote() << "kernels scatter rows into a tensor.empty of static sizes by row numbers "
-                         "in a tensor of M x 1 i64, scatter_dims([0]) unique";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
+/// Checks that kernels do all gathers and scatters.
+LogicalResult checkMoves(ModuleOp module) {
+  return success(
+      succeeded(checkMoves<tensor::GatherOp>(
+          module, whyNotRead,
+          "kernels gather rows of a matrix with static columns by row numbers in a tensor of M x 1 "
+          "i64, gather_dims([0])")) &&
+      succeeded(checkMoves<tensor::ScatterOp>(
+          module, whyNotWritten,
+          "kernels scatter rows into a tensor.empty of static sizes by row numbers in a tensor of "
+          "M x 1 i64, scatter_dims([0]) unique")));
 }
 
 /// Erases the scatters of results that the kernel of `op` has written.
@@ -219,8 +229,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
     SmallVector<linalg::GenericOp> prologues = allPrologues(module);
-    if (failed(checkPrologues(module, prologues)) || failed(checkGathers(module)) ||
-        failed(checkScatters(module)))
+    if (failed(checkPrologues(module, prologues)) || failed(checkMoves(module)))
       return signalPassFailure();
     if (operations.empty())
       return;

@@ -35,7 +35,7 @@ struct IndexedRow {
 /// that is read.
 llvm::SmallVector<mlir::Value> loadIndexed(RowTeam &team, mlir::Value row, const IndexedRow &of,
                                            const RowTeam::Chunk &chunk);
-/// These elements, of type `element`.
+/// The elements of such words, of type `element`.
 mlir::Value elementsOf(RowTeam &team, mlir::ValueRange words, mlir::Type element,
                        const IndexedRow &of);
 

@@ -82,7 +82,7 @@ void RowElements::addSource(const Operand &operand) {
   Source &source = it->second;
   source.operand = operand;
   source.type = typeOf(operand.tensor);
-  if (operand.hasRows && operand.hasColumns)
+  if ((operand.hasRows && operand.hasColumns) || gatherOf(operand.tensor))
     source.rows = kernel.inputRows(operand.tensor);
   else
     source.rows.base = kernel.input(operand.tensor);
@@ -127,8 +127,8 @@ void RowElements::begin(Value hostRows) {
     const Operand &operand = source.operand;
     if (operand.hasColumns)
       continue;
-    Value from = source.rows.base;
-    if (operand.hasRows)
+    Value from = source.rows.table ? rowOf(source) : source.rows.base;
+    if (operand.hasRows && !source.rows.table)
       from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
     Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
     auto one = VectorType::get(1, source.type.getElementType());
@@ -162,7 +162,9 @@ Int32 RowElements::rowIndexOf(const Operand &operand) {
 Value RowElements::rowOf(const Source &source) {
   if (source.row)
     return source.row;
-  return source.operand.hasRows ? source.rows.at(b, rowIndexOf(source.operand)) : source.rows.base;
+  if (source.operand.hasRows)
+    return source.rows.at(b, rowIndexOf(source.operand));
+  return source.rows.table ? source.rows.at(b, constI32(b, 0)) : source.rows.base;
 }
 
 /// The place of an element of a chunk. Chunks that do not exist read the last one of the row.
