@@ -198,10 +198,20 @@ def compiled_norm(kind, torch):
     return torch.compile(function, dynamic=False)
 
 
-def run(folder, path, columns_of, rows_of, compiled_columns):
+def report(rows, path):
+    """Prints each row as it is measured, and writes all of them to `path` if there is one."""
+    table = []
+    for row in rows:
+        table.append(row)
+        print(json.dumps(row), flush=True)
+    if path:
+        with open(path, "w") as file:
+            json.dump(table, file)
+
+
+def measure(folder, columns_of, rows_of, compiled_columns):
     import torch
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    table = []
     for kind in KINDS:
         for columns in columns_of:
             for rows in rows_of:
@@ -211,11 +221,7 @@ def run(folder, path, columns_of, rows_of, compiled_columns):
                     x = torch.randn(rows, columns, device="cuda").bfloat16()
                     row["compiled"] = time_torch(compiled_norm(kind, torch), [(x, x[0].contiguous(), x.clone())], flush,
                                                  torch)
-                table.append(row)
-                print(json.dumps(row), flush=True)
-    if path:
-        with open(path, "w") as file:
-            json.dump(table, file)
+                yield row
 
 
 def main():
@@ -231,7 +237,7 @@ def main():
     if options.command == "pack":
         pack(*options.folders)
     else:
-        run(options.folders[0], options.json, options.columns, options.rows, options.compiled)
+        report(measure(options.folders[0], options.columns, options.rows, options.compiled), options.json)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ of as many bytes, and times the code that torch.compile makes of the same functi
 for each program and number of tokens has microseconds.
 """
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -244,10 +243,9 @@ def time_ours(folder, kind, tokens):
             "copy": 1e3 * kernels[0]["copy"]["median_ms"] if "copy" in kernels[0] else None, "kernels": len(kernels)}
 
 
-def run(folder, path, tokens_of):
+def measure(folder, tokens_of):
     import torch
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    table = []
     for kind in KINDS:
         for tokens in tokens_of:
             if kind == "norm_rope-cache" and tokens * HEADS > SLOTS:
@@ -255,11 +253,7 @@ def run(folder, path, tokens_of):
             row = {"kind": kind, "tokens": tokens, "bytes": bytes_of(kind, tokens), **time_ours(folder, kind, tokens)}
             if kind.endswith("bf16") or kind.startswith("combine"):
                 row["compiled"] = time_compiled(kind, tokens, flush, torch)
-            table.append(row)
-            print(json.dumps(row), flush=True)
-    if path:
-        with open(path, "w") as file:
-            json.dump(table, file)
+            yield row
 
 
 def main():
@@ -272,7 +266,7 @@ def main():
     if options.command == "pack":
         pack(*options.folders)
     else:
-        run(options.folders[0], options.json, options.tokens)
+        norms.report(measure(options.folders[0], options.tokens), options.json)
 
 
 if __name__ == "__main__":
