@@ -3,10 +3,10 @@ order of docs/reference/semantics.md. Every comparison is of bits."""
 
 import unittest
 from typing import Any
-from unittest import mock
 
 import fp4
 import norm_formulas as formulas
+import one_kernel
 from compat_formulas import same
 from programs import torch
 
@@ -37,21 +37,7 @@ def vllm_formula(h: Any, w: Any, scale: Any, eps: float) -> Any:
 @unittest.skipIf(torch is None, "torch is not installed")
 class Norms(unittest.TestCase):
     def setUp(self) -> None:
-        norm_programs.norm.cache_clear()
-        self.compiled: list[Any] = []
-        compile_text = norm_programs.compile_text
-
-        def compiling(*arguments: Any) -> Any:
-            self.compiled.append(compile_text(*arguments))
-            return self.compiled[-1]
-
-        patch = mock.patch.object(norm_programs, "compile_text", compiling)
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def tearDown(self) -> None:
-        self.assertEqual([len(program.kernels) for program in self.compiled],
-                         [1] * len(self.compiled))
+        self.compiled = one_kernel.watch(self, norm_programs, norm_programs.norm)
 
     def test_flashinfer(self) -> None:
         scale = torch.tensor([0.037])

@@ -3,10 +3,10 @@ each sum is rounded. Every comparison is of bits."""
 
 import unittest
 from typing import Any
-from unittest import mock
 
 import fp4
 import norm_formulas
+import one_kernel
 import rotation_formulas as formulas
 from programs import torch
 
@@ -26,21 +26,7 @@ def operands(dtype: Any, columns: int = 64, size: int = 64) -> "tuple[Any, Any, 
 @unittest.skipIf(torch is None, "torch is not installed")
 class Rotations(unittest.TestCase):
     def setUp(self) -> None:
-        rotation_programs.rotation.cache_clear()
-        self.compiled: list[Any] = []
-        compile_text = rotation_programs.compile_text
-
-        def compiling(*arguments: Any) -> Any:
-            self.compiled.append(compile_text(*arguments))
-            return self.compiled[-1]
-
-        patch = mock.patch.object(rotation_programs, "compile_text", compiling)
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def tearDown(self) -> None:
-        self.assertEqual([len(program.kernels) for program in self.compiled],
-                         [1] * len(self.compiled))
+        self.compiled = one_kernel.watch(self, rotation_programs, rotation_programs.rotation)
 
     def same(self, found: Any, expected: Any) -> None:
         self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))

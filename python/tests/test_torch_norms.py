@@ -3,10 +3,10 @@ is one kernel, compiled once for any number of rows."""
 
 import unittest
 from typing import Any
-from unittest import mock
 
 import fp4
 import norm_formulas as formulas
+import one_kernel
 from programs import torch
 
 if torch is not None:
@@ -28,23 +28,10 @@ def weights(columns: int, dtype: Any = None) -> "tuple[Any, Any]":
 @unittest.skipIf(torch is None, "torch is not installed")
 class Norms(unittest.TestCase):
     def setUp(self) -> None:
-        self.compiled: list[Any] = []
-        compile_text = norm_programs.compile_text
-
-        def compiling(*arguments: Any) -> Any:
-            self.compiled.append(compile_text(*arguments))
-            return self.compiled[-1]
-
         execution._programs.clear()
-        norm_programs.norm.cache_clear()
-        norm_programs.gate.cache_clear()
-        patch = mock.patch.object(norm_programs, "compile_text", compiling)
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def tearDown(self) -> None:
-        self.assertEqual([len(program.kernels) for program in self.compiled],
-                         [1] * len(self.compiled))
+        self.compiled = one_kernel.watch(self, norm_programs,
+                                         norm_programs.norm,
+                                         norm_programs.gate)
 
     def same(self, found: Any, expected: Any) -> None:
         self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))

@@ -3,10 +3,10 @@ and each call is one kernel, compiled once for any number of rows."""
 
 import unittest
 from typing import Any
-from unittest import mock
 
 import fp4
 import norm_formulas
+import one_kernel
 import rotation_formulas as formulas
 from programs import torch
 
@@ -24,24 +24,11 @@ def options_of(format: str) -> "dict[str, Any]":
 @unittest.skipIf(torch is None, "torch is not installed")
 class Rows(unittest.TestCase):
     def setUp(self) -> None:
-        self.compiled: list[Any] = []
-        compile_text = rotation_programs.compile_text
-
-        def compiling(*arguments: Any) -> Any:
-            self.compiled.append(compile_text(*arguments))
-            return self.compiled[-1]
-
         execution._programs.clear()
-        for make in (rotation_programs.rotation, rotation_programs.gather,
-                     rotation_programs.weighted_sum):
-            make.cache_clear()
-        patch = mock.patch.object(rotation_programs, "compile_text", compiling)
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def tearDown(self) -> None:
-        self.assertEqual([len(program.kernels) for program in self.compiled],
-                         [1] * len(self.compiled))
+        self.compiled = one_kernel.watch(self, rotation_programs,
+                                         rotation_programs.rotation,
+                                         rotation_programs.gather,
+                                         rotation_programs.weighted_sum)
 
     def same(self, found: Any, expected: Any) -> None:
         self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))
