@@ -9,7 +9,7 @@ from . import constraints, markdown
 
 TOOL, INCLUDE = "mlir-tblgen-22", "/usr/lib/llvm-22/include"
 SOURCES = {"fp4": ["Fp4/IR/Fp4Ops.td"],
-           "pipe": [f"Pipe/IR/{name}.td" for name in ("PipeOps", "PipeMmaOps", "PipeWarpOps", "PipeMatrixOps")]}
+           "pipe": [f"Pipe/IR/{name}.td" for name in ("PipeOps", "PipeMmaOps", "PipeWarpOps", "PipeRowOps", "PipeMatrixOps")]}
 LONGEST_EXAMPLE = 16  # lines of an example that passes.md repeats
 # Constraints of types in the words of MLIR, and the spelling in IR.
 BUILTIN = [(r"(\d+)-bit signless integer", r"i\1"), (r"(\d+)-bit float", r"f\1"), ("bfloat16 type", "bf16"),

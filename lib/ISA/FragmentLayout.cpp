@@ -52,12 +52,14 @@ Status validateDistribution(FragmentKind kind, uint32_t rows, uint32_t columns) 
   const bool hasRows =
       areColumns ? rows > 0 && rows % fragmentRows(kind) == 0 : rows == fragmentRows(kind);
   const bool hasColumns = areColumns ? columns == unit : columns > 0 && columns % unit == 0;
-  if (hasRows && hasColumns)
+  const bool mayBeOne = !areColumns && !areLanes;
+  if (hasRows && (hasColumns || isRowNumber(kind, columns)))
     return {};
   return makeError(ErrorKind::Usage,
-                   fmt::format("{}{} rows and {}{} columns, but got {}x{}",
+                   fmt::format("{}{} rows and {}{}{} columns, but got {}x{}",
                                areColumns ? "a multiple of " : "", fragmentRows(kind),
-                               areColumns ? "" : "a multiple of ", unit, rows, columns));
+                               mayBeOne ? "1 or " : "", areColumns ? "" : "a multiple of ", unit,
+                               rows, columns));
 }
 
 } // namespace fp4::hw

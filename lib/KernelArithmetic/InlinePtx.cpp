@@ -109,6 +109,12 @@ Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {
       .getRes();
 }
 
+Value fp4::approximateExp2(ImplicitLocOpBuilder &b, Value number) {
+  return emit(b, b.getLoc(), b.getF32Type(), number, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
+              /*hasSideEffects=*/false)
+      .getRes();
+}
+
 SmallVector<Value> fp4::widenE2M1(ImplicitLocOpBuilder &b, Value codes) {
   SmallVector<Type> words(4, b.getI32Type());
   Value all = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), words), codes,
@@ -318,6 +324,90 @@ static std::string sumConstraints(size_t count) {
   for (size_t i = 1; i < count; ++i)
     constraints += ",=f";
   return constraints;
+}
+
+/// Numbers of the operands of an MMA in the text of several.
+struct FloatOperands {
+  size_t sums, a, b, accumulate;
+};
+
+/// The instructions of `product`. Predicate p is that of the first one, and q is true.
+static std::string floatInstructions(const fp4::FloatMma &product, const FloatOperands &at) {
+  bool isShared = product.a.size() == 1;
+  StringRef type = product.element.isF16() ? "f16" : "bf16";
+  std::string text = product.accumulate
+                         ? llvm::formatv("setp.ne.b32 p, ${0}, 0;\n", at.accumulate).str()
+                         : llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", at.b).str();
+  for (auto [i, offset] : llvm::enumerate(product.bOffsets)) {
+    std::string a = isShared ? "x" : operandList(at.a + 4 * i, 4);
+    if (isShared)
+      text += llvm::formatv("add.s64 x, ${0}, {1};\n", at.a, product.aOffsets[i]).str();
+    text += llvm::formatv("add.s64 y, ${0}, {1};\n"
+                          "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, y, {6}, "
+                          "1, 1{7}, {8};\n",
+                          at.b, offset, product.columns, type,
+                          operandList(at.sums, size_t(product.columns) / 2), a, i ? "q" : "p",
+                          isShared ? ", 0" : "", product.transposed ? 1 : 0)
+                .str();
+  }
+  return text + "wgmma.commit_group.sync.aligned;\n";
+}
+
+namespace {
+/// The operands of a text of MMAs, with their constraints.
+struct FloatText {
+  std::string constraints;
+  SmallVector<Value> operands;
+  size_t results = 0;
+
+  size_t add(Value value, const std::string &constraint) {
+    constraints += "," + constraint;
+    operands.push_back(value);
+    return results + operands.size() - 1;
+  }
+  size_t add(Value value) {
+    Type type = value.getType();
+    return add(value, type.isInteger(64) ? "l" : type.isF32() ? "f" : "r");
+  }
+};
+} // namespace
+
+SmallVector<SmallVector<Value>> fp4::multiplyFloats(ImplicitLocOpBuilder &b,
+                                                    ArrayRef<FloatMma> products) {
+  FloatText text;
+  for (const FloatMma &product : products)
+    text.results += size_t(product.columns) / 2;
+  text.constraints = sumConstraints(text.results);
+  std::string instructions;
+  size_t sums = 0;
+  for (const FloatMma &product : products) {
+    FloatOperands at{sums, 0, 0, 0};
+    for (auto [i, before] : llvm::enumerate(product.sums))
+      text.add(before, std::to_string(sums + i)); // tied to its result
+    for (auto [i, a] : llvm::enumerate(product.a))
+      if (size_t number = text.add(a); i == 0)
+        at.a = number;
+    at.b = text.add(product.b);
+    if (product.accumulate)
+      at.accumulate = text.add(LLVM::ZExtOp::create(b, b.getI32Type(), product.accumulate));
+    instructions += floatInstructions(product, at);
+    sums += size_t(product.columns) / 2;
+  }
+  std::string whole =
+      llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\nsetp.eq.b64 q, ${0}, ${0};\n"
+                    "wgmma.fence.sync.aligned;\n{1}wgmma.wait_group.sync.aligned {2};\n}",
+                    text.results + products.front().sums.size() + products.front().a.size(),
+                    instructions, products.size() - 1);
+  SmallVector<Type> types(text.results, b.getF32Type());
+  auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+                       text.operands, whole, text.constraints);
+  SmallVector<Value> all = fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(text.results));
+  SmallVector<SmallVector<Value>> found;
+  for (ArrayRef<Value> rest = all; const FloatMma &product : products) {
+    found.emplace_back(rest.take_front(size_t(product.columns) / 2));
+    rest = rest.drop_front(size_t(product.columns) / 2);
+  }
+  return found;
 }
 
 /// Operands: the sums as results, the two descriptors, and the sums whose registers they take.

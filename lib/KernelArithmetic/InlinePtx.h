@@ -43,6 +43,9 @@ enum class Shift { Left, RightSigned, RightUnsigned };
 mlir::Value shiftLanes(mlir::ImplicitLocOpBuilder &b, Shift kind, mlir::Value values,
                        mlir::Value amounts);
 
+/// 2 to the power of a number (f32), to 2 ulp; subnormal results are 0.
+mlir::Value approximateExp2(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
+
 /// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR
 /// may have side effects, as it says, so that no role of a kernel could execute it.
 mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);
@@ -110,6 +113,23 @@ struct WarpgroupMma {
   /// takes one instruction.
   bool isUniform = false;
 };
+/// One k tile of 16-bit floats as they are: A in registers, or in shared memory.
+struct FloatMma {
+  mlir::Type element;               ///< f16 or bf16
+  int64_t columns;                  ///< columns of the accumulator
+  llvm::SmallVector<mlir::Value> a; ///< i32, four for each instruction; or one i64, the descriptor
+  mlir::Value b;                    ///< i64, descriptor of the tile
+  /// Offsets of each instruction, in units of the descriptors.
+  llvm::SmallVector<int64_t> aOffsets, bOffsets;
+  bool transposed = false; ///< B has a row for each element of K
+  mlir::Value accumulate;  ///< i1, for the first instruction; null: sums are overwritten
+  llvm::SmallVector<mlir::Value> sums; ///< f32, before the MMA where it accumulates
+};
+/// The sums of a thread, f32 each, of `products` that begin one after the other: of the first one
+/// complete, and of all others what awaitSums returns.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>> multiplyFloats(mlir::ImplicitLocOpBuilder &b,
+                                                                 llvm::ArrayRef<FloatMma> products);
+
 /// One k tile of a GEMM of e4m3 with both operands in shared memory.
 struct SharedMma {
   int64_t columns;                                       ///< columns of B

@@ -76,7 +76,11 @@ TEST(FragmentLayout, Distributions) {
   EXPECT_TRUE(validateDistribution(FragmentKind::Lanes, 128, 1));
   EXPECT_TRUE(validateDistribution(FragmentKind::Columns, 8, 32));
   EXPECT_EQ(validateDistribution(FragmentKind::Wgmma, 128, 8).error().message,
-            "64 rows and a multiple of 8 columns, but got 128x8");
+            "64 rows and 1 or a multiple of 8 columns, but got 128x8");
+  EXPECT_TRUE(validateDistribution(FragmentKind::Wgmma, 64, 1));
+  EXPECT_EQ(fragmentElements(FragmentKind::Wgmma, 64, 1), 2u);
+  EXPECT_EQ(fragmentElements(FragmentKind::MmaSync, 16, 1), 2u);
+  EXPECT_EQ(fragmentElements(FragmentKind::Lanes, 128, 1), 1u);
   EXPECT_FALSE(validateDistribution(FragmentKind::MmaSync, 16, 4));
   EXPECT_FALSE(validateDistribution(FragmentKind::Lanes, 128, 0));
   EXPECT_EQ(validateDistribution(FragmentKind::Columns, 8, 16).error().message,

@@ -77,9 +77,16 @@ constexpr FragmentPlace columnPlace(uint32_t row, uint32_t column, uint32_t rows
   return {row / ofWarp * transposedColumns + column, row % ofWarp};
 }
 
+/// Returns true for tiles of one column of a fragment, which all four threads of a row have.
+constexpr bool isRowNumber(FragmentKind kind, uint32_t columns) {
+  return columns == 1 && (kind == FragmentKind::Wgmma || kind == FragmentKind::MmaSync);
+}
+
 /// Elements that each thread has of an accumulator of rows x columns.
 constexpr uint32_t fragmentElements(FragmentKind kind, uint32_t rows, uint32_t columns) {
-  return rows * columns / fragmentThreads(kind);
+  constexpr uint32_t threadsOfRow = 4;
+  const uint32_t copies = isRowNumber(kind, columns) ? threadsOfRow : 1;
+  return copies * rows * columns / fragmentThreads(kind);
 }
 
 /// Elements along K of a k tile of converted fp4 operands, in instructions of 16, and those that
@@ -100,8 +107,8 @@ constexpr uint32_t convertedElementOf(uint32_t instruction, uint32_t n) {
 Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns);
 
 /// Checks that threads can have a tile of rows x columns in the distribution `kind`: the rows of
-/// one instruction and a multiple of 8 columns, 128 rows of `Lanes`, or 32 columns and a multiple
-/// of 4 rows of `Columns`.
+/// one instruction and 1 or a multiple of 8 columns, 128 rows of `Lanes`, or 32 columns and a
+/// multiple of 4 rows of `Columns`.
 Status validateDistribution(FragmentKind kind, uint32_t rows, uint32_t columns);
 
 } // namespace fp4::hw

@@ -43,6 +43,7 @@ enum class MmaForm : uint8_t {
   Tcgen05Dense,     ///< both operands in shared memory, without scales
   Tcgen05TmemA,     ///< A in tensor memory
   WgmmaShared,      ///< both operands in shared memory
+  WgmmaFloat,       ///< 16-bit floats as they are, A in shared memory or in registers
   WgmmaDequantized, ///< A from shared memory, dequantized in registers
   WgmmaPrepacked,   ///< A from prepacked weights, dequantized in registers
   WgmmaResident,    ///< A in registers, as pipe.dequantize leaves it there
@@ -64,6 +65,7 @@ enum class MmaFields : uint16_t {
   Chain = 512,
   AwaitedBy = 1024,
   Fencing = 2048,
+  Transposed = 4096, ///< B with a row for each element of K
 };
 constexpr MmaFields operator|(MmaFields x, MmaFields y) {
   return MmaFields(uint16_t(x) | uint16_t(y));
@@ -123,6 +125,20 @@ inline constexpr MmaAtom mmaAtoms[] = {
      {MmaPlace::Shared, MmaElements::E4M3},
      {MmaPlace::Shared, MmaElements::E4M3},
      MmaFields::ARow | MmaFields::Chain | MmaFields::Fencing},
+    {"wgmma f16",
+     MmaForm::WgmmaFloat,
+     MmaKind::F16,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Shared, MmaElements::Half},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::Accumulate | MmaFields::ARow | MmaFields::Transposed | MmaFields::Chain},
+    {"wgmma f16 with A in registers",
+     MmaForm::WgmmaFloat,
+     MmaKind::F16,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Warpgroup, MmaElements::Half},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::Accumulate | MmaFields::Transposed | MmaFields::Chain},
     {"wgmma f16 with A from scaled elements",
      MmaForm::WgmmaDequantized,
      MmaKind::F16,

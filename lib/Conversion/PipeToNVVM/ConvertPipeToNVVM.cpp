@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
+#include "Fragments.h"
 #include "LanePromotion.h"
 #include "Lowering.h"
 #include "WarpMmas.h"
@@ -159,6 +160,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateLoadPatterns(converter, patterns, state);
     fp4::populateResiduePatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
+    fp4::populateFloatMmaPatterns(converter, patterns, state);
+    fp4::populateFragmentRowPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateElementPatterns(converter, patterns, state);
     fp4::populatePrepackedPatterns(converter, patterns, state);
@@ -247,6 +250,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     target.addIllegalDialect<fp4::pipe::PipeDialect>();
     target.addLegalOp<fp4::pipe::StageOfOp>(); // until every use of a stage is lowered
     target.addIllegalOp<gpu::GPUFuncOp, gpu::ReturnOp>();
+    target.addDynamicallyLegalOp<math::Exp2Op>(
+        [](math::Exp2Op op) { return !fp4::isApproximate(op); });
     target.addDynamicallyLegalOp<vector::BitCastOp, vector::ShuffleOp>(
         [&](Operation *op) { return converter.isLegal(op); });
     return applyPartialConversion(kernel, target, std::move(patterns));

@@ -9,6 +9,8 @@
 #include "Int32.h"
 #include "Lowering.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
 namespace fp4 {
 
 /// Thread of the role around the op.
@@ -47,6 +49,9 @@ mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state
 /// Addends of either descriptor for `count` instructions of 32 bytes of K each, from number `first`
 /// on.
 llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count);
+
+/// Returns true for math.exp2 of a vector of f32 that may be approximate: one instruction each.
+bool isApproximate(mlir::math::Exp2Op op);
 
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,

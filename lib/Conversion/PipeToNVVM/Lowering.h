@@ -131,6 +131,10 @@ void populateResiduePatterns(const mlir::TypeConverter &, mlir::RewritePatternSe
                              const KernelState &);
 void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
+void populateFloatMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
+void populateFragmentRowPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                 const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 void populateElementPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

@@ -85,7 +85,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
                     %sa: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %sb: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
                     %more: i1, %n: i32, %e: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
                     %f: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %w: !pipe.shared<4x4608xi8>,
-                    %x: !pipe.shared<16x256xbf16, swizzle_128B>) {
+                    %x: !pipe.shared<16x256xbf16, swizzle_128B>, %out: !pipe.fragment<64x64xf32, wgmma>,
+                    %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
   %sums = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
   %part = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
@@ -98,6 +99,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
+      tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.mma %part, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
@@ -388,6 +391,18 @@ func.func @rows_of_warps(%v: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %s2
     %d: !pipe.global<512x8xf8E8M0FNU, tiled_128x4>) {
   %s, %first = pipe.gather_rows %v[%row, %column] : tensor<64x128xbf16, #pipe.distribution<wgmma>> -> tensor<128x64xbf16, #pipe.distribution<lanes>>
   pipe.store %s2, %d[%m0, %b0] : tensor<128x2xf8E8M0FNU, #pipe.distribution<lanes>>, !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
+  return
+}
+
+func.func @rows_of_fragments(%v: tensor<64x128xf32, #pipe.distribution<wgmma>>, %sums: !pipe.fragment<64x128xf32, wgmma>,
+    %out: !pipe.fragment<64x64xf32, wgmma>, %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %more: i1) {
+  pipe.write %v, %sums[0]
+      : tensor<64x128xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x128xf32, wgmma>
+  %m = pipe.reduce_rows maximum %v : tensor<64x128xf32, #pipe.distribution<wgmma>>
+      -> tensor<64x1xf32, #pipe.distribution<wgmma>>
+  %w = pipe.broadcast_rows %m : tensor<64x1xf32, #pipe.distribution<wgmma>>
+      -> tensor<64x128xf32, #pipe.distribution<wgmma>>
+  %row = pipe.element_index 0 : tensor<64x128xi32, #pipe.distribution<wgmma>>
   return
 }
 

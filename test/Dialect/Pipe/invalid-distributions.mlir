@@ -4,16 +4,16 @@
 
 func.func private @twin(tensor<64x8xf32, #pipe.distribution<wgmma>>)
 // (C653)
-// expected-error @+2 {{tensor of #pipe.distribution<wgmma> must have 64 rows and a multiple of 8 columns, but got 64x12}}
-// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
+// expected-error @+2 {{tensor of #pipe.distribution<wgmma> must have 64 rows and 1 or a multiple of 8 columns, but got 64x12}}
+// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by 1 or multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x12xf32, #pipe.distribution<wgmma>>)
 
 // -----
 
 func.func private @twin(tensor<16x8xf32, #pipe.distribution<mma_sync>>)
 // (C653)
-// expected-error @+2 {{tensor of #pipe.distribution<mma_sync> must have 16 rows and a multiple of 8 columns, but got 64x8}}
-// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
+// expected-error @+2 {{tensor of #pipe.distribution<mma_sync> must have 16 rows and 1 or a multiple of 8 columns, but got 64x8}}
+// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by 1 or multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x8xf32, #pipe.distribution<mma_sync>>)
 
 // -----
@@ -21,7 +21,7 @@ func.func private @bad(tensor<64x8xf32, #pipe.distribution<mma_sync>>)
 func.func private @twin(tensor<128x1xf32, #pipe.distribution<lanes>>)
 // (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<lanes> must have 128 rows and a multiple of 1 columns, but got 64x32}}
-// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
+// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by 1 or multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<64x32xf32, #pipe.distribution<lanes>>)
 
 // -----
@@ -29,7 +29,7 @@ func.func private @bad(tensor<64x32xf32, #pipe.distribution<lanes>>)
 func.func private @twin(tensor<4x32xf32, #pipe.distribution<columns>>)
 // (C653)
 // expected-error @+2 {{tensor of #pipe.distribution<columns> must have a multiple of 4 rows and 32 columns, but got 6x32}}
-// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 rows, and columns are 32}}
+// expected-note @+1 {{wgmma has 64 rows and mma_sync 16, by 1 or multiples of 8 columns; lanes have 128 rows, and columns are 32}}
 func.func private @bad(tensor<6x32xf32, #pipe.distribution<columns>>)
 
 // -----

@@ -26,6 +26,9 @@ static MmaPlace placeOf(Type type) {
     return MmaPlace::Shared;
   if (isa_and_present<TmemType>(type))
     return MmaPlace::Tmem;
+  if (type && distributionOf(type))
+    return distributionOf(type).getKind() == FragmentKind::Wgmma ? MmaPlace::Warpgroup
+                                                                 : MmaPlace::None;
   auto fragment = dyn_cast_or_null<FragmentType>(type);
   if (fragment && fragment.getKind() == FragmentKind::Wgmma)
     return MmaPlace::Warpgroup;
@@ -46,9 +49,10 @@ static MmaElements tilesOf(SharedType tile) {
 static MmaElements elementsOf(Type type) {
   if (auto tile = dyn_cast<SharedType>(type); tile && tile.getElementType().isInteger(8))
     return tilesOf(tile);
-  Type element = isa<SharedType>(type) ? cast<SharedType>(type).getElementType()
-                 : isa<TmemType>(type) ? cast<TmemType>(type).getElementType()
-                                       : cast<FragmentType>(type).getElementType();
+  Type element = isa<SharedType>(type)     ? cast<SharedType>(type).getElementType()
+                 : isa<TmemType>(type)     ? cast<TmemType>(type).getElementType()
+                 : isa<FragmentType>(type) ? cast<FragmentType>(type).getElementType()
+                                           : getElementTypeOrSelf(type);
   if (isa<Float4E2M1FNType>(element))
     return MmaElements::Codes4;
   if (isSixBitElementType(element))
@@ -199,6 +203,7 @@ static const Field kFields[] = {
     {"part", MmaFields::K96, [](MmaOp op) { return op.getPart().has_value(); }},
     {"in_order", MmaFields::InOrder, [](MmaOp op) { return op.getInOrder(); }},
     {"without_powers", MmaFields::WithoutPowers, [](MmaOp op) { return op.getWithoutPowers(); }},
+    {"transposed", MmaFields::Transposed, [](MmaOp op) { return op.getTransposed(); }},
     {"chain", MmaFields::Chain, [](MmaOp op) { return op.getChain() != MmaChain::Alone; }},
     {"awaited_by", MmaFields::AwaitedBy, [](MmaOp op) { return op.goesOn(); }},
     {"fencing", MmaFields::Fencing, [](MmaOp op) { return op.getFencing(); }}};
@@ -267,6 +272,8 @@ LogicalResult MmaOp::verify() {
     return verifyTcgen05TmemA(*this);
   case MmaForm::WgmmaShared:
     return verifyWgmmaShared(*this);
+  case MmaForm::WgmmaFloat:
+    return verifyWgmmaFloat(*this);
   case MmaForm::WgmmaDequantized:
     return verifyWgmmaDequantized(*this);
   case MmaForm::WgmmaPrepacked:

@@ -3,7 +3,9 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/IR/Rings.h"
 #include "fp4/Support/FormerNames.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -59,6 +61,10 @@ void PipeDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeRowOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeMmaOps.cpp.inc"
       >();
   addOperations<
@@ -68,7 +74,20 @@ void PipeDialect::initialize() {
   addInterfaces<PipeAsmInterface>();
 }
 
+/// (C665) The ring of a load before there are roles.
+static LogicalResult verifyRing(Operation *op, Attribute ring) {
+  if (isa<LoadOp>(op) && isa<StringAttr>(ring) && !op->getParentOfType<RoleRegionOp>())
+    return success();
+  return withNote(op->emitOpError() << "'" << kRingAttr
+                                    << "' must be the name of a ring, at a pipe.load in a kernel "
+                                       "without roles, but got "
+                                    << ring,
+                  "write {pipe.ring = \"keys\"} before pipe-specialize-warps"); // (C665)
+}
+
 LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kRingAttr)
+    return verifyRing(op, attribute.getValue());
   if (attribute.getName() != kRoleAttr)
     return success();
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();

@@ -91,6 +91,54 @@ LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// 16-bit floats
+//===----------------------------------------------------------------------===//
+
+/// (C660) A, whose columns are elements of K: in shared memory, or in registers.
+static LogicalResult verifyFloatA(MmaOp op) {
+  auto tile = dyn_cast<SharedType>(op.getA().getType());
+  if (!tile) {
+    int64_t columns = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+    if (columns % kDenseMmaK == 0)
+      return success();
+    return withNote(op.emitOpError() << "a in registers must have a multiple of " << kDenseMmaK
+                                     << " columns, but got " << op.getA().getType(),
+                    "an instruction has 16 elements of K"); // (C660)
+  }
+  int64_t row = op.getARow();
+  if (tile.getLayout() == Layout::Swizzle128B && hasRowsOfRole(op, row, tile.getRows()))
+    return success();
+  return withNote(op.emitOpError()
+                      << "a must have layout swizzle_128B and " << kFragmentRows
+                      << " rows for each warpgroup of its role, from a multiple of "
+                      << kFragmentRows << " on, but got " << tile << " from row " << row << " on",
+                  "load a higher tile, or begin at another multiple of 64 rows"); // (C660)
+}
+
+LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
+  auto sums = op.getAccumulatorAs<FragmentType>();
+  if (failed(verifySums(op, "accumulator", sums)) || failed(verifyFloatA(op))) // (C660)
+    return failure();
+  auto a = dyn_cast<SharedType>(op.getA().getType());
+  int64_t k = a ? a.getColumns() : cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  Type element = a ? a.getElementType() : getElementTypeOrSelf(op.getA().getType());
+  SmallVector<int64_t> shape = {sums.getShape()[1], k};
+  if (op.getTransposed())
+    std::swap(shape[0], shape[1]);
+  // Rows of one swizzle each: a box of TMA, or panels of boxes.
+  bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0;
+  SharedType b = op.getB().getType();
+  if (isWhole && b == SharedType::get(shape, element, Layout::Swizzle128B))
+    return verifyNeighbours(op);
+  return withNote(op.emitOpError() // (C660)
+                      << "b must have " << shape[0] << " rows of " << shape[1]
+                      << " elements of a, a multiple of 64, in layout swizzle_128B, but got " << b,
+                  op.getTransposed()
+                      ? "load a row for each element of K, and a column for each of the accumulator"
+                      : "load a row for each column of the accumulator, or write 'transposed'");
+}
+
+//===----------------------------------------------------------------------===//
 // A dequantized in registers
 //===----------------------------------------------------------------------===//
 

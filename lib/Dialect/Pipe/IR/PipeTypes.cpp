@@ -273,6 +273,12 @@ DistributionAttr fp4::pipe::distributionOf(Type type) {
   return tensor ? dyn_cast_or_null<DistributionAttr>(tensor.getEncoding()) : DistributionAttr();
 }
 
+bool fp4::pipe::areRowNumbers(Type type) {
+  DistributionAttr distribution = distributionOf(type);
+  return distribution && hw::isRowNumber(toHardware(distribution.getKind()),
+                                         uint32_t(cast<RankedTensorType>(type).getDimSize(1)));
+}
+
 VectorType fp4::pipe::vectorOfThread(Type type) {
   DistributionAttr distribution = distributionOf(type);
   if (!distribution)
@@ -554,9 +560,10 @@ LogicalResult DistributionAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
                                 << shape.size() << " of [" << shape << ']',
                     "a thread has a constant number of elements, because registers have names");
   if (Status status = hw::validateDistribution(toHardware(getKind()), shape[0], shape[1]); !status)
-    return withNote(emitError() << "tensor of " << *this << " must have " << status.error().message,
-                    "wgmma has 64 rows and mma_sync 16, by multiples of 8 columns; lanes have 128 "
-                    "rows, and columns are 32");
+    return withNote(
+        emitError() << "tensor of " << *this << " must have " << status.error().message,
+        "wgmma has 64 rows and mma_sync 16, by 1 or multiples of 8 columns; lanes have 128 "
+        "rows, and columns are 32");
   return success();
 }
 

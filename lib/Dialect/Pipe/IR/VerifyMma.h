@@ -15,6 +15,7 @@ llvm::LogicalResult verifyTcgen05TmemA(MmaOp op);
 
 // MMAs with accumulators in registers (PipeMmaRegisters.cpp).
 llvm::LogicalResult verifyWgmmaShared(MmaOp op);
+llvm::LogicalResult verifyWgmmaFloat(MmaOp op);
 llvm::LogicalResult verifyWgmmaDequantized(MmaOp op);
 llvm::LogicalResult verifyWgmmaPrepacked(MmaOp op);
 llvm::LogicalResult verifyWgmmaResident(MmaOp op);

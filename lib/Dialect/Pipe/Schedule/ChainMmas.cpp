@@ -5,10 +5,14 @@
 // the MMA early, in 44 registers more, and spills accumulators. If a stage has two k tiles, both
 // MMAs begin together, and the first sums are added while the second MMA runs.
 //
+// An MMA of floats begins with the one before it where threads read the sums of that one meanwhile.
+//
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
 
 namespace fp4::pipe {
 #define GEN_PASS_DEF_CHAINMMAS
@@ -52,6 +56,69 @@ static MmaOp mmaBefore(MmaOp product) {
   return {};
 }
 
+/// Returns true when an operation between `before` and `product` has to do with the sums of
+/// `product`, or changes its tiles.
+static bool touchesBetween(MmaOp before, MmaOp product) {
+  for (Operation *op = before->getNextNode(); op != product; op = op->getNextNode())
+    if (op->walk([&](Operation *inner) {
+            return llvm::is_contained(inner->getOperands(), product.getAccumulator())
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          }).wasInterrupted())
+      return true;
+  return false;
+}
+
+/// Moves the wait for the tile of `product` in front of `before`, with what computes its iteration;
+/// returns false if that needs something later.
+static bool hoistWait(MmaOp before, MmaOp product) {
+  llvm::SmallSetVector<Operation *, 8> moved;
+  SmallVector<Operation *> work;
+  if (Operation *origin = product.getB().getDefiningOp())
+    work.push_back(origin);
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))
+      continue;
+    if (!isa<ConsumerWaitOp>(op) && !(isMemoryEffectFree(op) && op->getNumRegions() == 0))
+      return false;
+    moved.insert(op);
+    for (Value operand : op->getOperands())
+      if (Operation *origin = operand.getDefiningOp())
+        work.push_back(origin);
+  }
+  auto inOrder = moved.takeVector();
+  llvm::sort(inOrder, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  for (Operation *op : inOrder)
+    op->moveBefore(before);
+  return true;
+}
+
+/// Lets an MMA of floats begin with the one before it, whose sums are read meanwhile: the tensor
+/// core works on while threads have numbers to compute.
+static void overlap(MmaOp product) {
+  Operation *op = product->getPrevNode();
+  while (op && !isa<MmaOp>(op))
+    op = op->getPrevNode();
+  MmaOp before = mmaOfForm(op, hw::MmaForm::WgmmaFloat);
+  if (!before || before.getChain() != MmaChain::Alone ||
+      before.getAccumulator() == product.getAccumulator())
+    return;
+  auto isThere = [&](Value value) {
+    Operation *origin = value.getDefiningOp();
+    return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
+  };
+  bool isUsed = llvm::any_of(before.getAccumulator().getUsers(), [&](Operation *user) {
+    return user->getBlock() == op->getBlock() && op->isBeforeInBlock(user) &&
+           user->isBeforeInBlock(product);
+  });
+  if (!isUsed || !isThere(product.getAccumulator()) || !isThere(product.getA()) ||
+      touchesBetween(before, product) || !hoistWait(before, product))
+    return;
+  before.setChain(MmaChain::Leads);
+  product.setChain(MmaChain::Follows);
+}
+
 /// Returns true when `promote` adds sums of a fragment behind the loop over K, and is the last one
 /// of its accumulator.
 static bool completesTile(PromoteOp promote) {
@@ -91,15 +158,19 @@ static void chain(MmaOp product) {
 
 static void chainMmas(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
   SmallVector<PromoteOp> complete;
+  SmallVector<MmaOp> floats;
   kernel.walk([&](Operation *op) {
     auto mma = dyn_cast<MmaOp>(op);
     if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::AwaitedBy))
       awaitByNext(mma);
+    else if (mma && mma.getForm() == hw::MmaForm::WgmmaFloat)
+      floats.push_back(mma);
     else if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::Chain))
       chain(mma);
     else if (auto promote = dyn_cast<PromoteOp>(op); promote && completesTile(promote))
       complete.push_back(promote);
   });
+  llvm::for_each(floats, overlap);
   completeTiles(complete);
 }
 

@@ -104,17 +104,33 @@ static int64_t stagesOfFragments(ChannelOp channel) {
   });
 }
 
+/// Returns true for tiles that are loaded once for all of a work tile, in front of a loop that uses
+/// them.
+static bool isOfWorkTile(ChannelOp channel) {
+  return llvm::all_of(channel->getUsers(), [](Operation *user) {
+    if (!isa<ProducerAcquireOp>(user))
+      return true;
+    Operation *behind = user;
+    while (behind && !isa<LoopLikeOpInterface>(behind))
+      behind = behind->getNextNode();
+    return behind && isa<ForEachWorkOp>(user->getParentOp());
+  });
+}
+
 /// Returns the most stages that help a channel. A channel that is filled once has one. An
 /// accumulator that a loop fills takes as long as the loop, and one more is enough to overlap it.
 /// Among stages that are stored to global memory, one is read while the next is filled; fragments
 /// leave registers all at once, because the tensor core waits for that. Scales that have a channel
-/// of their own come in parts of a k tile, of which three cover a copy.
+/// of their own come in parts of a k tile, of which three cover a copy. A tile that a loop reads is
+/// there as long as the loop, and one more is enough for the next loop.
 int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   constexpr int64_t mostScales = 4;
   if (hasOnlyScales(channel))
     most = std::min(most, mostScales);
   if (llvm::is_contained(channel.getConsumerEngines(), Engine::BulkStore))
     return std::max<int64_t>(stagesOfFragments(channel), std::min<int64_t>(most, 2));
+  if (channel.getType().isShared() && isOfWorkTile(channel))
+    most = std::min<int64_t>(most, 2);
   for (Operation *user : channel->getUsers()) {
     if (!isa<ProducerAcquireOp>(user))
       continue;
@@ -130,15 +146,22 @@ int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   return most;
 }
 
-/// Deepens channels by turns while the layout fits, `last` ones with what the others leave.
+/// The turn in which a channel gets stages: with what those of earlier turns leave.
+static int turnOf(ChannelOp channel) {
+  if (stagesOfFragments(channel) > 0)
+    return 2;
+  return channel.getType().isShared() && isOfWorkTile(channel) ? 1 : 0;
+}
+
+/// Deepens the channels of a turn one after the other while the layout fits.
 static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
-                   llvm::function_ref<bool()> layOutAndFits, bool last = false) {
+                   llvm::function_ref<bool()> layOutAndFits, int turn = 0) {
   for (bool grown = true; grown;) {
     grown = false;
     for (ChannelPlan &channel : plan.channels) {
       if (channel.isShared() != shared ||
           channel.depth + channel.step > mostStages(channel.channel, limit) ||
-          (stagesOfFragments(channel.channel) > 0) != last)
+          turnOf(channel.channel) != turn)
         continue;
       channel.depth += channel.step;
       if (layOutAndFits())
@@ -151,8 +174,12 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
 }
 
 static void deepenShared(MemoryPlan &plan, int64_t limit, llvm::function_ref<bool()> fits) {
-  for (bool last : {false, true})
-    deepen(plan, /*shared=*/true, limit, fits, last);
+  constexpr int64_t two =
+      2; // the next tile of a loop is worth more than a third stage inside of it
+  for (int turn : {0, 1})
+    deepen(plan, /*shared=*/true, std::min(limit, two), fits, turn);
+  for (int turn : {0, 1, 2})
+    deepen(plan, /*shared=*/true, limit, fits, turn);
 }
 
 /// Sets of scales that are of use. One warp that multiplies and copies scales knows the addresses

@@ -16,8 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CarriedValues.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Rings.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
@@ -46,6 +49,7 @@ struct Crossing {
   /// types.
   SmallVector<SmallVector<Value>> stages;
   ChannelOp channel;
+  Attribute ring; ///< the channel that loads ask for by its name, in any block of code
 
   bool usedBy(RoleAttr role) const {
     return llvm::any_of(consumers, [&](auto consumer) { return consumer.first == role; });
@@ -150,6 +154,10 @@ static bool isUsedBefore(Value tile, Value later) {
 bool Crossing::take(Value tile) {
   SmallVector<Value> &last = stages.back();
   ArrayRef<Value> first = stages.front();
+  if (ring && tile.getParentBlock() != last.front().getParentBlock()) { // one runs after the other
+    stages.push_back({tile});
+    return true;
+  }
   if (tile.getType() == firstTile().getType() && last.size() == first.size() &&
       llvm::all_of(last, [&](Value earlier) { return isUsedBefore(earlier, tile); })) {
     stages.push_back({tile});
@@ -171,16 +179,20 @@ void Crossing::complete() {
 }
 
 bool Crossing::isLike(const Crossing &other, bool separate) const {
-  if (producer != other.producer || fills != other.fills || block() != other.block())
+  if (producer != other.producer || fills != other.fills || ring != other.ring)
+    return false;
+  if (ring ? firstTile().getType() != other.firstTile().getType() : block() != other.block())
     return false;
   return separate ? consumers == other.consumers
                   : llvm::equal(llvm::make_first_range(consumers),
                                 llvm::make_first_range(other.consumers));
 }
 
-/// Tiles of one block of code with the same producer and consumers share a channel.
+/// Tiles of one block of code with the same producer and consumers share a channel, and so do those
+/// of one ring.
 void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
-  Crossing crossing = {roleOf(producer), producer.getEngine(), {}, {{tile}}, {}};
+  Crossing crossing = {
+      roleOf(producer), producer.getEngine(), {}, {{tile}}, {}, producer->getAttr(kRingAttr)};
   for (RoleAttr role : plan.getRoles()) {
     auto user = llvm::find_if(tile.getUsers(), [&](Operation *op) { return roleOf(op) == role; });
     if (role != crossing.producer && user != tile.getUsers().end())
@@ -299,11 +311,15 @@ void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, R
 }
 
 /// Erases ops of `root` that nothing needs, loops left without an effect included. Ops that have
-/// an engine stay: eraseOtherRoles knows which of them to erase.
-static void eraseDead(Operation *root) {
+/// an engine stay, because eraseOtherRoles knows which of them to erase; `forget` is called with
+/// those inside of an op that is erased.
+static void eraseDead(Operation *root, llvm::function_ref<void(Operation *)> forget = {}) {
   root->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
-    if (op != root && !isa<EngineOpInterface>(op) && isOpTriviallyDead(op))
-      op->erase();
+    if (op == root || isa<EngineOpInterface>(op) || !isOpTriviallyDead(op))
+      return;
+    if (forget)
+      op->walk([&](EngineOpInterface inside) { forget(inside); });
+    op->erase();
   });
 }
 
@@ -338,6 +354,7 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   llvm::append_range(others, std::exchange(replaced, {}));
   for (Operation *op : others)
     op->dropAllReferences();
+  freeCarriedValues(region, [&](Operation *op) { return llvm::is_contained(others, op); });
   // A branch on a value of another role is dead once the operations in it are gone.
   auto eraseUnused = [&](Operation *op) {
     bool unused = op->use_empty();
@@ -347,7 +364,8 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   };
   for (size_t before = others.size() + 1; others.size() < before;) {
     before = others.size();
-    eraseDead(region); // scalar code that only other roles needed
+    // Scalar code that only other roles needed.
+    eraseDead(region, [&](Operation *inside) { llvm::erase(others, inside); });
     llvm::erase_if(others, eraseUnused);
   }
   if (others.empty())
@@ -381,7 +399,10 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
     }
   if (failed(eraseOtherRoles(region)))
     return failure();
-  region.getBody().walk([](EngineOpInterface op) { op->removeAttr(PipeDialect::kRoleAttr); });
+  region.getBody().walk([](EngineOpInterface op) {
+    op->removeAttr(PipeDialect::kRoleAttr);
+    op->removeAttr(kRingAttr);
+  });
   return success();
 }
 

@@ -44,6 +44,8 @@ class DistributionAttr;
 /// The distribution of a tensor whose elements are in the registers of threads; null for any other
 /// type.
 DistributionAttr distributionOf(mlir::Type type);
+/// Returns true for such a tensor of one column of a fragment, which all threads of a row have.
+bool areRowNumbers(mlir::Type type);
 /// The elements that one thread has of such a tensor, in the order of
 /// include/fp4/ISA/FragmentLayout.h. A vector is returned as it is, any other type as null.
 mlir::VectorType vectorOfThread(mlir::Type type);

@@ -119,8 +119,9 @@ def Pipe_DistributionAttr : AttrDef<Pipe_Dialect, "Distribution",
     Operations of arith and math take such tensors as they are. `convert-pipe-to-nvvm` makes a
     vector of each, the elements of one thread.
 
-    Constraints: (C653) the shape is 64 rows, or 16 of `mma_sync`, by a multiple of 8 columns, 128
-    rows of `lanes`, or of `columns` a multiple of 4 rows by 32 columns.
+    Constraints: (C653) the shape is 64 rows, or 16 of `mma_sync`, by 1 or a multiple of 8 columns,
+    128 rows of `lanes`, or of `columns` a multiple of 4 rows by 32 columns. The one column of a
+    fragment is in the registers of all four threads of a row.
 
     Example: `tensor<64x32xf32, #pipe.distribution<wgmma>>`.
   }];

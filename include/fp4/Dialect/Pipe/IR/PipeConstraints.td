@@ -35,7 +35,7 @@ def : Pipe_Constraints<"Types", [{
     `mma_sync` a multiple of 16 rows and of 8 columns. `lanes` have 128 rows and 16, 32, 64 or 128
     columns.
   - (C653) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
-    of `mma_sync`, by a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
+    of `mma_sync`, by 1 or a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
     rows by 32 columns.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
     swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
@@ -226,6 +226,22 @@ def : Pipe_Constraints<"Products in registers", [{
     dimensions.
     The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
     `column` on, a multiple of 4.
+}]>;
+
+def : Pipe_Constraints<"Rows of tiles in registers", [{
+  - (C660) an MMA of 16-bit floats that wgmma executes without scales: the accumulator has 64 rows.
+    A in shared memory has 64 rows for each warpgroup of the role, and A in registers is of wgmma.
+    The elements of A and B are of one type. B has layout swizzle_128B, a row for each column of the
+    accumulator and the columns of A, or with `transposed` a row for each column of A and the
+    columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory.
+  - (C661) `pipe.write`: the tile has the distribution and the rows of the fragment, and lies within
+    it, from a multiple of 8 columns on.
+  - (C662) `pipe.reduce_rows`: the tiles are f32 of wgmma or mma_sync and of one distribution. The
+    result has 1 column or 8.
+  - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and
+    elements.
+  - (C665) `pipe.ring` is a string at a `pipe.load` of a kernel without roles.
+  - (C664) `pipe.element_index`: the result is i32 of wgmma.
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{

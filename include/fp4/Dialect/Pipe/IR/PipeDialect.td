@@ -113,6 +113,11 @@ def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "thread that has an element in
   I32EnumAttrCase<"Lanes", 2, "lanes">,
   I32EnumAttrCase<"Columns", 3, "columns">]>;
 
+def Pipe_RowCombination : Pipe_Enum<"RowCombination", "combination of the elements of a row", [
+  I32EnumAttrCase<"Add", 0, "add">,
+  I32EnumAttrCase<"Maximum", 1, "maximum">]>;
+def Pipe_RowCombinationAttr : EnumAttr<Pipe_Dialect, Pipe_RowCombination, "row_combination">;
+
 def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several CTAs", [
   I32EnumAttrCase<"M", 0, "m">,
   I32EnumAttrCase<"N", 1, "n">,

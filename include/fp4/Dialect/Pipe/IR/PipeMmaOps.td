@@ -128,6 +128,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     - `without_powers`: rows of prepacked weights for e4m3 have one power in all tiles, by which
       `pipe.row_powers` multiplies later. Instructions add to the accumulator, which holds 13
       fraction bits.
+    - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
+      the accumulator.
     - `next`: the tile of prepacked weights that A has when the op ends.
     - `chain` (`pipe-chain-mmas`): the sums replace those of the MMA before, which somebody reads
       (`replaces`), or the MMA begins together with the following one (`leads`), which has begun
@@ -158,6 +160,10 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     elements of K and a power of two for each row, and the accumulator takes `fma(sum of the tile,
     power, acc)` for every tile in ascending order. PTX: wgmma.mma_async.m64nNk16 or .m64nNk32 with
     A in shared memory or in registers; without wgmma, mma.sync.m16n8k16.
+
+    **Registers of warpgroups, 16-bit floats as they are.** A is in shared memory, or in the
+    registers of its threads, rounded from the sums of an earlier MMA. PTX:
+    wgmma.mma_async.m64nNk16.
 
     **Registers of warps.** Fragments of all warps of the role make up the tile, those below each
     other first: with 4 of them from top to bottom, warp 5 has the second of the second column. The
@@ -201,6 +207,12 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     has two warpgroups; `next` is there, one row of 8704 bytes; B is 256 x 128, with layout
     swizzle_128B.
 
+    Registers of warpgroups, 16-bit floats: (C660) the accumulator has 64 rows; A has 64 rows for
+    each warpgroup of the role, from `row` on, in layout swizzle_128B, or is a tile of wgmma with a
+    multiple of 16 columns; B has layout swizzle_128B and elements of A, a row for each column of
+    the accumulator and the columns of A, or with `transposed` the other way around, and a multiple
+    of 64 columns.
+
     Registers of warps: (C250) the accumulator has 16 rows or a multiple of 32, and a multiple of 32
     columns; (C251) A and B have the same K, with rows of 64 or 128 bytes under the swizzle of that
     width; their rows are multiples of the fragment's rows and columns, and the role has a warp for
@@ -218,15 +230,19 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
         !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
     pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
         !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+    pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
+        tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
-      AnyTypeOf<[Pipe_SharedType, Pipe_TmemType, Pipe_FragmentType]>:$a,
+      AnyTypeOf<[Pipe_SharedType, Pipe_TmemType, Pipe_FragmentType,
+                 Pipe_Distributed<[BF16, F16]>]>:$a,
       Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$a_scales, Optional<I32>:$a_scale_row,
       Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
       Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,
       Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row, UnitAttr:$k96,
       OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
+      UnitAttr:$transposed,
       DefaultValuedAttr<Pipe_MmaChainAttr, "::fp4::pipe::MmaChain::Alone">:$chain,
       DefaultValuedAttr<Pipe_MmaAwaiterAttr, "::fp4::pipe::MmaAwaiter::Itself">:$awaited_by,
       UnitAttr:$fencing);
@@ -243,13 +259,14 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       build($_builder, $_state, accumulator, a, a_scales, a_scale_row, b, b_scales, b_scale_row,
             accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*k96=*/false,
             /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
+            /*transposed=*/false,
             MmaChain::Alone, MmaAwaiter::Itself, /*fencing=*/false);
     }]>];
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
     (`existing` $existing^)? (`next` $next^)? (`in_order` $in_order^)?
-    (`without_powers` $without_powers^)? (`chain` `` $chain^)? (`awaited_by` `` $awaited_by^)?
+    (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)? (`awaited_by` `` $awaited_by^)?
     (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`
     custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
     custom<ScaledTypes>(type($b), type($b_scales), ref($b_scales))

@@ -21,6 +21,11 @@ def Pipe_NamedResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResu
 
 /// A tensor whose elements the threads of a role have in registers (`#pipe.distribution`).
 class Pipe_Distributed<list<Type> elements>
+    : RankedTensorOf<elements, [CPred<"::fp4::pipe::distributionOf($_self)">,
+                                CPred<"!::fp4::pipe::areRowNumbers($_self)">],
+                     "tensor with a #pipe.distribution and more than one number a row">;
+/// Such a tensor, or the numbers of rows, one column of which all threads of a row have a copy.
+class Pipe_DistributedOrRows<list<Type> elements>
     : RankedTensorOf<elements, [CPred<"::fp4::pipe::distributionOf($_self)">],
                      "tensor with a #pipe.distribution">;
 

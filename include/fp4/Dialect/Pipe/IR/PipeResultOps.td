@@ -376,8 +376,8 @@ def Pipe_ToVectorOp : Pipe_Op<"to_vector", [Pure]> {
     %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
     ```
   }];
-  let arguments = (ins Pipe_Distributed<[AnyFloat]>:$tile);
-  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat]>:$vector);
+  let arguments = (ins Pipe_DistributedOrRows<[AnyFloat, I32]>:$tile);
+  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat, I32]>:$vector);
   let assemblyFormat = [{
     $tile attr-dict `:` qualified(type($tile)) `->` qualified(type($vector))
   }];
@@ -397,8 +397,8 @@ def Pipe_FromVectorOp : Pipe_Op<"from_vector", [Pure]> {
     %t = pipe.from_vector %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat]>:$vector);
-  let results = (outs Pipe_Distributed<[AnyFloat]>:$tile);
+  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat, I32]>:$vector);
+  let results = (outs Pipe_DistributedOrRows<[AnyFloat, I32]>:$tile);
   let assemblyFormat = [{
     $vector attr-dict `:` qualified(type($vector)) `->` qualified(type($tile))
   }];

@@ -51,15 +51,26 @@ def Pipe_StaticPersistentAttr
     - `panels<w>`: the grid is cut into panels of w columns of tiles. Within a panel, n runs fastest.
       About w tiles share each A tile, and the B tiles of a panel are used again by every row.
 
+    With `serpentine` every other round of tiles goes to the CTAs in the opposite order. If the tiles
+    are the shorter the higher their number, each CTA then has about as much work.
+
     In a kernel with clusters, a cluster takes tiles, and all of its CTAs see each of them.
 
     Constraints: (C146) only the raster `panels` has a width, which is at least 1.
 
-    Example: `#pipe.static_persistent<along_m>`, `#pipe.static_persistent<panels<8>>`.
+    Example: `#pipe.static_persistent<along_m>`, `#pipe.static_persistent<panels<8>>`,
+    `#pipe.static_persistent<along_n serpentine = true>`.
   }];
   let parameters = (ins EnumParameter<Pipe_Raster>:$raster,
-                        DefaultValuedParameter<"int64_t", "0">:$width);
-  let assemblyFormat = "`<` custom<TileOrder>($raster, $width) `>`";
+                        DefaultValuedParameter<"int64_t", "0">:$width,
+                        DefaultValuedParameter<"bool", "false">:$serpentine);
+  let builders = [AttrBuilder<(ins "::fp4::pipe::Raster":$raster, "int64_t":$width,
+                                   CArg<"bool", "false">:$serpentine), [{
+    return $_get($_ctxt, raster, width, serpentine);
+  }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat =
+      "`<` custom<TileOrder>($raster, $width) (`serpentine` `=` $serpentine^)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -1,0 +1,13 @@
+//===- Rings.h - Channels that several blocks of code share ----------------===//
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+namespace fp4::pipe {
+
+/// The name of the ring of a pipe.load of a sequential kernel, a StringAttr. Tiles of one ring are
+/// stages of one channel, in the order in which they are loaded, whatever blocks of code they are
+/// in. Without it the tiles of a block have a channel of their own.
+inline constexpr llvm::StringLiteral kRingAttr = "pipe.ring";
+
+} // namespace fp4::pipe

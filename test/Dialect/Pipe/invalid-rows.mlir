@@ -1,0 +1,127 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Rows of tiles in registers, and MMAs of 16-bit floats (docs/concepts/pipe.md). Every error has a
+// twin above it that differs in one place and verifies.
+
+!p = tensor<64x128xbf16, #pipe.distribution<wgmma>>
+func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
+  pipe.mma %acc, %p, %v transposed : !pipe.fragment<64x64xf32, wgmma>, !p, !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
+  // (C660)
+  // expected-error @+2 {{b must have 64 rows of 128 elements of a, a multiple of 64, in layout swizzle_128B, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{load a row for each column of the accumulator, or write 'transposed'}}
+  pipe.mma %acc, %p, %v : !pipe.fragment<64x64xf32, wgmma>, !p, !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+!p = tensor<64x24xbf16, #pipe.distribution<wgmma>>
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<24x64xbf16, swizzle_128B>) {
+  // (C660)
+  // expected-error @+2 {{a in registers must have a multiple of 16 columns, but got 'tensor<64x24xbf16, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{an instruction has 16 elements of K}}
+  pipe.mma %acc, %p, %v transposed : !pipe.fragment<64x64xf32, wgmma>, !p, !pipe.shared<24x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+!q = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %q: !q, %k: !q) {
+  pipe.mma %acc, %q, %k : !pipe.fragment<64x64xf32, wgmma>, !q, !q
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %q: !q, %k: !q) {
+  // (C660)
+  // expected-error @+2 {{a must have layout swizzle_128B and 64 rows for each warpgroup of its role, from a multiple of 64 on, but got '!pipe.shared<64x64xbf16, swizzle_128B>' from row 64 on}}
+  // expected-note @+1 {{load a higher tile, or begin at another multiple of 64 rows}}
+  pipe.mma %acc, %q[64], %k : !pipe.fragment<64x64xf32, wgmma>, !q, !q
+  return
+}
+
+// -----
+
+!v = tensor<64x32xf32, #pipe.distribution<wgmma>>
+func.func @twin(%v: !v, %acc: !pipe.fragment<64x64xf32, wgmma>) {
+  pipe.write %v, %acc[32] : !v, !pipe.fragment<64x64xf32, wgmma>
+  return
+}
+func.func @bad(%v: !v, %acc: !pipe.fragment<64x64xf32, wgmma>) {
+  // (C661)
+  // expected-error @+2 {{value must have the distribution and rows of '!pipe.fragment<64x64xf32, wgmma>' and lie within it from a multiple of 8 columns on, but got 'tensor<64x32xf32, #pipe.distribution<wgmma>>' from column 40 on}}
+  // expected-note @+1 {{write columns that pipe.read reads of the same fragment}}
+  pipe.write %v, %acc[40] : !v, !pipe.fragment<64x64xf32, wgmma>
+  return
+}
+
+// -----
+
+!v = tensor<64x32xf32, #pipe.distribution<wgmma>>
+func.func @twin(%v: !v) {
+  %0 = pipe.reduce_rows add %v : !v -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  return
+}
+func.func @bad(%v: !v) {
+  // (C662)
+  // expected-error @+2 {{result must have the distribution of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', wgmma or mma_sync, and 1 column or 8, but got 'tensor<64x16xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{1 column has the whole rows, and 8 what each thread has of them}}
+  %0 = pipe.reduce_rows add %v : !v -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+// -----
+
+!v = tensor<64x32xf32, #pipe.distribution<wgmma>>
+func.func @twin(%r: tensor<64x1xf32, #pipe.distribution<wgmma>>) {
+  %0 = pipe.broadcast_rows %r : tensor<64x1xf32, #pipe.distribution<wgmma>> -> !v
+  return
+}
+func.func @bad(%r: tensor<64x8xf32, #pipe.distribution<wgmma>>) {
+  // (C663)
+  // expected-error @+2 {{value must have 1 column of the distribution and elements of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', but got 'tensor<64x8xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{pipe.reduce_rows makes one column}}
+  %0 = pipe.broadcast_rows %r : tensor<64x8xf32, #pipe.distribution<wgmma>> -> !v
+  return
+}
+
+// -----
+
+func.func @twin() {
+  %0 = pipe.element_index 1 : tensor<64x8xi32, #pipe.distribution<wgmma>>
+  return
+}
+func.func @bad() {
+  // (C664)
+  // expected-error @+2 {{result must be of wgmma, but got 'tensor<128x8xi32, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{write #pipe.distribution<wgmma>}}
+  %0 = pipe.element_index 1 : tensor<128x8xi32, #pipe.distribution<lanes>>
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B>
+!k = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @twin(%m: !map, %i: i32) {
+  %0 = pipe.load %m[%i, %i] {pipe.ring = "keys"} : !map -> !k
+  return
+}
+func.func @bad(%m: !map, %i: i32) {
+  // (C665)
+  // expected-error @+2 {{'pipe.ring' must be the name of a ring, at a pipe.load in a kernel without roles, but got 1 : i64}}
+  // expected-note @+1 {{write {pipe.ring = "keys"} before pipe-specialize-warps}}
+  %0 = pipe.load %m[%i, %i] {pipe.ring = 1} : !map -> !k
+  return
+}
+
+// -----
+
+// Numbers of rows are for the operations on rows alone: a thread has two of them.
+func.func @bad(%r: tensor<64x1xbf16, #pipe.distribution<wgmma>>, %y: !pipe.global<512x512xbf16>, %i: i32) {
+  // expected-error @+1 {{operand #0 must be tensor with a #pipe.distribution and more than one number a row}}
+  pipe.store %r, %y[%i, %i] : tensor<64x1xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
+  return
+}
