@@ -34,6 +34,7 @@ from report import finish, parser_of
 OPERATIONS = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4PrepackOps.td": "test/Dialect/Fp4/ops.mlir",
+    "include/fp4/Dialect/Fp4/IR/Fp4AttentionOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4MatmulOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Pipe/IR/Pipe*.td": "test/Dialect/Pipe/examples.mlir",
 }

@@ -76,6 +76,9 @@ std::string spellAttribute(Attribute attribute) {
                (attr.getRoundToBF16() ? "" : ",none");
       })
       .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
+      .Case([](FloatAttr attr) { // the bits, as of fp32 elements
+        return std::to_string(attr.getValue().bitcastToAPInt().getZExtValue());
+      })
       .Case([](DenseFPElementsAttr attr) { // the bits of one fp32 number: no digit is lost
         APInt bits = attr.getSplatValue<APFloat>().bitcastToAPInt();
         return std::to_string(bits.getZExtValue());

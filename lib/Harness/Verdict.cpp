@@ -34,16 +34,22 @@ void compareBits(Verdict &verdict, const Tensor &got, const Tensor &expected,
     verdict.details = report.text();
 }
 
-/// The second, independent judgement of a GEMM: the plain sum and the allowed distance from it.
+/// The judgement by the exact value and the allowed distance from it: the second one of a GEMM,
+/// which is independent of the first, and the only one where a result has no bits of its own.
 void compareWithin(Verdict &verdict, const Tensor &got, const ReferenceValue &expected,
                    const numerics::CompareOptions &options) {
   numerics::CompareReport report = numerics::compareWithin(
       numerics::decodeFloats(options.type, got.bytes), expected.sums, expected.bounds,
       expected.mayOverflow, options);
   verdict.hasBound = true;
+  verdict.elements = report.elements;
   verdict.outside = report.mismatches;
   verdict.maxError = report.maxError;
   verdict.maxErrorOfBound = report.maxErrorOfBound;
+  if (expected.model.empty()) {
+    verdict.passed = report.ok();
+    verdict.mismatches = report.mismatches;
+  }
   if (report.ok())
     return;
   verdict.passed = false;
@@ -65,11 +71,12 @@ Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &
   }
   Verdict verdict;
   verdict.name = name;
-  const bool isGemm = !expected.model.empty();
-  verdict.method = isGemm
+  const bool hasModel = !expected.model.empty(), hasBound = !expected.bounds.empty();
+  verdict.method = hasModel
                        ? fmt::format("the {} model, bit for bit, and the fp64 sum within its bound",
                                      expected.model)
-                       : "the reference, bit for bit";
+                   : hasBound ? "the fp64 value within its bound"
+                              : "the reference, bit for bit";
   if (got.type != expected.value.type || got.bytes.size() != expected.value.bytes.size()) {
     verdict.details =
         fmt::format("expected {}, but got {}", expected.value.type.str(), got.type.str());
@@ -79,8 +86,9 @@ Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &
   options.type = floatType(got.type.element);
   std::vector<int64_t> shape = got.type.bufferShape();
   options.columns = shape.empty() ? 1 : uint64_t(shape.back());
-  compareBits(verdict, got, expected.value, options);
-  if (isGemm)
+  if (hasModel || !hasBound)
+    compareBits(verdict, got, expected.value, options);
+  if (hasBound)
     compareWithin(verdict, got, expected, options);
   return verdict;
 }

@@ -51,6 +51,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
+      .Case([](AttentionOp) { return Families{TileAttention}; })
       .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp,
             InterleaveShardsOp, MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
       .Case([](linalg::GenericOp generic) {
@@ -67,6 +68,8 @@ const FamilyRules &fp4::rulesOf(KernelFamily family) {
     return kGemmRules;
   case TileTransform:
     return kTransformRules;
+  case TileAttention:
+    return kAttentionRules;
   case TileQuantize:
     return kTileQuantizeRules;
   case StreamBlocks:
@@ -101,7 +104,7 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
 }
 
 bool fp4::hasTileKernel(Operation *op) {
-  return llvm::is_contained({TileGemm, TileTransform}, familyOf(op));
+  return llvm::is_contained({TileGemm, TileTransform, TileAttention}, familyOf(op));
 }
 
 //===----------------------------------------------------------------------===//

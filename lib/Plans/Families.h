@@ -27,7 +27,7 @@ struct FamilyRules {
 };
 
 extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
-    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules;
+    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules;
 
 struct MatmulSize;
 struct GemmTile;

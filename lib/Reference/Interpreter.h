@@ -97,6 +97,8 @@ Status runHadamard(Step &step);
 Status runHadamardAmax(Step &step);
 Status runQuantize(Step &step);
 Status runDequantize(Step &step);
+// Handler of ReferenceAttention.cpp.
+Status runAttention(Step &step);
 // Handlers of ReferenceShards.cpp.
 Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);

@@ -360,6 +360,23 @@ TEST(Reference, WhatLiesOutsideTheBoundFails) {
   EXPECT_THAT(outside.details, testing::HasSubstr("of the plain sum: 1 of 2 elements lie beyond their bound"));
 }
 
+// A result without bits of its own is judged by its bound alone.
+TEST(Reference, BoundsJudgeWhereNoModelHasBits) {
+  ReferenceValue expected;
+  expected.value = input({{1, 2}, ElementType::F32, Layout::Linear}, "ones");
+  expected.sums = {1, 1.25};
+  expected.bounds = {0, 0.25};
+  Tensor got = expected.value;
+  expected.value.bytes[4] ^= std::byte(1);
+  const Verdict inside = judge("y", got, expected);
+  EXPECT_TRUE(inside.passed) << inside.details;
+  EXPECT_EQ(inside.method, "the fp64 value within its bound");
+  expected.bounds[1] = 0.125;
+  const Verdict outside = judge("y", got, expected);
+  EXPECT_FALSE(outside.passed);
+  EXPECT_EQ(outside.mismatches, 1u);
+}
+
 // Anything may be where nobody said what is, and nothing else where somebody did.
 TEST(Reference, UnspecifiedBytesAreNotCompared) {
   ReferenceValue expected;

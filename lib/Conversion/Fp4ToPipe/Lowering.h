@@ -19,4 +19,8 @@ mlir::gpu::GPUModuleOp createKernelModule(mlir::RewriterBase &rewriter, mlir::Mo
 void populateTransformPatterns(const mlir::TypeConverter &converter,
                                mlir::RewritePatternSet &patterns, const hw::TargetModel &target);
 
+/// Attention of family tile_attention.
+void populateAttentionPatterns(const mlir::TypeConverter &converter,
+                               mlir::RewritePatternSet &patterns, const hw::TargetModel &target);
+
 } // namespace fp4

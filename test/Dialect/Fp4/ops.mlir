@@ -384,3 +384,13 @@ func.func @tokens_of_experts(%tokens: tensor<192x512xbf16>, %rows: tensor<4xi64>
       -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %qo, %so : tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// CHECK-LABEL: func @attention
+func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %v: tensor<1x512x2x64xbf16>)
+    -> tensor<1x256x8x64xbf16> {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16> -> tensor<1x256x8x64xbf16>
+  %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
+      : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
+      -> tensor<1x256x8x64xbf16>
+  return %o : tensor<1x256x8x64xbf16>
+}

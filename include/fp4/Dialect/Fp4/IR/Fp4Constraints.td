@@ -104,6 +104,16 @@ def : Fp4_Constraints<"amax", [{
     of `groups` and `offsets` is present.
 }]>;
 
+def : Fp4_Constraints<"attention", [{
+  - (C1) `query`, `key` and `value` have 4 static, positive dimensions.
+  - (C2) their elements are bf16, or all are f16.
+  - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
+    `key` and `value` agree.
+  - (C4) the heads of `query` are a multiple of those of `key`.
+  - (C5) `scale` is finite and not negative.
+  - (C6) `result` has the type of `query`, with the elements of a head of `value`.
+}]>;
+
 def : Fp4_Constraints<"hadamard", [{
   - (C1) `input` has elements of type bf16.
   - (C2) `input` is a matrix.

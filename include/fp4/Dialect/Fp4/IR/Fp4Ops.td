@@ -513,5 +513,6 @@ def Fp4_MatmulAlphaOp : Fp4_TensorOp<"matmul_alpha", [Fp4_InferTypes]> {
 include "fp4/Dialect/Fp4/IR/Fp4MatmulOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4LegacyOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4PrepackOps.td"
+include "fp4/Dialect/Fp4/IR/Fp4AttentionOps.td"
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

@@ -12,7 +12,8 @@ def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
     I32EnumAttrCase<"StreamItems", 4, "stream_items">,
     I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
     I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">,
-    I32EnumAttrCase<"Gemv", 7, "gemv">]>;
+    I32EnumAttrCase<"Gemv", 7, "gemv">,
+    I32EnumAttrCase<"TileAttention", 8, "tile_attention">]>;
 
 def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memory", [
     I32EnumAttrCase<"Direct", 0, "direct">,
@@ -75,12 +76,13 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | threads, ctas_per_sm |
+    | tile_attention | blocks of queries pass over blocks of keys | tile, schedule, roles, stages, ctas_per_sm |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
 
     | field | meaning |
     |-------|---------|
     | route | a [route](fp4-attributes.md#fp4route) without its prefix: `route = <core = wgmma, b = pre>`. Axes that are left out are open |
-    | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input |
+    | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input. tile_attention: queries of a tile, and keys of a block |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |

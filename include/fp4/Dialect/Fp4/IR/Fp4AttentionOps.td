@@ -1,0 +1,61 @@
+//===- Fp4AttentionOps.td - Attention -------------------------------------===//
+//
+// A part of Fp4Ops.td.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
+#define FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
+
+def Fp4_AttentionOp : Fp4_Op<"attention"> {
+  let summary = "softmax of scaled products of queries and keys, times values";
+  let description = [{
+    ```
+    s[b, h, i, j]      = scale * (sum over d of query[b, i, h, d] * key[b, j, h / G, d])
+    result[b, i, h, e] = (sum over j of exp(s[b, h, i, j] - m) * value[b, j, h / G, e])
+                         / (sum over j of exp(s[b, h, i, j] - m)),  m the maximum of s over j
+    ```
+
+    j are the keys that query i sees: all, or with `causal` those up to i + Sk - Sq, so that the
+    last query sees all keys. A query that sees no key gives zeros. G = Hq / Hk query heads share a
+    head of keys and values.
+
+    Kernels take the keys in blocks (online softmax). A block multiplies on the tensor core with
+    sums of fp32; probabilities are powers of two of `s * scale * log2(e)`, rounded to the element
+    type before they multiply values, and added up unrounded. The order of blocks and the
+    approximation of powers (2 ulp) are the kernel's: a result is right within a bound around the
+    exact value, and not bit for bit (`include/fp4/Numerics/Attention.h`).
+
+    | operand | element type | shape |
+    |---------|--------------|-------|
+    | query   | bf16, f16    | B x Sq x Hq x D |
+    | key     | as query     | B x Sk x Hk x D, Hq a multiple of Hk |
+    | value   | as query     | B x Sk x Hk x E |
+    | result  | as query     | B x Sq x Hq x E |
+
+    ```mlir
+    %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
+        : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
+        -> tensor<1x256x8x64xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       F32Attr:$scale, UnitAttr:$causal);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `scale` $scale (`causal` $causal^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getQueryType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
+    }
+    ::mlir::RankedTensorType getKeyType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType());
+    }
+    ::mlir::RankedTensorType getValueType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType());
+    }
+  }];
+}
+
+#endif // FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD

@@ -1,0 +1,44 @@
+//===- Attention.h - Attention in fp64, and the bound of a kernel ----------===//
+#pragma once
+
+#include "fp4/Numerics/Float16.h"
+#include "fp4/Support/Error.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fp4::numerics {
+
+/// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
+/// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head.
+struct AttentionShape {
+  uint64_t batches = 1, queryTokens = 0, keyTokens = 0;
+  uint64_t heads = 1, keyHeads = 1;
+  uint64_t queryElements = 0, valueElements = 0;
+  double scale = 1;
+  bool causal = false; ///< query i sees keys up to i + keyTokens - queryTokens
+
+  uint64_t results() const { return batches * queryTokens * heads * valueElements; }
+};
+
+/// The exact results, and the distance from each within which a kernel of `type` is right.
+struct AttentionReference {
+  std::vector<double> values, bounds;
+};
+
+/// Attention of elements of `type` (bf16 or f16), given as numbers, on `threads` threads (0: all).
+/// A query that sees no key gives 0. Usage error where operands have not the sizes of `shape`.
+///
+/// The bound of sum(p v) / sum(p), with u = 2^-24 and p = exp(s - max s):
+///   products  D u |q| . |k| 2 for the order of D products and the truncation of the tensor core
+///   argument  4 u (|max| + |s - max|), of a power of two whose own error is 2 ulp
+///   p         half an ulp of `type`, in the numerator alone
+///   sums      one u for each key and block
+///   result    half an ulp of `type`
+Expected<AttentionReference> referenceAttention(const AttentionShape &shape, FloatType type,
+                                                std::span<const float> query,
+                                                std::span<const float> key,
+                                                std::span<const float> value, unsigned threads);
+
+} // namespace fp4::numerics

@@ -1,0 +1,68 @@
+//===- AttentionOps.cpp - Attention: verifier ------------------------------===//
+//
+// The labels (C1), (C2), ... are those of Fp4Constraints.td and
+// test/Dialect/Fp4/invalid-attention.mlir.
+//
+//===----------------------------------------------------------------------===//
+#include "Verify.h"
+
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::verify;
+
+/// Dimensions of an operand: batch, tokens, heads, and elements of a head.
+enum Dimension : unsigned { Batch, Tokens, Heads, Elements, kRank };
+
+/// attention (C1), (C2): four static dimensions, of elements of the query.
+static LogicalResult verifyTokens(const Checked &value, Type element) {
+  if (value.type.getRank() != kRank || !value.type.hasStaticShape() ||
+      llvm::is_contained(value.type.getShape(), 0))
+    return withNote(value.must("have 4 static, positive dimensions"), // attention (C1)
+                    "write batch x tokens x heads x elements of a head");
+  if (value.type.getElementType() != element || value.type.getEncoding())
+    return withNote(value.must("have elements of the query, bf16 or f16"), // attention (C2)
+                    "convert it with arith.truncf or arith.extf");
+  return success();
+}
+
+/// Checks that `value` has the size of `other` in `dimension`.
+static LogicalResult verifySame(const Checked &value, const Checked &other, unsigned dimension,
+                                StringRef what) {
+  int64_t size = other.type.getDimSize(dimension);
+  if (value.type.getDimSize(dimension) == size)
+    return success();
+  return withNote(value.must("have the " + Twine(size) + " " + what + " of " + other.what),
+                  "dimensions are batch, tokens, heads, and elements of a head");
+}
+
+LogicalResult AttentionOp::verify() {
+  Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
+  Checked value = operand(*this, "value", getValue());
+  Type element = query.type.getElementType();
+  if (!element.isBF16() && !element.isF16())
+    return withNote(query.must("have elements of type bf16 or f16"), // attention (C2)
+                    "convert it with arith.truncf");
+  for (const Checked &tokens : {query, key, value})
+    if (failed(verifyTokens(tokens, element))) // attention (C1), (C2)
+      return failure();
+  if (failed(verifySame(key, query, Batch, "batches")) || // attention (C3)
+      failed(verifySame(value, query, Batch, "batches")) ||
+      failed(verifySame(key, query, Elements, "elements of a head")) ||
+      failed(verifySame(value, key, Tokens, "tokens")) ||
+      failed(verifySame(value, key, Heads, "heads")))
+    return failure();
+  if (query.type.getDimSize(Heads) % key.type.getDimSize(Heads)) // attention (C4)
+    return withNote(query.must("have a multiple of the " + Twine(key.type.getDimSize(Heads)) +
+                               " heads of operand 'key'"),
+                    "the same number of query heads shares each head of keys");
+  if (APFloat scale = getScale(); !scale.isFinite() || scale.isNegative()) // attention (C5)
+    return withNote(emitOpError("scale must be a finite number that is not negative, but got ")
+                        << scale.convertToFloat(),
+                    "1 over the square root of the elements of a head is usual");
+  SmallVector<int64_t> shape(query.type.getShape());
+  shape[Elements] = value.type.getDimSize(Elements);
+  return verifyType(result(*this, "result", getResult()),
+                    query.type.clone(shape)); // attention (C6)
+}

@@ -1,0 +1,102 @@
+// RUN: %fp4-opt-once %s -split-input-file -verify-diagnostics
+// Attention. The first operation of a case is legal, the second differs from it in what the
+// constraint is about.
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @dimensions(%q: !q, %k: !k, %three: tensor<2x96x256xbf16>, %some: tensor<2x?x2x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C1)
+  // expected-error @+2 {{operand 'value' must have 4 static, positive dimensions, but got 'tensor<2x96x256xbf16>'}}
+  // expected-note @+1 {{write batch x tokens x heads x elements of a head}}
+  %1 = fp4.attention %q, %k, %three scale 1.0 : !q, !k, tensor<2x96x256xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @dynamic(%q: !q, %some: tensor<2x?x2x128xbf16>) {
+  // attention (C1)
+  // expected-error @+2 {{operand 'key' must have 4 static, positive dimensions, but got 'tensor<2x?x2x128xbf16>'}}
+  // expected-note @+1 {{write batch x tokens x heads x elements of a head}}
+  %1 = fp4.attention %q, %some, %some scale 1.0 : !q, tensor<2x?x2x128xbf16>, tensor<2x?x2x128xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xf32>
+func.func @query_elements(%q: !q) {
+  // attention (C2)
+  // expected-error @+2 {{operand 'query' must have elements of type bf16 or f16, but got 'tensor<2x64x8x128xf32>'}}
+  // expected-note @+1 {{convert it with arith.truncf}}
+  %1 = fp4.attention %q, %q, %q scale 1.0 : !q, !q, !q -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xf16>
+!k = tensor<2x96x2x128xf16>
+func.func @elements(%q: !q, %k: !k, %other: tensor<2x96x2x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C2)
+  // expected-error @+2 {{operand 'key' must have elements of the query, bf16 or f16, but got 'tensor<2x96x2x128xbf16>'}}
+  // expected-note @+1 {{convert it with arith.truncf or arith.extf}}
+  %1 = fp4.attention %q, %other, %k scale 1.0 : !q, tensor<2x96x2x128xbf16>, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @agreement(%q: !q, %k: !k, %other: tensor<2x90x2x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C3)
+  // expected-error @+2 {{operand 'value' must have the 96 tokens of operand 'key', but got 'tensor<2x90x2x128xbf16>'}}
+  // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
+  %1 = fp4.attention %q, %k, %other scale 1.0 : !q, !k, tensor<2x90x2x128xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @heads(%q: !q, %k: !k, %other: tensor<2x96x3x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C4)
+  // expected-error @+2 {{operand 'query' must have a multiple of the 3 heads of operand 'key', but got 'tensor<2x64x8x128xbf16>'}}
+  // expected-note @+1 {{the same number of query heads shares each head of keys}}
+  %1 = fp4.attention %q, %other, %other scale 1.0 : !q, tensor<2x96x3x128xbf16>, tensor<2x96x3x128xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @scale(%q: !q, %k: !k) {
+  %0 = fp4.attention %q, %k, %k scale 0.0 : !q, !k, !k -> !q
+  // attention (C5)
+  // expected-error @+2 {{scale must be a finite number that is not negative, but got -1}}
+  // expected-note @+1 {{1 over the square root of the elements of a head is usual}}
+  %1 = fp4.attention %q, %k, %k scale -1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+!v = tensor<2x96x2x64xbf16>
+func.func @result(%q: !q, %k: !k, %v: !v) {
+  %0 = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !v -> tensor<2x64x8x64xbf16>
+  // attention (C6)
+  // expected-error @+1 {{result 'result' must be 'tensor<2x64x8x64xbf16>', but got 'tensor<2x64x8x128xbf16>'}}
+  %1 = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !v -> !q
+  return
+}

@@ -1,0 +1,72 @@
+//===- AttentionTest.cpp - Attention in fp64, by hand ----------------------===//
+#include "fp4/Numerics/Attention.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace fp4::numerics {
+namespace {
+
+/// One head of one element: scores are products, and values are numbers.
+AttentionReference attend(AttentionShape shape, std::vector<float> query, std::vector<float> key,
+                          std::vector<float> value) {
+  auto found = referenceAttention(shape, FloatType::BF16, query, key, value, /*threads=*/1);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : AttentionReference{};
+}
+
+TEST(Attention, WeighsValues) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  shape.scale = 0.5;
+  // exp(0) : exp(0.5 * 2)
+  const AttentionReference found = attend(shape, {1}, {0, 2}, {10, 20});
+  const double e = std::exp(1);
+  EXPECT_DOUBLE_EQ(found.values[0], (10 + 20 * e) / (1 + e));
+  EXPECT_GT(found.bounds[0], 17 * 0x1p-8);
+  EXPECT_LT(found.bounds[0], 20 * 0x1p-6);
+}
+
+TEST(Attention, HidesLaterKeys) {
+  AttentionShape shape{.queryTokens = 2, .keyTokens = 3, .queryElements = 1, .valueElements = 1};
+  shape.causal = true;
+  // The first query sees two keys of equal weight, and the last one all three.
+  const AttentionReference found = attend(shape, {0, 0}, {1, 2, 3}, {1, 3, 8});
+  EXPECT_DOUBLE_EQ(found.values[0], 2);
+  EXPECT_DOUBLE_EQ(found.values[1], 4);
+}
+
+TEST(Attention, GivesZeroWithoutKeys) {
+  AttentionShape shape{.queryTokens = 2, .keyTokens = 1, .queryElements = 1, .valueElements = 1};
+  shape.causal = true;
+  const AttentionReference found = attend(shape, {1, 1}, {1}, {7});
+  EXPECT_EQ(found.values[0], 0);
+  EXPECT_EQ(found.bounds[0], 0);
+  EXPECT_DOUBLE_EQ(found.values[1], 7);
+}
+
+/// Two query heads share a head of keys, and batches have keys of their own.
+TEST(Attention, FindsHeadsAndBatches) {
+  AttentionShape shape{.batches = 2,
+                       .queryTokens = 1,
+                       .keyTokens = 1,
+                       .heads = 4,
+                       .keyHeads = 2,
+                       .queryElements = 1,
+                       .valueElements = 1};
+  const AttentionReference found =
+      attend(shape, std::vector<float>(8, 1), {1, 1, 1, 1}, {1, 2, 3, 4});
+  EXPECT_EQ(found.values, (std::vector<double>{1, 1, 2, 2, 3, 3, 4, 4}));
+}
+
+TEST(Attention, RefusesOtherSizes) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  const auto found = referenceAttention(shape, FloatType::BF16, std::vector<float>{1},
+                                        std::vector<float>{1, 2}, std::vector<float>{1}, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(
+      found.error().message,
+      "attention must have 1 elements of queries, 2 of keys and 2 of values, but got 1, 2 and 1");
+}
+
+} // namespace
+} // namespace fp4::numerics
