@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Forward attention beside cuDNN and FlashAttention-2 as PyTorch has them.
+
+  benchmarks/attention.py pack BUILD FOLDER          compiles the programs for sm_90a into FOLDER
+  benchmarks/attention.py run FOLDER [--json=FILE]
+
+`run` needs a Hopper GPU and PyTorch. Cells are those of the paper of FlashAttention-3: 16384 tokens
+in all, 2048 elements of all heads. Each result is compared with attention in fp32 before it is
+timed; rounds alternate between the libraries. A line of JSON for each cell has TFLOP/s, where a
+causal cell counts half of the products.
+"""
+import argparse
+import itertools
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+ELEMENTS, LENGTHS = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
+TOKENS, ALL_ELEMENTS = 16384, 2048
+CELLS = tuple(itertools.product(ELEMENTS, LENGTHS, (False, True)))
+
+
+def text(batches, tokens, heads, elements, causal):
+    matrix = f"tensor<{batches}x{tokens}x{heads}x{elements}xbf16>"
+    return f"""func.func @attention(%q: {matrix}, %k: {matrix}, %v: {matrix}) -> {matrix} {{
+  %o = fp4.attention %q, %k, %v scale {elements ** -0.5:.9e}{' causal' if causal else ''}
+      : {matrix}, {matrix}, {matrix} -> {matrix}
+  return %o : {matrix}
+}}
+"""
+
+
+def name_of(elements, length, causal):
+    return f"attention_{elements}_{length}_{'causal' if causal else 'full'}"
+
+
+def pack(build, folder):
+    os.makedirs(folder, exist_ok=True)
+    for library in ("libfp4rt.so", "_native.abi3.so"):
+        shutil.copy(os.path.join(build, "lib", library), folder)
+    shutil.copy(__file__, folder)
+    shutil.copytree(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "fp4"),
+                    os.path.join(folder, "fp4"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for elements, length, causal in CELLS:
+        stem = os.path.join(folder, name_of(elements, length, causal))
+        with open(stem + ".mlir", "w") as file:
+            file.write(text(TOKENS // length, length, ALL_ELEMENTS // elements, elements, causal))
+        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
+                        stem + ".so"], check=True)
+
+
+def operations(elements, length, causal):
+    return 4 * TOKENS * length * ALL_ELEMENTS * (0.5 if causal else 1)
+
+
+def difference(result, q, k, v, causal, torch):
+    """The largest distance from attention in fp32, of the first head of the first batch, relative to its largest
+    element."""
+    q, k, v = (x[0, :, 0].float() for x in (q, k, v))
+    scores = q @ k.T * q.shape[-1] ** -0.5
+    if causal:
+        scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu(1), float("-inf"))
+    expected = torch.softmax(scores, -1) @ v
+    return ((result[0, :, 0].float() - expected).abs().max() / expected.abs().max()).item()
+
+
+def peers(q, k, v, causal, torch):
+    """Functions that compute the same attention; those that refuse it are missing."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    transposed = [x.transpose(1, 2) for x in (q, k, v)]
+
+    def call(backend):
+        def run():
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(*transposed, is_causal=causal)
+        return run
+    found = {}
+    for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash2", SDPBackend.FLASH_ATTENTION)):
+        try:
+            call(backend)()
+            found[name] = call(backend)
+        except RuntimeError:
+            pass
+    return found
+
+
+def time_all(functions, torch, rounds=12, calls=4):
+    """Median microseconds of each function; rounds alternate between them."""
+    times = {name: [] for name in functions}
+    for number in range(rounds + 2):
+        for name, function in functions.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            function()
+            begin.record()
+            for _ in range(calls):
+                function()
+            end.record()
+            torch.cuda.synchronize()
+            if number >= 2:
+                times[name].append(begin.elapsed_time(end) * 1e3 / calls)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def measure(folder):
+    os.environ["FP4_LIBRARY"] = os.path.join(folder, "libfp4rt.so")
+    sys.path.insert(0, folder)
+    import fp4
+    import torch
+    torch.manual_seed(1)
+    for elements, length, causal in CELLS:
+        heads = ALL_ELEMENTS // elements
+        q, k, v = (torch.randn(TOKENS // length, length, heads, elements, device="cuda").bfloat16() for _ in range(3))
+        program = fp4.load(os.path.join(folder, name_of(elements, length, causal) + ".so"))
+        functions = {"ours": lambda: program(q, k, v), **peers(q, k, v, causal, torch)}
+        times = time_all(functions, torch)
+        row = {"elements": elements, "length": length, "causal": causal,
+               "difference": difference(program(q, k, v), q, k, v, causal, torch)}
+        for name, microseconds in times.items():
+            row[name] = microseconds
+            row[f"{name}_tflops"] = operations(elements, length, causal) / microseconds / 1e6
+        yield row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("build")
+    packing.add_argument("folder")
+    running = commands.add_parser("run")
+    running.add_argument("folder")
+    running.add_argument("--json")
+    options = parser.parse_args()
+    if options.command == "pack":
+        return pack(options.build, options.folder)
+    with open(options.json, "w") if options.json else open(os.devnull, "w") as file:
+        for row in measure(os.path.abspath(options.folder)):
+            print(json.dumps(row), flush=True)
+            file.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
