@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 
 namespace fp4::sim::test {
 
@@ -18,41 +19,59 @@ template <typename T> const char *bitsType() {
   return sizeof(T) == 1 ? "b8" : sizeof(T) == 2 ? "b16" : sizeof(T) == 4 ? "b32" : "b64";
 }
 
-/// `instruction` names %d, %a, %b, %c; all vectors have the same length, a multiple of 32.
-template <typename D, typename... S>
-std::vector<D> evaluate(const std::string &instruction, const std::vector<S> &...inputs) {
+/// The elements of an operand of every lane, as bytes.
+struct LaneBytes {
+  std::vector<std::byte> bytes;
+  unsigned width; ///< bytes of an element
+  const char *type;
+};
+
+template <typename T> LaneBytes laneBytes(const std::vector<T> &values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {{bytes.begin(), bytes.end()}, sizeof(T), bitsType<T>()};
+}
+
+/// The results of `instruction`, which take the place of the bytes of `results`. Types and host
+/// functions of an operand are no part of this code, which a compiler then sees once.
+inline void evaluateBytes(const std::string &instruction, const std::vector<LaneBytes> &inputs,
+                          LaneBytes &results) {
   Simulator simulator;
-  size_t count = std::get<0>(std::tie(inputs...)).size();
+  const size_t count = results.bytes.size() / results.width;
   std::vector<uint64_t> params;
   std::string declarations = ".reg .b64 %base, %index;\n.reg .b32 %cta;\n", loads,
               names = "abcefgh";
-  size_t i = 0;
-  auto load = [&]<typename T>(const std::vector<T> &values) {
-    params.push_back(upload(simulator, values));
-    std::string reg = std::string("%") + names[i], type = bitsType<T>();
-    std::string width = std::to_string(sizeof(T));
+  for (const LaneBytes &input : inputs) {
+    const std::string reg = std::string("%") + names[params.size()], type = input.type;
     declarations += ".reg ." + type + " " + reg + ";\n";
-    loads += "mad.lo.u64 %base, %index, " + width + ", %p" + std::to_string(i) + ";\n";
-    loads += "ld.global." + type + " " + reg + ", [%base];\n";
-    ++i;
-  };
-  (load(inputs), ...);
-  std::vector<D> results(count);
-  params.push_back(upload(simulator, results));
-  std::string type = bitsType<D>();
+    loads += "mad.lo.u64 %base, %index, " + std::to_string(input.width) + ", %p" +
+             std::to_string(params.size()) + ";\nld.global." + type + " " + reg + ", [%base];\n";
+    params.push_back(upload(simulator, input.bytes));
+  }
+  const std::string type = results.type;
   declarations += ".reg ." + type + " %d;\n";
-  std::string body = declarations +
-                     "mov.u32 %cta, %ctaid.x;\ncvt.u64.u32 %index, %cta;\n"
-                     "mad.lo.u64 %index, %index, 32, %lane64;\n" +
-                     loads + instruction + "\nmad.lo.u64 %base, %index, " +
-                     std::to_string(sizeof(D)) + ", %p" + std::to_string(i) + ";\nst.global." +
-                     type + " [%base], %d;\n";
+  const std::string body = declarations +
+                           "mov.u32 %cta, %ctaid.x;\ncvt.u64.u32 %index, %cta;\n"
+                           "mad.lo.u64 %index, %index, 32, %lane64;\n" +
+                           loads + instruction + "\nmad.lo.u64 %base, %index, " +
+                           std::to_string(results.width) + ", %p" + std::to_string(params.size()) +
+                           ";\nst.global." + type + " [%base], %d;\n";
+  params.push_back(upload(simulator, results.bytes));
   LaunchConfig config;
   config.grid[0] = static_cast<uint32_t>(count / 32);
   config.block[0] = 32;
-  auto stats = run(simulator, kernel(body, static_cast<unsigned>(i + 1)), params, config);
+  auto stats = run(simulator, kernel(body, static_cast<unsigned>(params.size())), params, config);
   EXPECT_TRUE(stats) << instruction << "\n" << messageOf(stats);
-  return download<D>(simulator, params.back(), count);
+  results.bytes = download<std::byte>(simulator, params.back(), results.bytes.size());
+}
+
+/// `instruction` names %d, %a, %b, %c; all vectors have the same length, a multiple of 32.
+template <typename D, typename... S>
+std::vector<D> evaluate(const std::string &instruction, const std::vector<S> &...inputs) {
+  std::vector<D> results(std::get<0>(std::tie(inputs...)).size());
+  LaneBytes bytes = laneBytes(results);
+  evaluateBytes(instruction, {laneBytes(inputs)...}, bytes);
+  std::memcpy(results.data(), bytes.bytes.data(), bytes.bytes.size());
+  return results;
 }
 
 template <typename T> auto bitsOfValue(T x) {
@@ -64,21 +83,30 @@ template <typename T> auto bitsOfValue(T x) {
     return x;
 }
 
-template <typename D, typename F, typename... S>
-void expectLanes(const std::string &instruction, F &&host, const std::vector<S> &...inputs) {
-  std::vector<D> results = evaluate<D>(instruction, inputs...);
+/// The first lane whose result is not the wanted one fails the test.
+template <typename D, typename... S>
+void expectEqualLanes(const std::string &instruction, const std::vector<D> &wanted,
+                      const std::vector<S> &...inputs) {
+  const std::vector<D> results = evaluate<D>(instruction, inputs...);
   for (size_t i = 0; i < results.size(); ++i) {
-    D wanted = host(inputs[i]...);
-    if (bitsOfValue(wanted) != bitsOfValue(results[i])) {
+    if (bitsOfValue(wanted[i]) != bitsOfValue(results[i])) {
       std::string text;
       ((text += std::to_string(inputs[i]) + " (" + std::to_string(bitsOfValue(inputs[i])) + ") "),
        ...);
-      ADD_FAILURE() << instruction << " of " << text << ": expected " << +wanted << " ("
-                    << +bitsOfValue(wanted) << "), got " << +results[i] << " ("
+      ADD_FAILURE() << instruction << " of " << text << ": expected " << +wanted[i] << " ("
+                    << +bitsOfValue(wanted[i]) << "), got " << +results[i] << " ("
                     << +bitsOfValue(results[i]) << ")";
       return;
     }
   }
+}
+
+template <typename D, typename F, typename... S>
+void expectLanes(const std::string &instruction, F &&host, const std::vector<S> &...inputs) {
+  std::vector<D> wanted(std::get<0>(std::tie(inputs...)).size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = host(inputs[i]...);
+  expectEqualLanes(instruction, wanted, inputs...);
 }
 
 /// Corner cases of an integer type, then random bits; `salt` makes independent operands.
