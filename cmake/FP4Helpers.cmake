@@ -96,17 +96,18 @@ function(fp4_do_not_sanitize)
   endif()
 endfunction()
 
-# fp4_add_unittest(NAME SOURCES a.cpp ... [DEPS lib ...]): a GoogleTest binary in build/unittests,
-# run by utils/check.sh.
+# fp4_add_unittest(NAME SOURCES a.cpp ... [DEPS lib ...] [OWN_PCH]): a GoogleTest binary in
+# build/unittests, run by utils/check.sh. OWN_PCH: its precompiled header is another.
 function(fp4_add_unittest name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_PCH" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  fp4_unity(${name})
   target_compile_options(${name} PRIVATE ${FP4_CXX_FLAGS} $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FP4_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # GoogleTest's headers are half of the time of a test's source.
   list(LENGTH ARG_SOURCES _count)
-  if(_count GREATER 3)
+  if(_count GREATER 3 AND NOT ARG_OWN_PCH)
     target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   endif()
   set_target_properties(${name} PROPERTIES
