@@ -76,6 +76,20 @@ def launch() -> None:
         del y
 
 
+def compiled() -> None:
+    """torch's compiler, which is imported now, does not look into the handlers of operations."""
+    assert "torch._dynamo" not in sys.modules
+    x = torch.arange(8.0, device="cuda")
+
+    @torch.compile(backend="eager")  # type: ignore[untyped-decorator]
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        print(end="")  # breaks the graph
+        return torch.relu(x - 3) + torch.ones(8, device="cuda")
+
+    y = shifted(x)
+    assert y.device.type == "cuda" and y.tolist() == [1.0] * 4 + [2.0, 3.0, 4.0, 5.0]
+
+
 def beyond() -> None:
     twice(torch.ones(100, device="cuda"), 101)
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.abc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -128,6 +130,10 @@ def _names_cuda(device: Any) -> bool:
 class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Results of operations on tensors of the device are on the device."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return "torch._dynamo" in sys.modules  # or else _HideFromCompiler does it
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         on_device = any(map(marked.has, _tensors((args, kwargs))))
@@ -149,6 +155,16 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
             else:
                 _note_results(func, args, kwargs)
         return result
+
+
+class _HideFromCompiler(importlib.abc.MetaPathFinder):
+    """Hides Inherit from torch's compiler when a script imports that. torch itself would import it
+    in the first operation of every script to do so, for as long as torch takes."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        if name == "torch._dynamo":
+            hide: Any = torch._disable_dynamo  # type: ignore[attr-defined]
+            setattr(Inherit, "__torch_dispatch__", hide(Inherit.__torch_dispatch__))  # noqa: B010
 
 
 @functools.cache
@@ -309,6 +325,7 @@ def install() -> None:
     }
     for name, method in methods.items():
         setattr(_T, name, method)
+    sys.meta_path.insert(0, _HideFromCompiler())
     if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
         del _T.__dlpack_c_exchange_api__
     for module in (torch, torch.utils.dlpack):
