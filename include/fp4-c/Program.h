@@ -106,7 +106,8 @@ typedef enum fp4_element_type {
   FP4_F8E5M2,
   FP4_F8E8M0FNU,
   FP4_I64,
-  FP4_I8 /**< a byte of prepacked weights */
+  FP4_I8, /**< a byte of prepacked weights */
+  FP4_I32
 } fp4_element_type;
 
 typedef enum fp4_layout {

@@ -45,11 +45,10 @@ json::Object describeType(Type type) {
   return object;
 }
 
-/// Describes the type of a computed value. The reference has conditions as the numbers 1 and 0, and
-/// integers as the numbers that have their bits.
+/// Describes the type of a computed value. The reference has conditions as the numbers 1 and 0.
 json::Object describeComputed(Type type) {
   json::Object object = describeType(type);
-  if (fp4::isKernelOnlyType(getElementTypeOrSelf(type)))
+  if (getElementTypeOrSelf(type).isInteger(1))
     object["type"] = "f32";
   return object;
 }

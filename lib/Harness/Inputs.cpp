@@ -260,6 +260,20 @@ Tensor makeOffsets(const Type &type, int64_t rows, uint64_t seed, unsigned index
   return tensor;
 }
 
+/// Makes the state of a random number generator: seed, offset.
+static void fillState(Tensor &tensor, uint64_t seed, uint64_t offset) {
+  const std::span<uint64_t> words = tensor.as<uint64_t>();
+  std::ranges::fill(words, offset);
+  words[0] = seed;
+}
+
+/// Fills a tensor with ids from -1, which is none, to 63.
+static void fillIds(Tensor &tensor, Random &random) {
+  constexpr uint32_t count = 65;
+  for (int32_t &id : tensor.as<int32_t>())
+    id = int32_t(random.below(count)) - 1;
+}
+
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor) {
   if (std::find(kDistributions.begin(), kDistributions.end(), distribution) == kDistributions.end())
@@ -272,9 +286,11 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
     return tensor;
   }
   switch (type.element) {
-  case ElementType::I64: // the state of a random number generator: seed, offset
-    std::fill(tensor.as<uint64_t>().begin(), tensor.as<uint64_t>().end(), index);
-    tensor.as<uint64_t>()[0] = seed;
+  case ElementType::I64:
+    fillState(tensor, seed, index);
+    break;
+  case ElementType::I32:
+    fillIds(tensor, random);
     break;
   case ElementType::F4E2M1FN:
     fillCodes(tensor, distribution, random);

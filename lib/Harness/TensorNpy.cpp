@@ -33,6 +33,8 @@ std::vector<std::string> acceptedDescrs(ElementType type) {
     return {"<f4", "<f2", "<f8", "<V2", "|V2"};
   case ElementType::I64:
     return {"<i8", "<u8"};
+  case ElementType::I32:
+    return {"<i4", "<u4"};
   default:
     return {"|u1", "<V1", "|V1"};
   }
@@ -128,10 +130,26 @@ std::vector<float> decodeWide(numerics::BlockFormat format, std::span<const uint
   return *numerics::dequantizeSide(numerics::defaultRecipe(format), side);
 }
 
+/// Decodes elements of 4 bits, two to a byte.
+void decodeCodes(const Tensor &tensor, std::vector<float> &values) {
+  const auto bytes = tensor.as<uint8_t>();
+  const uint64_t columns = tensor.type.shape.empty() ? 1 : uint64_t(tensor.type.shape.back());
+  const auto rowBytes = static_cast<uint64_t>(hw::denseRowBytes(int64_t(columns)));
+  for (uint64_t i = 0; i < values.size(); ++i) {
+    const uint64_t row = i / columns, column = i % columns;
+    values[i] =
+        numerics::decodeE2M1(uint8_t(bytes[row * rowBytes + column / 2] >> (column % 2 * 4)));
+  }
+}
+
+template <typename T> std::vector<float> numbersOf(const Tensor &tensor) {
+  const auto numbers = tensor.as<T>();
+  return {numbers.begin(), numbers.end()};
+}
+
 std::vector<float> decodeTensor(const Tensor &tensor) {
   const auto bytes = tensor.as<uint8_t>();
   std::vector<float> values(tensor.type.elements());
-  const uint64_t columns = tensor.type.shape.empty() ? 1 : uint64_t(tensor.type.shape.back());
   switch (tensor.type.element) {
   case ElementType::F8E4M3FN:
     std::ranges::transform(bytes, values.begin(), numerics::decodeE4M3);
@@ -145,15 +163,9 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
   case ElementType::F8E8M0FNU:
     std::ranges::transform(bytes, values.begin(), numerics::decodeUE8M0);
     return values;
-  case ElementType::F4E2M1FN: {
-    const auto rowBytes = static_cast<uint64_t>(hw::denseRowBytes(int64_t(columns)));
-    for (uint64_t i = 0; i < values.size(); ++i) {
-      const uint64_t row = i / columns, column = i % columns;
-      values[i] = numerics::decodeE2M1(
-          uint8_t(bytes[row * rowBytes + column / 2] >> (column % 2 * 4)));
-    }
+  case ElementType::F4E2M1FN:
+    decodeCodes(tensor, values);
     return values;
-  }
   case ElementType::BF16:
     return numerics::decodeFloats(numerics::FloatType::BF16, tensor.bytes);
   case ElementType::F16:
@@ -163,8 +175,9 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
   case ElementType::I8:
     return {bytes.begin(), bytes.end()};
   case ElementType::I64:
-    std::ranges::copy(tensor.as<int64_t>(), values.begin());
-    return values;
+    return numbersOf<int64_t>(tensor);
+  case ElementType::I32:
+    return numbersOf<int32_t>(tensor);
   }
   return values;
 }

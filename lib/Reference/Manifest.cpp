@@ -29,7 +29,8 @@ constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
                                    {ElementType::F8E5M2, "f8E5M2"},
                                    {ElementType::F8E8M0FNU, "f8E8M0FNU"},
                                    {ElementType::I64, "i64"},
-                                   {ElementType::I8, "i8"}};
+                                   {ElementType::I8, "i8"},
+                                   {ElementType::I32, "i32"}};
 
 /// Names of layouts by number of Layout.
 constexpr std::string_view kLayouts[] = {"linear", "tiled_128x4", "wgmma_rows"};
@@ -230,6 +231,7 @@ unsigned Type::storageBytes() const {
   case ElementType::I64:
     return 8;
   case ElementType::F32:
+  case ElementType::I32:
     return 4;
   case ElementType::BF16:
   case ElementType::F16:

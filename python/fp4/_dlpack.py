@@ -16,9 +16,10 @@ _MAJOR = 1  # of the structures here
 _IS_COPIED = 2  # DLPACK_FLAG_BITMASK_IS_COPIED
 # (type code, bits, lanes) of https://dmlc.github.io/dlpack/latest/c_api.html
 _DTYPES = {
-    (0, 64, 1): "int64", (1, 8, 1): "uint8", (1, 16, 1): "uint16", (2, 16, 1): "float16",
-    (2, 32, 1): "float32", (4, 16, 1): "bfloat16", (10, 8, 1): "float8_e4m3fn",
-    (12, 8, 1): "float8_e5m2", (14, 8, 1): "float8_e8m0fnu", (17, 4, 2): "float4_e2m1fn_x2",
+    (0, 64, 1): "int64", (0, 32, 1): "int32", (1, 8, 1): "uint8", (1, 16, 1): "uint16",
+    (2, 16, 1): "float16", (2, 32, 1): "float32", (4, 16, 1): "bfloat16",
+    (10, 8, 1): "float8_e4m3fn", (12, 8, 1): "float8_e5m2", (14, 8, 1): "float8_e8m0fnu",
+    (17, 4, 2): "float4_e2m1fn_x2",
 }
 
 

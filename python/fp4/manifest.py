@@ -11,10 +11,10 @@ from .errors import UsageError
 
 # The values of fp4_element_type and fp4_layout.
 ELEMENTS = ("bf16", "f16", "f32", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2",
-            "f8E8M0FNU", "i64", "i8")
+            "f8E8M0FNU", "i64", "i8", "i32")
 SCALE_LAYOUTS = ("linear", "tiled_128x4")
 LAYOUTS = (*SCALE_LAYOUTS, "wgmma_rows")
-_BYTES = {"i64": 8, "f32": 4, "bf16": 2, "f16": 2}
+_BYTES = {"i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2}
 
 
 @dataclasses.dataclass(frozen=True)

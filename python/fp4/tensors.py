@@ -27,6 +27,7 @@ _DTYPES: dict[str, tuple[str, ...]] = {
     "f16": ("float16",),
     "f32": ("float32",),
     "i64": ("int64",),
+    "i32": ("int32",),
     "i8": ("uint8", "int8"),
     "f4E2M1FN": ("float4_e2m1fn_x2", "uint8"),
     "f6E2M3FN": ("float6_e2m3fn", "uint8"),

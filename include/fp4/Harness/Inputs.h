@@ -27,9 +27,9 @@ Tensor makeSlots(const Type &type, int64_t rows, uint64_t seed, unsigned index);
 ///   arange    0, 1, 2, .. modulo 256, in row-major order
 /// A tensor of f8E4M3FN is one of block scales, or, with `isFactor`, numbers of the distribution,
 /// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, layer, uniform, bf16), or 1;
-/// scalars are 1 (or 0). i64 tensors are states of a random number generator: the seed, then
-/// `index`, its offset. `index` is the number of the argument: it separates the streams of two
-/// arguments.
+/// scalars are 1 (or 0). i32 tensors have numbers from -1 to 63. i64 tensors are
+/// states of a random number generator: the seed, then `index`, its offset. `index` is the number
+/// of the argument: it separates the streams of two arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor = false);
 /// Ascending rows of groups, of 0 to `rows` rows: `type` is that of an operand 'offsets'. Some rows

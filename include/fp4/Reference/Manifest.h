@@ -28,7 +28,8 @@ enum class ElementType {
   F8E5M2,
   F8E8M0FNU,
   I64,
-  I8
+  I8,
+  I32
 };
 /// WgmmaRows: prepacked weights whose rows have one power of two (fp4/Numerics/ByteWeights.h).
 /// Other prepacked weights are Linear.

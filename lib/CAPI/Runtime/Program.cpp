@@ -43,7 +43,7 @@ static_assert(FP4_BF16 == int(ElementType::BF16) && FP4_F16 == int(ElementType::
               FP4_F8E4M3FN == int(ElementType::F8E4M3FN) &&
               FP4_F8E5M2 == int(ElementType::F8E5M2) &&
               FP4_F8E8M0FNU == int(ElementType::F8E8M0FNU) && FP4_I64 == int(ElementType::I64) &&
-              FP4_I8 == int(ElementType::I8));
+              FP4_I8 == int(ElementType::I8) && FP4_I32 == int(ElementType::I32));
 static_assert(FP4_LINEAR == int(Layout::Linear) && FP4_TILED_128X4 == int(Layout::Tiled128x4) &&
               FP4_WGMMA_ROWS == int(Layout::WgmmaRows));
 
@@ -60,7 +60,7 @@ Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
   };
   if (tensor.rank < 0 || tensor.rank > FP4_MAX_RANK)
     return refuse("the rank", "0 to 4", tensor.rank);
-  if (tensor.element < FP4_BF16 || tensor.element > FP4_I8)
+  if (tensor.element < FP4_BF16 || tensor.element > FP4_I32)
     return refuse("the element type", "an fp4_element_type", tensor.element);
   if (tensor.layout < FP4_LINEAR || tensor.layout > FP4_WGMMA_ROWS)
     return refuse("the layout", "an fp4_layout", tensor.layout);

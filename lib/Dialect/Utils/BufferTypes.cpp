@@ -45,7 +45,8 @@ static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
                 isa_and_present<fp4::WeightLayoutAttr>(type.getEncoding());
   if (isByte)
     return MemRefType::get(type.getShape(), byte);
-  bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(64);
+  bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(32) ||
+                 element.isInteger(64);
   if (type.getEncoding() || !isKnown)
     return {};
   return MemRefType::get(type.getShape(), element);
