@@ -35,6 +35,7 @@ OPERATIONS = {
     "include/fp4/Dialect/Fp4/IR/Fp4Ops.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4PrepackOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4AttentionOps.td": "test/Dialect/Fp4/ops.mlir",
+    "include/fp4/Dialect/Fp4/IR/Fp4RoutingOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Fp4/IR/Fp4MatmulOps.td": "test/Dialect/Fp4/ops.mlir",
     "include/fp4/Dialect/Pipe/IR/Pipe*.td": "test/Dialect/Pipe/examples.mlir",
 }

@@ -49,6 +49,10 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
           [](BlockScaledMatmulOp product) { return Families{product.usesFma() ? Gemv : TileGemm}; })
       .Case([](QuantizeOp quantize) { return familiesOfQuantize(quantize); })
       .Case([](AmaxOp amax) { return familiesOfAmax(amax); })
+      .Case([](TopKOp topK) {
+        return topK->hasAttr(kPrologueAttr) ? Families() : Families{ReduceRows};
+      })
+      .Case([](ExpertOrderOp) { return Families{ReduceRows}; })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case([](AttentionOp) { return Families{TileAttention}; })

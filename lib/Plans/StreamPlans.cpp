@@ -277,16 +277,26 @@ static bool readsOtherColumnsAlone(Operation *op) {
   });
 }
 
+/// Threads of the only CTA: each warp has a count for each expert in shared memory.
+static int64_t mostThreads(ExpertOrderOp op) {
+  constexpr int64_t counts = 8192, most = 1024, warp = 32;
+  return std::min<int64_t>(most, counts / int64_t(llvm::PowerOf2Ceil(op.getExperts())) * warp);
+}
+
 /// Proposes one chunk of a row to each of up to 256 threads, and two beyond: CTAs of more threads
 /// are so few on an SM that all may wait for their sums while none loads. Rows of few chunks share
 /// a CTA.
 static KernelPlan proposeRows(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   constexpr int64_t most = 512, some = 256, few = 128;
   KernelPlan plan = planOfFamily(ReduceRows);
+  if (auto order = dyn_cast<ExpertOrderOp>(op)) {
+    plan.threads = mostThreads(order);
+    return plan;
+  }
   plan.threads = some;
   if (!isRowKernel(op) || !whyNotRowKernel(op).empty())
     return plan;
-  int64_t chunks = chunksOfRow(matrixOf(op).getDimSize(1));
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
   if (readsOtherColumnsAlone(op)) { // an H200: rotations of 4096 columns in 74 us instead of 92
     plan.threads = few;
     return plan;
@@ -305,6 +315,9 @@ static KernelPlan proposeRows(Operation *op, const KernelPlan &, const hw::Targe
 /// through shared memory, whatever their number.
 static LogicalResult checkRows(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
+  auto order = dyn_cast<ExpertOrderOp>(op);
+  if (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order))))
+    return failure();
   return isRowKernel(op) ? checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)
                          : checkReduction(op, plan, target);
 }

@@ -102,6 +102,9 @@ Status runAttention(Step &step);
 // Handlers of ReferenceShards.cpp.
 Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);
+// Handlers of ReferenceRouting.cpp.
+Status runTopK(Step &step);
+Status runExpertOrder(Step &step);
 // Handlers of ReferenceElementwise.cpp.
 Status runElementwise(Step &step);
 Status runRowReduction(Step &step);

@@ -79,6 +79,15 @@ std::vector<Shape> gemmShapes(const ProgramOp &op, int64_t rows, int64_t columns
   return shapes;
 }
 
+/// Shapes of offsets, which are static, rows, and tokens: all ids, and the padding of experts.
+std::vector<Shape> expertShapes(const ProgramOp &op, const Shape &ids) {
+  const auto number = [&](const char *name, const char *otherwise) {
+    return std::strtoll(attributeOr(op, name, otherwise).c_str(), nullptr, 10);
+  };
+  const int64_t experts = number("experts", "0"), multiple = number("multiple", "1");
+  return {{experts + 1}, ids, {ids[0] * ids[1] + experts * (multiple - 1)}};
+}
+
 /// Shapes of what a tensor operation moves: a reshape has the elements of its operand, and a gather
 /// a row for each row number.
 std::vector<Shape> shapesOfView(const ProgramOp &op, std::span<const Type> operands) {
@@ -124,6 +133,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   }
   if (op.op.starts_with("tensor."))
     return shapesOfView(op, operands);
+  if (op.op == "fp4.expert_order" && first.size() == 2)
+    return expertShapes(op, first);
   if (op.op == "fp4.stack_scales" && first.size() == 2) {
     Shape sum = {0, first[1]};
     for (const Type &shard : operands)

@@ -44,6 +44,8 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.unswizzle_scales", {runUnswizzle}},
       {"fp4.stack_scales", {runStackScales}},
       {"fp4.interleave_shards", {runInterleaveShards, {"shards"}}},
+      {"fp4.expert_order", {runExpertOrder, {"experts", "first", "multiple"}}},
+      {"fp4.top_k", {runTopK, {"k", "num_groups", "top_groups"}}},
       {"fp4.prepack", {runPrepack, {"format", "groups"}}},
       {"fp4.unprepack", {runUnprepack, {"format", "groups"}}},
       {"fp4.matmul_alpha", {runAlpha, {"lhs_recipe", "rhs_recipe", "per_group"}}},

@@ -65,6 +65,7 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
                                          : fp4::lowerUnprepack(op, context);
       })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
+      .Case([&](fp4::ExpertOrderOp op) { return fp4::lowerExpertOrder(op, context); })
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerGemv(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })
       .Default([](Operation *) { return failure(); });
@@ -124,10 +125,25 @@ LogicalResult checkReaders(linalg::GenericOp prologue) {
   return success();
 }
 
+/// Checks that a kernel behind an fp4.top_k computes it.
+LogicalResult checkReaders(fp4::TopKOp op) {
+  std::string reason = fp4::whyNotBefore(op);
+  if (reason.empty())
+    return success();
+  InFlightDiagnostic diag = op.emitOpError("must have readers that compute it, but ") << reason;
+  diag.attachNote() << "remove the attribute " << fp4::kPrologueAttr
+                    << ", and the operation becomes a kernel of its own";
+  return diag;
+}
+
 /// Checks the readers of all prologues. The readers of an amax are checked where a quantizer is the
 /// first: it reports what it cannot compute.
-LogicalResult checkPrologues(ModuleOp module, ArrayRef<linalg::GenericOp> prologues) {
-  if (!llvm::all_of(prologues, [](linalg::GenericOp op) { return succeeded(checkReaders(op)); }))
+LogicalResult checkPrologues(ModuleOp module, ArrayRef<Operation *> prologues) {
+  auto check = [](Operation *op) {
+    auto topK = dyn_cast<fp4::TopKOp>(op);
+    return succeeded(topK ? checkReaders(topK) : checkReaders(cast<linalg::GenericOp>(op)));
+  };
+  if (!llvm::all_of(prologues, check))
     return failure();
   WalkResult result = module.walk([](fp4::AmaxOp amax) {
     if (!amax->hasAttr(fp4::kPrologueAttr) || fp4::quantizerOfRows(amax))
@@ -142,10 +158,11 @@ LogicalResult checkPrologues(ModuleOp module, ArrayRef<linalg::GenericOp> prolog
   return failure(result.wasInterrupted());
 }
 
-SmallVector<linalg::GenericOp> allPrologues(ModuleOp module) {
-  SmallVector<linalg::GenericOp> found;
-  module.walk([&](linalg::GenericOp op) {
-    if (op->hasAttr(fp4::kPrologueAttr))
+/// The operations with the attribute that are erased behind their readers.
+SmallVector<Operation *> allPrologues(ModuleOp module) {
+  SmallVector<Operation *> found;
+  module.walk([&](Operation *op) {
+    if (isa<linalg::GenericOp, fp4::TopKOp>(op) && op->hasAttr(fp4::kPrologueAttr))
       found.push_back(op);
   });
   return found;
@@ -210,8 +227,8 @@ void eraseScatters(Operation *op) {
 }
 
 /// Erases what the kernels of readers have computed: prologues, gathers and bundles.
-void eraseComputed(ModuleOp module, ArrayRef<linalg::GenericOp> prologues) {
-  for (linalg::GenericOp op : llvm::reverse(prologues))
+void eraseComputed(ModuleOp module, ArrayRef<Operation *> prologues) {
+  for (Operation *op : llvm::reverse(prologues))
     if (op->use_empty())
       eraseWithInits(op);
   module.walk([](tensor::GatherOp op) {
@@ -228,7 +245,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     ModuleOp module = getOperation();
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
-    SmallVector<linalg::GenericOp> prologues = allPrologues(module);
+    SmallVector<Operation *> prologues = allPrologues(module);
     if (failed(checkPrologues(module, prologues)) || failed(checkMoves(module)))
       return signalPassFailure();
     if (operations.empty())

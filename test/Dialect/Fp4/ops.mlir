@@ -258,6 +258,20 @@ func.func @gather(%s0: tensor<100x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %
   return
 }
 
+// The router of DeepSeek-V3, and tokens in the order of their experts.
+// CHECK-LABEL: func @route
+func.func @route(%biased: tensor<?x256xf32>, %s: tensor<?x256xf32>) {
+  // CHECK: fp4.top_k %{{.*}} weights %{{.*}} {k = 8 : i64, num_groups = 8 : i64, top_groups = 4 : i64} : tensor<?x256xf32>, tensor<?x256xf32> -> tensor<?x8xf32>, tensor<?x8xi32>
+  %w, %ids = fp4.top_k %biased weights %s {k = 8 : i64, num_groups = 8 : i64, top_groups = 4 : i64}
+      : tensor<?x256xf32>, tensor<?x256xf32> -> tensor<?x8xf32>, tensor<?x8xi32>
+  // CHECK: fp4.top_k %{{.*}} {k = 1 : i64} : tensor<?x256xf32> -> tensor<?x1xf32>, tensor<?x1xi32>
+  %v, %i = fp4.top_k %s {k = 1 : i64} : tensor<?x256xf32> -> tensor<?x1xf32>, tensor<?x1xi32>
+  // CHECK: fp4.expert_order %{{.*}} {experts = 256 : i64, multiple = 128 : i64} : tensor<?x8xi32> -> tensor<257xi64>, tensor<?x8xi64>, tensor<?xi64>
+  %o, %r, %t = fp4.expert_order %ids {experts = 256 : i64, multiple = 128 : i64}
+      : tensor<?x8xi32> -> tensor<257xi64>, tensor<?x8xi64>, tensor<?xi64>
+  return
+}
+
 // The tokens of three experts, both orientations, transformed.
 // CHECK-LABEL: func @groups
 func.func @groups(%tokens: tensor<192x512xbf16>) {

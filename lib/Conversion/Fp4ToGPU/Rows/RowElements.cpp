@@ -45,13 +45,18 @@ KernelBuilder fp4::makeRowKernel(Operation *op, StringRef kind, LoweringContext 
 RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64_t columns,
                          int64_t chunks, bool noArithmetic)
     : kernel(kernel), b(kernel.body()), rowTeam(kernel, columns, chunks, rows),
-      noArithmetic(noArithmetic), steps(prologuesOf(op)) {
+      noArithmetic(noArithmetic) {
+  if (op) {
+    steps = prologuesOf(op);
+    before = topKOf(op);
+  }
   for (linalg::GenericOp step : steps)
     addStep(step);
-  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+  if (auto generic = dyn_cast_if_present<linalg::GenericOp>(op))
     addStep(generic);
-  else
-    addSource({op->getOperand(0), /*hasRows=*/true, /*hasColumns=*/true});
+  else if (op)
+    for (Value operand : isa<TopKOp>(op) ? op->getOperands() : op->getOperands().take_front())
+      addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
   kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostWords || rowTeam.chunksPerThread() == 1;
   keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
 }
@@ -74,7 +79,7 @@ void RowElements::addStep(linalg::GenericOp op) {
 }
 
 void RowElements::addSource(const Operand &operand) {
-  if (stepOf.contains(operand.tensor))
+  if (stepOf.contains(operand.tensor) || (before && operand.tensor.getDefiningOp() == before))
     return;
   auto [it, isNew] = sources.insert({keyOf(operand), Source()});
   if (!isNew)
@@ -236,7 +241,7 @@ Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
   if (!operand.hasColumns)
     return vector::BroadcastOp::create(b, VectorType::get(kChunk, b.getF32Type()),
                                        argumentOfNumber(operand));
-  if (!stepOf.contains(operand.tensor))
+  if (!stepOf.contains(operand.tensor) && !given.contains(operand.tensor))
     return loadElements(operand, chunk);
   return operand.column ? computeIndexed(operand, chunk) : elements(operand.tensor, chunk);
 }
@@ -299,6 +304,8 @@ SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk
 }
 
 Value RowElements::elements(Value tensor, const Chunk &chunk) {
+  if (Value known = given.lookup(tensor))
+    return known;
   auto step = stepOf.find(tensor);
   if (step == stepOf.end())
     return loadElements({tensor, /*hasRows=*/true, /*hasColumns=*/true}, chunk);
@@ -370,26 +377,32 @@ void RowElements::clearBehindRow(MutableArrayRef<Value> words, int64_t perWord,
 /// Words in which every bit that is loaded takes part: those of a twin without arithmetic.
 SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk) {
   SmallVector<Value> words(kChunk * bytesOf(type) / 4, constI32(b, 0));
-  for (auto &[key, source] : sources) {
-    if (!source.operand.hasColumns)
-      continue;
-    for (auto [i, word] : llvm::enumerate(load(source.operand, chunk)))
+  auto mix = [&](ArrayRef<Value> loaded) {
+    for (auto [i, word] : llvm::enumerate(loaded))
       words[i % words.size()] = arith::XOrIOp::create(b, words[i % words.size()], word);
-  }
+  };
+  for (auto &[key, source] : sources)
+    if (source.operand.hasColumns)
+      mix(load(source.operand, chunk));
+  for (auto &[tensor, elements] : given)
+    mix(packedWords(b, elements));
   return words;
 }
 
 Value RowElements::mixedNumber() {
   Value mixedBits = constI32(b, 0);
+  auto type = RankedTensorType::get({}, b.getF32Type());
   if (kept)
     forEachChunk([&](const Chunk &chunk) {
-      for (Value word : mixed(sources.begin()->second.type, chunk))
+      for (Value word : mixed(sources.empty() ? type : sources.begin()->second.type, chunk))
         mixedBits = arith::XOrIOp::create(b, mixedBits, word);
     });
   return arith::BitcastOp::create(b, b.getF32Type(), mixedBits);
 }
 
 SmallVector<Value> RowElements::packed(Value vector, RankedTensorType type) {
+  if (type.getElementType().isInteger())
+    return packedWords(b, vector);
   Value narrow = narrowTo(b, vector, type.getElementType());
   if (bytesOf(type) == 1) // memory has bytes
     narrow = vector::BitCastOp::create(b, VectorType::get(kChunk, b.getI8Type()), narrow);

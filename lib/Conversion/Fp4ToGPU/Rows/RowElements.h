@@ -30,7 +30,8 @@ class RowElements {
 public:
   using Chunk = RowTeam::Chunk;
 
-  /// The values behind the operands of `op`, which is the last operation of `kernel`. `rows` (i32)
+  /// The values behind the operands of `op`, the last operation of `kernel` or an fp4.top_k before
+  /// it; null: no operation has operands. `rows` (i32)
   /// and `columns` are those of the matrix, and a team has at least `chunks` chunks. Call it before
   /// the results of `op` are allocated.
   RowElements(KernelBuilder &kernel, mlir::Operation *op, mlir::Value rows, int64_t columns,
@@ -40,6 +41,8 @@ public:
   /// The chunks of a thread are unrolled, and their words in registers.
   bool isKept() const { return kept; }
 
+  /// Gives the elements (vector<16xf32>) of a matrix of one chunk that the kernel computes before.
+  void give(mlir::Value tensor, mlir::Value elements) { given[tensor] = elements; }
   /// Loads what is kept, and computes the numbers of the row. `hostRows` (an index) are the rows of
   /// stored prologues.
   void begin(mlir::Value hostRows);
@@ -70,8 +73,8 @@ public:
   ResultRow rowOfResult(mlir::Value result);
   ResultRow ownRow() { return {rowTeam.row(), rowTeam.isRow()}; }
 
-  /// Stores `elements` (vector<16xf32>) of a matrix of `type` at `base`; those of a twin without
-  /// arithmetic may be null.
+  /// Stores `elements` (vector<16xf32>, or of i32) of a matrix of `type` at `base`; those of a twin
+  /// without arithmetic may be null.
   void store(mlir::Value base, mlir::RankedTensorType type, mlir::Value elements,
              const Chunk &chunk, const ResultRow &to);
   /// A number in which every bit that is loaded takes part: that of a twin without arithmetic.
@@ -145,6 +148,8 @@ private:
   static Key keyOf(const Operand &operand);
   llvm::MapVector<Key, Source> sources;
   llvm::DenseMap<mlir::Value, mlir::Value> numbers;
+  TopKOp before; ///< whose values are given
+  llvm::MapVector<mlir::Value, mlir::Value> given;
   llvm::SmallVector<Stored> stored;
   /// Elements that are computed already for the chunk that is visited.
   llvm::DenseMap<mlir::Value, mlir::Value> computed;

@@ -10,6 +10,7 @@
 #include "Rows/RowAmax.h"
 #include "Rows/RowElements.h"
 #include "Rows/RowQuantizer.h"
+#include "Rows/RowTopK.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
@@ -53,12 +54,31 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   kernel.launch(row.team().ctas(RowQuantizer::paddedRows(op, kernel.host(), hostRows)));
 }
 
+static void lowerTopK(TopKOp op, LoweringContext &context) {
+  KernelBuilder kernel = makeRowKernel(op, "top_k", context);
+  Value hostRows = kernel.hostRows(op.getScores()), rows = kernel.scalar(hostRows);
+  RowTopK topK(kernel, op, rows, context.noArithmetic);
+  RowElements best(kernel, /*op=*/nullptr, rows, int64_t(op.getK()),
+                   chunksOfRow(typeOf(op.getScores()).getDimSize(1)), context.noArithmetic);
+  topK.emit(best, hostRows);
+  kernel.launch(best.team().ctas(hostRows));
+}
+
+static StringRef kindOf(linalg::GenericOp op) {
+  return topKOf(op) ? "top_k" : isRowReduction(op) ? "reduce_rows" : "rows";
+}
+
 static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   bool reduces = isRowReduction(op);
-  KernelBuilder kernel = makeRowKernel(op, reduces ? "reduce_rows" : "rows", context);
-  Value hostRows = kernel.hostRows(rowsInputOf(op)), rows = kernel.scalar(hostRows);
+  KernelBuilder kernel = makeRowKernel(op, kindOf(op), context);
+  TopKOp before = topKOf(op);
+  Value hostRows = kernel.hostRows(before ? before.getScores() : rowsInputOf(op));
+  Value rows = kernel.scalar(hostRows);
   int64_t columns = matrixOf(op).getDimSize(1);
-  RowElements row(kernel, op, rows, columns, chunksOfRow(columns), context.noArithmetic);
+  RowElements row(kernel, op, rows, columns, chunksOfRow(widestMatrixOf(op).getDimSize(1)),
+                  context.noArithmetic);
+  if (before)
+    RowTopK(kernel, before, rows, context.noArithmetic).emit(row, hostRows);
   row.begin(hostRows);
   SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
   SmallVector<Value> outputs;
@@ -94,7 +114,9 @@ LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {
       diag.attachNote() << "remove the attribute " << kPrologueAttr << " from what it reads";
     return diag;
   }
-  if (auto quantize = dyn_cast<QuantizeOp>(op))
+  if (auto topK = dyn_cast<TopKOp>(op))
+    lowerTopK(topK, context);
+  else if (auto quantize = dyn_cast<QuantizeOp>(op))
     lowerQuantizer(quantize, context);
   else if (auto amax = dyn_cast<AmaxOp>(op))
     lowerRowAmax(amax, context);

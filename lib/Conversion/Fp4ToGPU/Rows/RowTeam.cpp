@@ -97,9 +97,14 @@ static Value combineTwo(ElementOp combination, Float32 x, Float32 y) {
   }
 }
 
-/// Replaces elements behind the end of the row.
-Value RowTeam::withIdentity(Value elements, const Chunk &chunk, float identity) {
-  Float32 absent = like(Float32(b, elements), identity);
+int64_t RowTeam::lanes() const { return std::min(threads, kWarp); }
+
+Value RowTeam::exchanged(Value word, int64_t distance) {
+  return NVVM::ShflOp::create(b, word.getType(), constI32(b, -1), word, constI32(b, distance),
+                              constI32(b, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value RowTeam::withAbsent(Value elements, const Chunk &chunk, Value absent) {
   if (chunk.isLast) {
     SmallVector<bool> isThere(kChunk);
     for (int64_t i = 0; i < kChunk; ++i)
@@ -126,12 +131,8 @@ Value RowTeam::fold(ElementOp combination, Value elements) {
     elements = combineTwo(combination, {b, half(0)}, {b, half(count)});
   }
   Value folded = vector::ExtractOp::create(b, elements, 0);
-  for (int64_t distance = std::min(threads, kWarp) / 2; distance; distance /= 2) {
-    Value other =
-        NVVM::ShflOp::create(b, folded.getType(), constI32(b, -1), folded, constI32(b, distance),
-                             constI32(b, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
-    folded = combineTwo(combination, {b, folded}, {b, other});
-  }
+  for (int64_t distance = lanes() / 2; distance; distance /= 2)
+    folded = combineTwo(combination, {b, folded}, {b, exchanged(folded, distance)});
   return folded;
 }
 
@@ -159,7 +160,8 @@ Value RowTeam::combine(ElementOp combination, float initial, bool unrolled,
     segments = address(b, segments, rows > 1 ? thread / threads : Int32(b, 0), 4 * perRow);
   }
   forEachChunk(unrolled, [&](const Chunk &chunk) {
-    Value folded = fold(combination, withIdentity(elements(chunk), chunk, identity));
+    Float32 found(b, elements(chunk));
+    Value folded = fold(combination, withAbsent(found, chunk, like(found, identity)));
     if (isOneSegment) {
       only = folded;
       return;

@@ -58,13 +58,20 @@ public:
   bool isInWarp() const;
   /// The word (i32) of chunk `number`, where isInWarp(). All threads of the warp are here.
   mlir::Value wordOf(mlir::Value word, Int32 number);
+  /// Lanes of the warp that have a row together.
+  int64_t lanes() const;
+  /// The word (of 32 bits) of the lane whose number differs in the bit `distance`. All threads of
+  /// the warp are here.
+  mlir::Value exchanged(mlir::Value word, int64_t distance);
+  /// `elements` of a chunk, with those of `absent`, a vector of the same type, behind the end of
+  /// the row.
+  mlir::Value withAbsent(mlir::Value elements, const Chunk &chunk, mlir::Value absent);
 
   /// CTAs (an index) for `hostRows` (an index) rows.
   mlir::Value ctas(mlir::Value hostRows);
 
 private:
   Chunk chunk(Int32 number, int64_t index);
-  mlir::Value withIdentity(mlir::Value elements, const Chunk &chunk, float identity);
   mlir::Value fold(numerics::ElementOp combination, mlir::Value elements);
   mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
 

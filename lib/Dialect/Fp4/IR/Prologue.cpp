@@ -86,7 +86,7 @@ std::string whyNotRowsOfAmax(AmaxOp op) {
 bool mayBeRoot(Operation *op) {
   auto amax = dyn_cast<AmaxOp>(op);
   if (!amax)
-    return isa<QuantizeOp, linalg::GenericOp>(op);
+    return isa<QuantizeOp, TopKOp, linalg::GenericOp>(op);
   return whyNotRowsOfAmax(amax).empty() && !fp4::quantizerOfRows(amax);
 }
 
@@ -168,11 +168,54 @@ Operation *fp4::firstKernelOf(Operation *op) {
   return first;
 }
 
+Operation *fp4::kernelOf(Operation *op) {
+  return op->hasAttr(kPrologueAttr) ? firstKernelOf(op) : op;
+}
+
+TopKOp fp4::topKOf(Operation *op) {
+  SmallVector<Operation *> computed = {op};
+  llvm::append_range(computed, prologuesOf(op));
+  for (Operation *step : computed)
+    for (Value operand : step->getOperands())
+      if (auto topK = operand.getDefiningOp<TopKOp>();
+          topK && topK->hasAttr(kPrologueAttr) && kernelOf(topK) == op)
+        return topK;
+  return {};
+}
+
+std::string fp4::whyNotBefore(TopKOp op) {
+  Operation *root = kernelOf(op);
+  if (!isa_and_present<linalg::GenericOp>(root) || topKOf(root) != op)
+    return "no 'linalg.generic' behind it needs its values first";
+  SmallVector<linalg::GenericOp> prologues = prologuesOf(root);
+  for (OpOperand &use : op->getUses()) {
+    Operation *reader = use.getOwner();
+    if (isBehind(reader, root))
+      continue;
+    auto generic = dyn_cast<linalg::GenericOp>(reader);
+    if (!generic || (reader != root && !llvm::is_contained(prologues, generic)))
+      return ("'" + reader->getName().getStringRef() + "' reads it before the kernel that " +
+              "would compute it")
+          .str();
+    if (isIndexedByExpressions(linalgOf(generic), &use))
+      return "'linalg.generic' reads other rows or columns of it";
+    if (std::string reason = whyNotIndexedByRows(use); !reason.empty())
+      return reason;
+  }
+  return whyNotRowKernel(root);
+}
+
+RankedTensorType fp4::widestMatrixOf(Operation *op) {
+  TopKOp topK = topKOf(op);
+  return matrixOf(topK ? topK.getOperation() : op);
+}
+
 SmallVector<linalg::GenericOp> fp4::prologuesOf(Operation *op) {
   llvm::SetVector<Operation *> found;
+  Operation *kernel = isa<TopKOp>(op) ? kernelOf(op) : op;
   SmallVector<Operation *> open = {op};
   auto add = [&](linalg::GenericOp prologue) {
-    bool isComputed = !isStored(prologue) || firstKernelOf(prologue) == op;
+    bool isComputed = !isStored(prologue) || firstKernelOf(prologue) == kernel;
     if (isComputed && found.insert(prologue))
       open.push_back(prologue);
   };
@@ -200,7 +243,7 @@ bool fp4::isRowKernel(Operation *op) {
   auto quantize = dyn_cast<QuantizeOp>(op);
   AmaxOp amax = quantize ? ownAmaxOfRows(quantize) : AmaxOp();
   bool usesOtherPlaces = isScattered(op) || (generic && hasIndexExpressions(linalgOf(generic)));
-  return usesOtherPlaces || (generic && isRowReduction(generic)) ||
+  return usesOtherPlaces || isa<TopKOp>(op) || topKOf(op) || (generic && isRowReduction(generic)) ||
          (amax && amax->hasAttr(kPrologueAttr)) || llvm::any_of(prologuesOf(op), isOfRows);
 }
 
@@ -245,7 +288,11 @@ static std::string whyNotPrologues(Operation *op) {
   for (linalg::GenericOp prologue : prologuesOf(op))
     if (!fp4::hasRowsOf(prologue, op))
       return "a prologue has other rows and columns";
-  return "";
+  TopKOp topK = topKOf(op);
+  bool isOfElements = isa<linalg::GenericOp>(op);
+  return topK && !isOfElements
+             ? ("'" + op->getName().getStringRef() + "' computes no 'fp4.top_k'").str()
+             : "";
 }
 
 std::string fp4::whyNotRowKernel(Operation *op) {
@@ -255,6 +302,8 @@ std::string fp4::whyNotRowKernel(Operation *op) {
     return whyNotRowsOfQuantizer(quantize);
   if (auto amax = dyn_cast<AmaxOp>(op))
     return whyNotRowsOfAmax(amax);
+  if (isa<TopKOp>(op))
+    return "";
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic)
     return ("'" + op->getName().getStringRef() + "' reads it from memory").str();
@@ -326,6 +375,8 @@ std::string fp4::whyNotReader(OpOperand &use) {
     return isRowKernel(generic) ? whyNotRowKernel(generic)
                                 : "'linalg.generic' reads it from memory";
   }
+  if (isa<TopKOp>(reader))
+    return whyNotRowKernel(reader);
   auto quantize = dyn_cast<QuantizeOp>(reader);
   if (quantize && needsRow)
     return &use == &quantize.getInputMutable() ? whyNotRowKernel(quantize)

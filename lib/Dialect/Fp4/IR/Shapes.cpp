@@ -65,6 +65,8 @@ FP4_REIFIES_LIKE_FIRST_OPERAND(AmaxOp)
 // Results of the following operations are static: M x 1 for the amaxes of M rows.
 FP4_REIFIES_LIKE_FIRST_OPERAND(MatmulAlphaOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(HadamardAmaxOp)
+// Results have the rows of the scores.
+FP4_REIFIES_LIKE_FIRST_OPERAND(TopKOp)
 // All shapes are static.
 FP4_REIFIES_LIKE_FIRST_OPERAND(StackScalesOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(InterleaveShardsOp)
@@ -73,6 +75,24 @@ FP4_REIFIES_LIKE_FIRST_OPERAND(UnprepackOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(AttentionOp)
 
 #undef FP4_REIFIES_LIKE_FIRST_OPERAND
+
+/// `rows` and `tokens` follow from the number of ids; `offsets` is static.
+LogicalResult ExpertOrderOp::reifyResultShapes(OpBuilder &builder,
+                                               ReifiedRankedShapedTypeDims &shapes) {
+  if (failed(reify(*this, builder, shapes,
+                   [&](unsigned, int64_t) { return SizeSource{getIds(), 0}; })))
+    return failure();
+  if (!cast<RankedTensorType>(getTokens().getType()).isDynamicDim(0))
+    return success();
+  int64_t columns = cast<RankedTensorType>(getIds().getType()).getDimSize(1);
+  Value rows = cast<Value>(shapes.back().front());
+  Value times = arith::ConstantIndexOp::create(builder, getLoc(), columns);
+  Value more = arith::ConstantIndexOp::create(builder, getLoc(),
+                                              int64_t(getExperts() * (getMultiple() - 1)));
+  Value pairs = arith::MulIOp::create(builder, getLoc(), rows, times);
+  shapes.back().front() = arith::AddIOp::create(builder, getLoc(), pairs, more).getResult();
+  return success();
+}
 
 LogicalResult QuantizeOp::reifyResultShapes(OpBuilder &builder,
                                             ReifiedRankedShapedTypeDims &shapes) {

@@ -136,7 +136,8 @@ static LogicalResult refuseFormerList(Operation *op, NamedAttribute attribute) {
 static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
   StringRef remedy = "remove it, and the operation becomes a kernel of its own";
   auto amax = dyn_cast<AmaxOp>(op);
-  if (amax && amax.getPerRow() && isa<UnitAttr>(attribute.getValue()))
+  bool isOfRows = (amax && amax.getPerRow()) || isa<TopKOp>(op);
+  if (isOfRows && isa<UnitAttr>(attribute.getValue()))
     return success();
   auto generic = dyn_cast<linalg::GenericOp>(op);
   auto text = dyn_cast<StringAttr>(attribute.getValue());
@@ -146,7 +147,7 @@ static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
     return withNote(op->emitOpError() << "attribute " << kPrologueAttr
                                       << " must be a unit attribute, \"stored\" or \"beside\", on "
                                          "a linalg.generic, or a unit "
-                                         "attribute on an fp4.amax of rows",
+                                         "attribute on an fp4.amax of rows or fp4.top_k",
                     remedy);
   std::string reason = whyNotPrologue(generic);
   if (reason.empty())

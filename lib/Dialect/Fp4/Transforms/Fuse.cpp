@@ -351,7 +351,7 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
   void fuseAllRows(RewriterBase &rewriter) {
     SmallVector<Operation *> roots;
     getOperation()->walk([&](Operation *op) {
-      if (isa<QuantizeOp, AmaxOp, linalg::GenericOp>(op))
+      if (isa<QuantizeOp, AmaxOp, TopKOp, linalg::GenericOp>(op))
         roots.push_back(op);
     });
     for (Operation *root : llvm::reverse(roots))

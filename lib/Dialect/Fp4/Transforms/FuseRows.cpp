@@ -4,9 +4,10 @@
 // root is a quantizer, an amax, an elementwise operation, or a reduction of rows. Operations that
 // only the chain reads become its prologues, and an operation that is read behind the root, too,
 // becomes a stored one; one that reads the chain and is read behind the root alone is beside it.
-// The amax of a quantizer's whole input has a kernel before it, and both compute the prologues: a
-// second pass over the operands, and no result in memory. A chain that neither reduces rows nor
-// reads other columns than its own stays as it is: other kernels serve it.
+// The root behind an fp4.top_k has k columns, and its kernel computes the fp4.top_k, whose chain
+// has all columns. The amax of a quantizer's whole input has a kernel before it, and both compute
+// the prologues: a second pass over the operands, and no result in memory. A chain that neither
+// reduces rows nor reads other columns than its own stays as it is: other kernels serve it.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -29,7 +30,7 @@ remark::RemarkOpts named() { return remark::RemarkOpts::name("rows").category("f
 /// The prologues of one root.
 class Chain {
 public:
-  explicit Chain(Operation *root) : root(root) {
+  explicit Chain(Operation *root) : root(root), kernel(kernelOf(root)) {
     if (auto quantize = dyn_cast<QuantizeOp>(root)) {
       ownAmax = ownAmaxOfRows(quantize);
       amaxBefore = amaxOfTensor(quantize);
@@ -54,10 +55,13 @@ public:
       needsRow |= isRowReduction(next) || readsOtherColumns(next);
       addProducers(next, candidates);
     }
+    findTopK();
   }
 
   /// Returns true when only a kernel by rows computes the chain.
-  bool needsRows() { return needsRow || ownAmax || (size() && readsOtherColumns(root)); }
+  bool needsRows() {
+    return needsRow || ownAmax || topK || isa<TopKOp>(root) || (size() && readsOtherColumns(root));
+  }
   /// Returns true when two kernels compute the members.
   bool isComputedTwice() { return amaxBefore != nullptr; }
 
@@ -69,6 +73,8 @@ public:
     unsigned stored = beside.size() + (ownAmax && !ownAmax->hasOneUse());
     if (ownAmax)
       mark(ownAmax, rewriter.getUnitAttr());
+    if (topK)
+      mark(topK, rewriter.getUnitAttr());
     for (Operation *op : beside)
       mark(op, rewriter.getStringAttr(kBesidePrologue));
     for (Operation *op : members) {
@@ -81,13 +87,13 @@ public:
   }
 
   /// Operations that the kernel of the root computes.
-  unsigned size() { return members.size() + beside.size() + (ownAmax ? 1 : 0); }
+  unsigned size() { return members.size() + beside.size() + (ownAmax ? 1 : 0) + (topK ? 1 : 0); }
 
   /// Reports each operation that needs rows, or reads one that does, and is not in the kernel.
   void reportRejected() {
     for (auto &[op, reason] : rejected)
-      if (isRowReduction(op) || readsOtherColumns(op) || readsReduction(op))
-        remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
+      if (isa<TopKOp>(op) || isRowReduction(op) || readsOtherColumns(op) || readsReduction(op))
+        remark::missed(op->getLoc(), named()) << remark::reason("{0}", reason);
   }
 
 private:
@@ -96,7 +102,7 @@ private:
     return generic && hasIndexExpressions(generic);
   }
 
-  static bool readsReduction(linalg::GenericOp op) {
+  static bool readsReduction(Operation *op) {
     return llvm::any_of(op->getOperands(), [](Value operand) {
       Operation *producer = operand.getDefiningOp();
       return producer && isRowReduction(producer);
@@ -117,7 +123,7 @@ private:
            op->isBeforeInBlock(first) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
            !op->hasAttr(kPrologueAttr) && whyNotPrologue(generic).empty() &&
            hasRowsOf(generic, root) &&
-           llvm::all_of(op->getUsers(), [&](Operation *user) { return isBehind(user, root); });
+           llvm::all_of(op->getUsers(), [&](Operation *user) { return isBehind(user, kernel); });
   }
 
   bool isReadElsewhere(Operation *op) {
@@ -151,7 +157,7 @@ private:
     for (OpOperand &use : op->getUses()) {
       Operation *user = use.getOwner();
       bool isComputed = isMember(user) || mayBeBeside(user);
-      if (!isComputed && !isBehind(user, root))
+      if (!isComputed && !isBehind(user, kernel))
         return ("'" + user->getName().getStringRef() + "' reads it before the kernel that would " +
                 "compute it")
             .str();
@@ -165,6 +171,46 @@ private:
                : "it has other rows and columns than the kernel that would compute it";
   }
 
+  /// Finds the fp4.top_k that the chain begins with.
+  void findTopK() {
+    SmallVector<Operation *> computed = {root};
+    llvm::append_range(computed, members);
+    for (Operation *op : computed)
+      for (Value operand : op->getOperands())
+        if (auto found = operand.getDefiningOp<TopKOp>(); found && found != topK) {
+          std::string reason = whyNot(found);
+          if (reason.empty())
+            topK = found;
+          else
+            rejected.emplace_back(found, reason);
+        }
+  }
+
+  /// Why the kernel of the root does not compute `op`.
+  std::string whyNot(TopKOp op) {
+    if (topK)
+      return "the kernel computes another one";
+    if (!isa<linalg::GenericOp>(root))
+      return ("'" + root->getName().getStringRef() + "' computes no 'fp4.top_k'").str();
+    if (op->hasAttr(Fp4Dialect::kPlanAttr))
+      return "it has a plan for a kernel of its own";
+    if (op->getBlock() != root->getBlock() || op.getK() == 1)
+      return "its values are no matrix in the block of the reader";
+    for (OpOperand &use : op->getUses()) {
+      auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+      bool isComputed = user && (user == root || members.contains(user));
+      if (!isComputed && !isBehind(use.getOwner(), root))
+        return "something reads it before the kernel that would compute it";
+      if (!isComputed)
+        continue;
+      if (isIndexedByExpressions(user, &use))
+        return "'linalg.generic' reads other rows or columns of it";
+      if (std::string reason = whyNotIndexedByRows(use); !reason.empty())
+        return reason;
+    }
+    return "";
+  }
+
   /// Why a member does not compute its operand `use`.
   static std::string whyNotComputed(OpOperand &use) {
     if (isa<linalg::GenericOp>(use.getOwner()))
@@ -175,11 +221,12 @@ private:
     return &use == &quantize.getInputMutable() ? "" : "a quantizer reads its amax from memory";
   }
 
-  Operation *root;
+  Operation *root, *kernel; ///< and the operation whose kernel computes it
+  TopKOp topK;              ///< which the kernel of the root computes too
   AmaxOp ownAmax;    ///< of the root's rows, which its kernel computes too
   AmaxOp amaxBefore; ///< of the root's whole input: its kernel, before, computes the members too
   llvm::SetVector<Operation *> members, beside;
-  SmallVector<std::pair<linalg::GenericOp, std::string>> rejected;
+  SmallVector<std::pair<Operation *, std::string>> rejected;
   bool needsRow = false; ///< for a member
 };
 
@@ -196,7 +243,7 @@ static std::string whyNotRoot(Operation *op) {
 
 bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   auto generic = dyn_cast<linalg::GenericOp>(root);
-  if (root->hasAttr(kPrologueAttr))
+  if (root->hasAttr(kPrologueAttr) && !isa<TopKOp>(root))
     return false;
   Chain chain(root);
   chain.grow();
@@ -207,6 +254,8 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
     return false;
   chain.reportRejected();
   if (!chain.needsRows() && !(generic && isRowReduction(generic) && chain.size()))
+    return false;
+  if (isa<TopKOp>(root) && !chain.size())
     return false;
   unsigned stored = chain.write(rewriter);
   remark::passed(root->getLoc(), named())

@@ -73,7 +73,7 @@ def : Fp4_Constraints<"prologue", [{
     result: an elementwise operation that gives a matrix of f32, bf16 or f16 with static columns or
     a number for each row, or a reduction of rows. An operand has an element for each of the result,
     or of the matrix that is reduced. Or the attribute is a unit attribute on an `fp4.amax` with
-    `per_row`.
+    `per_row`, or an `fp4.top_k`.
 }]>;
 
 def : Fp4_Constraints<"epilogue", [{
@@ -364,6 +364,24 @@ def : Fp4_Constraints<"unprepack", [{
   - (C1) `input` is prepacked weights of `format`.
   - (C2) `data` is a matrix of f4E2M1FN that has the tiles of `input` for `groups`.
   - (C3) `scales` is N x K/block with the scale type of `format`.
+}]>;
+
+def : Fp4_Constraints<"top_k", [{
+  - (C1) `scores` and `weights` have elements of type bf16, f16 or f32.
+  - (C2) `scores` is a matrix of 1 to 512 columns, and `weights` has its shape.
+  - (C3) `k` is 1 to 16, and at most the number of columns.
+  - (C4) `num_groups` is 1 to 32, and with more than one, groups have a power of two of columns, at
+    least 2.
+  - (C5) `top_groups` is 1 to `num_groups`, and so many groups have `k` columns.
+  - (C6) `values` and `ids` are f32 and i32 of M x k.
+}]>;
+
+def : Fp4_Constraints<"expert_order", [{
+  - (C1) `ids` is a matrix of i32 with at least one column.
+  - (C2) `experts` is 1 to 512, `first` 0 to 2^31 - 1, and `multiple` 1 to 1024.
+  - (C3) there are at most 1048576 ids.
+  - (C4) `offsets` is i64 of `experts` + 1, `rows` of the shape of `ids`, and `tokens` i64 of M * k +
+    `experts` * (`multiple` - 1).
 }]>;
 
 #endif // FP4_DIALECT_FP4_IR_FP4CONSTRAINTS_TD

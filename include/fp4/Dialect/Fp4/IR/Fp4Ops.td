@@ -514,5 +514,6 @@ include "fp4/Dialect/Fp4/IR/Fp4MatmulOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4LegacyOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4PrepackOps.td"
 include "fp4/Dialect/Fp4/IR/Fp4AttentionOps.td"
+include "fp4/Dialect/Fp4/IR/Fp4RoutingOps.td"
 
 #endif // FP4_DIALECT_FP4_IR_FP4OPS_TD

@@ -10,6 +10,10 @@
 // An fp4.amax of rows with the attribute is computed by the kernel of the quantizer that reads it,
 // which stores it where something behind it reads it, too.
 //
+// An fp4.top_k with the attribute is computed by the kernel of the first operation that needs its
+// values: a linalg.generic on the k columns, or one whose prologues are on these. The kernel stores
+// what is read behind it.
+//
 // A prologue is an elementwise operation on a matrix, a reduction of each of its rows
 // (RowReduction.h), or an elementwise operation on the numbers that rows have. A kernel whose
 // prologues need a whole row, or are stored, is a row kernel: a team of threads has a row.
@@ -25,7 +29,7 @@
 
 namespace fp4 {
 
-/// A unit attribute of linalg.generic or fp4.amax, or of linalg.generic a string.
+/// A unit attribute of linalg.generic, fp4.amax or fp4.top_k, or of linalg.generic a string.
 inline constexpr llvm::StringLiteral kPrologueAttr = "fp4.prologue", kStoredPrologue = "stored",
                                      kBesidePrologue = "beside";
 
@@ -41,6 +45,13 @@ bool isBeside(mlir::Operation *op);
 llvm::SmallVector<mlir::linalg::GenericOp> prologuesOf(mlir::Operation *op);
 /// The first operation of the block whose kernel can compute the prologue `op`; null: none.
 mlir::Operation *firstKernelOf(mlir::Operation *op);
+/// The operation whose kernel computes `op`, a prologue or the last operation of its own kernel.
+mlir::Operation *kernelOf(mlir::Operation *op);
+/// The fp4.top_k with the attribute that the kernel of `op` computes; null where there is none.
+TopKOp topKOf(mlir::Operation *op);
+/// Why no kernel computes `op`, an fp4.top_k with the attribute, for its readers; empty where one
+/// does.
+std::string whyNotBefore(TopKOp op);
 /// Returns true when `user`, perhaps in a region, runs behind `op`.
 bool isBehind(mlir::Operation *user, mlir::Operation *op);
 /// Returns true when the prologue `op` has the rows of `root` and, where it has columns, the same.
@@ -78,6 +89,9 @@ std::string whyNotReader(mlir::OpOperand &use);
 mlir::Value rowsInputOf(mlir::linalg::GenericOp op);
 /// The type of the matrix whose rows a kernel of `op` would have; null where no operand has it.
 mlir::RankedTensorType matrixOf(mlir::Operation *op);
+/// The type of the matrix with the most columns in the kernel of `op`: that of an fp4.top_k is
+/// wider than what is behind it.
+mlir::RankedTensorType widestMatrixOf(mlir::Operation *op);
 
 /// Returns true for a tensor that has one number for each row of a matrix: M, or M x 1.
 bool isNumbersOfRows(mlir::Type type);

@@ -1,0 +1,29 @@
+//===- ExpertOrder.h - Tokens in the order of their experts ---------------===//
+//
+// The reference of fp4.expert_order.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fp4::numerics {
+
+/// The experts that have rows: ids from `first` on.
+struct Experts {
+  uint64_t count = 1, first = 0;
+  uint64_t multiple = 1; ///< of which the first row of an expert is one
+};
+
+struct ExpertOrder {
+  std::vector<int64_t> offsets; ///< first rows of experts, and the end of the last
+  std::vector<int64_t> rows;    ///< of each id; -1 where it is that of no expert
+  std::vector<int64_t> tokens;  ///< of each row; 0 where it has no id
+};
+
+/// Orders `ids`, of which each token has `perToken`, one after the other.
+ExpertOrder expertOrder(std::span<const int32_t> ids, uint64_t perToken, const Experts &experts);
+
+} // namespace fp4::numerics
