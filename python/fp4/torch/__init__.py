@@ -39,6 +39,7 @@ from .norms import (
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
+from .routing import ExpertOrder, permute_tokens, route
 from .row_results import Normed, ScaledFP8
 from .scaled import Scaled
 from .scales import (
@@ -50,11 +51,12 @@ from .scales import (
 from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "Normed",
-           "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers", "ScaledFP8",
-           "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
-           "amax_of_encode_scale", "combine", "decode_scale_of", "dequantize", "dequantize_",
-           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
-           "hadamard", "layer_norm", "layer_norm_quantize", "linear", "quantize", "quantize_",
-           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "scaled_mm",
+__all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
+           "Normed", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
+           "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
+           "amax_of_decode_scale", "amax_of_encode_scale", "combine",
+           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "experts_from",
+           "fake_quantize", "from_export", "gather_quantize", "hadamard", "layer_norm",
+           "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_", "rms_norm",
+           "rms_norm_quantize", "rotate", "rotate_quantize", "route", "scaled_mm",
            "silu_and_mul_quantize", "simulator", "swizzle"]

@@ -123,10 +123,16 @@ class Text:
         return Tensor(name, NUMBERS, "#row")
 
     def reduce(self, name: str, inputs: Sequence[Tensor], body: str, last: str,
-               combine: str = "addf") -> Tensor:
-        """A number for each row, combined from 0.0 on of what the `body` computes."""
+               combine: str = "addf", initial: float = 0.0) -> Tensor:
+        """A number for each row, combined from `initial` on of what the `body` computes."""
         lines = f"{body}    %{name}.next = arith.{combine} %{name}.out, {last} : f32\n"
-        self._generic(name, inputs, "%init", lines, f"%{name}.next",
+        place = "%init"
+        if initial:
+            place = f"%{name}.init"
+            self.lines += [constant(f"{name}.initial", initial).strip("\n"),
+                           f"  {place} = linalg.fill ins(%{name}.initial : f32) "
+                           f"outs(%numbers : {NUMBERS}) -> {NUMBERS}"]
+        self._generic(name, inputs, place, lines, f"%{name}.next",
                       Tensor(name, NUMBERS, "#row"), ["parallel", "reduction"])
         return Tensor(name, NUMBERS, "#row")
 
