@@ -240,7 +240,8 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, Va
                              ValueRange loops) {
   Emitter emitter(b, cast<VectorType>(arguments.front().getType()));
   for (auto [argument, value] : llvm::zip(program.body.getArguments(), arguments))
-    emitter.values.map(argument, value);
+    emitter.values.map(argument,
+                       argument.getType().isInteger(32) ? Value(bitsOf({b, value})) : value);
   for (Operation &op : program.body) {
     if (&op == program.end)
       break;

@@ -12,11 +12,12 @@
 
 namespace fp4 {
 
-/// Emits `body` with `arguments`, vectors of f32 of one length, one for each argument, and returns
-/// the values that its terminator yields. Results are exactly representable in the types that are
-/// yielded. `atOnce` is the number of lanes that are computed together: the steps of a lane follow
-/// each other closely, so that few numbers are in registers at a time. `loops` are vectors of i32,
-/// the values of the loops that linalg.index may read.
+/// Emits `body` with `arguments`, vectors of f32 of one length, one for each argument, which have
+/// the bits of those that are i32, and returns the values that its terminator yields. Results are
+/// exactly representable in the types that are yielded. `atOnce` is the number of lanes that are
+/// computed together: the steps of a lane follow each other closely, so that few numbers are in
+/// registers at a time. `loops` are vectors of i32, the values of the loops that linalg.index may
+/// read.
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                int64_t atOnce = 8, mlir::ValueRange loops = {});

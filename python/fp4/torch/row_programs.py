@@ -52,8 +52,8 @@ ALONE = Ending()
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """A value of the program. In a body its element is %NAME.e, and in f32 %NAME.f, or with `alias`
-    %ALIAS.f: one operation reads the value at several places."""
+    """A value of the program. In a body its element is %NAME.e, and in f32, unless it is i32,
+    %NAME.f, or with `alias` %ALIAS.f: one operation reads the value at several places."""
 
     name: str
     type: str
@@ -174,7 +174,7 @@ class Text:
 
 
 def _widened(value: Tensor) -> str:
-    if value.element == "f32":
+    if value.element in ("f32", "i32"):
         return ""
     return f"    %{value.inner}.f = arith.extf %{value.inner}.e : {value.element} to f32\n"
 

@@ -137,6 +137,10 @@ void RowElements::begin(Value hostRows) {
       from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
     Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
     auto one = VectorType::get(1, source.type.getElementType());
+    if (source.type.getElementType().isInteger()) {
+      source.number = arith::BitcastOp::create(b, b.getF32Type(), loaded);
+      continue;
+    }
     Value wide = widenToF32(b, vector::BroadcastOp::create(b, one, loaded));
     source.number = vector::ExtractOp::create(b, wide, 0);
   }

@@ -103,7 +103,7 @@ private:
     mlir::RankedTensorType type;
     mlir::Value row;                                        ///< address of the row of a gather
     llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk
-    mlir::Value number;                                     ///< f32, where there are no columns
+    mlir::Value number; ///< f32, or the bits of an integer, where there are no columns
   };
   struct Stored {
     mlir::linalg::GenericOp op;

@@ -427,13 +427,14 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
   return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
 }
 
-std::string fp4::whyNotInMemory(linalg::LinalgOp op) {
-  for (Type type : op->getOperandTypes())
-    if (isKernelOnlyType(getElementTypeOrSelf(type)))
+std::string fp4::whyNotInMemory(linalg::LinalgOp op, ArrayRef<OpOperand *> others) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (!llvm::is_contained(others, &operand) &&
+        isKernelOnlyType(getElementTypeOrSelf(operand.get())))
       return "conditions (i1) and integers (i32) are not in memory, but go into the operation that "
              "reads them";
   for (OpOperand *input : op.getDpsInputOperands())
-    if (!isElementType(getElementTypeOrSelf(input->get())))
+    if (!llvm::is_contained(others, input) && !isElementType(getElementTypeOrSelf(input->get())))
       return "the elements are not f32, bf16 or f16";
   for (Type type : op->getResultTypes())
     if (!isResultType(getElementTypeOrSelf(type)))

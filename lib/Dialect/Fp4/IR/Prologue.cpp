@@ -36,22 +36,35 @@ bool transformsOnTensorCore(std::optional<fp4::HadamardAttr> transform) {
   return transform && transform->getArithmetic() == fp4::HadamardArithmetic::TensorCore;
 }
 
+/// The inputs that are integers, one for each row: a kernel by rows loads them.
+SmallVector<OpOperand *> integersOf(linalg::GenericOp op) {
+  return llvm::filter_to_vector(linalgOf(op).getDpsInputOperands(), [&](OpOperand *input) {
+    auto type = dyn_cast<RankedTensorType>(input->get().getType());
+    if (!type || !type.getElementType().isSignlessInteger(32) || !fp4::isNumbersOfRows(type))
+      return false;
+    auto [row, column] = indexPairOf(linalgOf(op), input);
+    return row && !column;
+  });
+}
+
 /// Why no kernel computes an elementwise operation, or a reduction of rows.
 std::string whyNotComputed(linalg::GenericOp op) {
   if (isRowReduction(op))
-    return rowsInputOf(op) ? "" : "no operand has an element for each of the matrix";
+    return rowsInputOf(op) ? whyNotInMemory(linalgOf(op), integersOf(op))
+                           : "no operand has an element for each of the matrix";
   if (std::string reason = whyNotElementwise(linalgOf(op)); !reason.empty())
     return reason;
   if (std::string reason = hasIndexExpressions(linalgOf(op)) ? whyNotOnMatrix(linalgOf(op)) : "";
       !reason.empty())
     return reason;
-  return whyNotInMemory(linalgOf(op));
+  return whyNotInMemory(linalgOf(op), integersOf(op));
 }
 
 /// Returns true when the kernel of a reader of `op` needs a whole row for it, or stores it.
 bool isOfRows(linalg::GenericOp op) {
   return isRowReduction(op) || isStored(op) || isNumbersOfRows(op.getResult(0).getType()) ||
-         hasIndexExpressions(linalgOf(op)) || llvm::any_of(op->getOperands(), [](Value operand) {
+         hasIndexExpressions(linalgOf(op)) || !integersOf(op).empty() ||
+         llvm::any_of(op->getOperands(), [](Value operand) {
            linalg::GenericOp prologue = prologueOf(operand);
            return prologue && !isStored(prologue); // another kernel may store it
          });
@@ -91,6 +104,8 @@ bool mayBeRoot(Operation *op) {
 }
 
 } // namespace
+
+bool fp4::readsIntegersOfRows(linalg::GenericOp op) { return !integersOf(op).empty(); }
 
 bool fp4::isNumbersOfRows(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -242,7 +257,9 @@ bool fp4::isRowKernel(Operation *op) {
     return false;
   auto quantize = dyn_cast<QuantizeOp>(op);
   AmaxOp amax = quantize ? ownAmaxOfRows(quantize) : AmaxOp();
-  bool usesOtherPlaces = isScattered(op) || (generic && hasIndexExpressions(linalgOf(generic)));
+  bool usesOtherPlaces =
+      isScattered(op) ||
+      (generic && (hasIndexExpressions(linalgOf(generic)) || !integersOf(generic).empty()));
   return usesOtherPlaces || isa<TopKOp>(op) || topKOf(op) || (generic && isRowReduction(generic)) ||
          (amax && amax->hasAttr(kPrologueAttr)) || llvm::any_of(prologuesOf(op), isOfRows);
 }

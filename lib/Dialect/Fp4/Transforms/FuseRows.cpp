@@ -7,7 +7,8 @@
 // The root behind an fp4.top_k has k columns, and its kernel computes the fp4.top_k, whose chain
 // has all columns. The amax of a quantizer's whole input has a kernel before it, and both compute
 // the prologues: a second pass over the operands, and no result in memory. A chain that neither
-// reduces rows nor reads other columns than its own stays as it is: other kernels serve it.
+// reduces rows nor reads other columns than its own, or integers of rows, stays as it is: other
+// kernels serve it.
 //
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
@@ -52,7 +53,7 @@ public:
       for (Operation *user : next->getUsers())
         if (!isMember(user) && mayBeBeside(user))
           beside.insert(user);
-      needsRow |= isRowReduction(next) || readsOtherColumns(next);
+      needsRow |= isRowReduction(next) || readsByRows(next);
       addProducers(next, candidates);
     }
     findTopK();
@@ -60,7 +61,7 @@ public:
 
   /// Returns true when only a kernel by rows computes the chain.
   bool needsRows() {
-    return needsRow || ownAmax || topK || isa<TopKOp>(root) || (size() && readsOtherColumns(root));
+    return needsRow || ownAmax || topK || isa<TopKOp>(root) || (size() && readsByRows(root));
   }
   /// Returns true when two kernels compute the members.
   bool isComputedTwice() { return amaxBefore != nullptr; }
@@ -92,14 +93,16 @@ public:
   /// Reports each operation that needs rows, or reads one that does, and is not in the kernel.
   void reportRejected() {
     for (auto &[op, reason] : rejected)
-      if (isa<TopKOp>(op) || isRowReduction(op) || readsOtherColumns(op) || readsReduction(op))
+      if (isa<TopKOp>(op) || isRowReduction(op) || readsByRows(op) || readsReduction(op))
         remark::missed(op->getLoc(), named()) << remark::reason("{0}", reason);
   }
 
 private:
-  static bool readsOtherColumns(Operation *op) {
-    auto generic = dyn_cast<linalg::LinalgOp>(op);
-    return generic && hasIndexExpressions(generic);
+  /// Returns true where only kernels by rows read the operands.
+  static bool readsByRows(Operation *op) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    return generic &&
+           (hasIndexExpressions(cast<linalg::LinalgOp>(op)) || readsIntegersOfRows(generic));
   }
 
   static bool readsReduction(Operation *op) {

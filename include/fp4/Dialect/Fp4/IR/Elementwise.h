@@ -65,7 +65,9 @@ std::string whyNotElementwise(mlir::linalg::LinalgOp op);
 std::string whyNotIndexed(mlir::linalg::LinalgOp op, mlir::OpOperand *input);
 
 /// Why memory does not have the operands and results of such an operation: they may be conditions.
-std::string whyNotInMemory(mlir::linalg::LinalgOp op);
+/// The kernel reads inputs of `others` in a way of its own.
+std::string whyNotInMemory(mlir::linalg::LinalgOp op,
+                           llvm::ArrayRef<mlir::OpOperand *> others = {});
 
 /// In the place of a dimension: this one of the operand has size 1, and its index is 0.
 inline constexpr unsigned kSameForAll = ~0u;

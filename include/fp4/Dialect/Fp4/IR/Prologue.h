@@ -83,6 +83,9 @@ std::string whyNotIndexedByRows(mlir::OpOperand &use);
 /// empty where it does.
 std::string whyNotReader(mlir::OpOperand &use);
 
+/// Returns true where an input is integers (i32), one for each row, which kernels by rows load.
+bool readsIntegersOfRows(mlir::linalg::GenericOp op);
+
 /// The input that tells the rows of an operation: the first one that has an element for each of the
 /// result, or of the matrix that is reduced; of an operation that reads other columns
 /// (IndexExpressions.h), the first one that is read by its rows. Null where there is none.
