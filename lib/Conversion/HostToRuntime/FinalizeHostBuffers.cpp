@@ -110,7 +110,7 @@ LogicalResult unsupportedType(func::FuncOp function, Location place, StringRef w
                                   << what << " " << number << " of '" << function.getName()
                                   << "' must be a tensor with a device buffer, but got " << type;
   diagnostic.attachNote()
-      << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
+      << "buffers exist for scalars and matrices of bf16, f16, f32, i32, f4E2M1FN, "
          "f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 and f8E8M0FNU of which rows, "
          "and columns of matrices, may be dynamic, for vectors of i64, and none for tensors "
          "without elements; drop what is not used, and convert other types "

@@ -69,7 +69,7 @@ LogicalResult fp4::verifyConstant(ElementsAttr value, function_ref<InFlightDiagn
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!hasBuffer(type)) {
     diagnostic << "must be a tensor with a device buffer, but got " << value.getType();
-    diagnostic.attachNote() << "buffers exist for bf16, f16, f32, i64, f4E2M1FN, f8E4M3FN and "
+    diagnostic.attachNote() << "buffers exist for bf16, f16, f32, i32, i64, f4E2M1FN, f8E4M3FN and "
                                "f8E8M0FNU, and none for tensors without elements";
   } else if (!fits(type)) {
     diagnostic << "must have at most " << kMaxConstantBytes << " bytes, but got " << type;

@@ -33,9 +33,9 @@ func.func @known(%a: tensor<4xi64>, %b: tensor<4xf32>, %c: tensor<4xf16>, %d: te
 }
 func.func @unknown(
     %a: tensor<4xi64>,
-    // expected-error@+2 {{argument 1 of 'unknown' must be a tensor with a device buffer, but got 'tensor<4xi32>'}}
+    // expected-error@+2 {{argument 1 of 'unknown' must be a tensor with a device buffer, but got 'tensor<4xi16>'}}
     // expected-note@+1 {{drop what is not used, and convert other types outside}}
-    %b: tensor<4xi32>) {
+    %b: tensor<4xi16>) {
   return
 }
 

@@ -83,12 +83,12 @@ func.func @tiles(%x: !s) -> (!t, !u) {
 
 // -----
 
-func.func @constant() -> (tensor<2xf32>, tensor<2xi32>) {
+func.func @constant() -> (tensor<2xf32>, tensor<2xi16>) {
   %0 = arith.constant dense<1.0> : tensor<2xf32>
-  // expected-error @+2 {{'arith.constant' op must be a tensor with a device buffer, but got 'tensor<2xi32>'}}
-  // expected-note @+1 {{buffers exist for bf16, f16, f32, i64}}
-  %1 = arith.constant dense<1> : tensor<2xi32>
-  return %0, %1 : tensor<2xf32>, tensor<2xi32>
+  // expected-error @+2 {{'arith.constant' op must be a tensor with a device buffer, but got 'tensor<2xi16>'}}
+  // expected-note @+1 {{buffers exist for bf16, f16, f32, i32, i64}}
+  %1 = arith.constant dense<1> : tensor<2xi16>
+  return %0, %1 : tensor<2xf32>, tensor<2xi16>
 }
 
 // -----
