@@ -12,6 +12,7 @@ not import this package, because it imports torch.
 """
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
+from .attend import attention
 from .buffers import ScaledBuffers
 from .convert import dequantize_, quantize_
 from .cross_entropies import cross_entropy
@@ -55,9 +56,9 @@ from .weight_only import WeightOnlyLinear
 __all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
            "Normed", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
            "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
-           "amax_of_decode_scale", "amax_of_encode_scale", "combine", "cross_entropy",
-           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "experts_from",
-           "fake_quantize", "from_export", "gather_quantize", "hadamard", "layer_norm",
-           "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_", "rms_norm",
-           "rms_norm_quantize", "rotate", "rotate_quantize", "route", "scaled_mm",
+           "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
+           "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
+           "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
+           "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_",
+           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route", "scaled_mm",
            "silu_and_mul_quantize", "simulator", "swizzle"]
