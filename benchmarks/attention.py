@@ -57,8 +57,8 @@ def operations(elements, length, causal):
 
 
 def difference(result, q, k, v, causal, torch):
-    """The largest distance from attention in fp32, of the first head of the first batch, relative to its largest
-    element."""
+    """The largest distance from attention in fp32, of the first head of the first batch, relative
+    to its largest element."""
     q, k, v = (x[0, :, 0].float() for x in (q, k, v))
     scores = q @ k.T * q.shape[-1] ** -0.5
     if causal:
