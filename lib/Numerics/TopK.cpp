@@ -18,8 +18,9 @@ bool isBetter(float x, float y) {
 std::vector<int32_t> order(std::span<const float> scores) {
   std::vector<int32_t> numbers(scores.size());
   std::iota(numbers.begin(), numbers.end(), 0);
-  std::ranges::stable_sort(numbers, [&](int32_t x, int32_t y) {
-    return isBetter(scores[size_t(x)], scores[size_t(y)]);
+  std::ranges::sort(numbers, [&](int32_t x, int32_t y) {
+    const float first = scores[size_t(x)], second = scores[size_t(y)];
+    return isBetter(first, second) || (!isBetter(second, first) && x < y);
   });
   return numbers;
 }
