@@ -40,9 +40,9 @@
 // RUN: not fp4-runner %S/../Inputs/unknown-element.mlir --emit=so -o %t.so 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=ELEMENT
 // RUN: not ls %t.so
-// ELEMENT: unknown-element.mlir:3:14: error: argument 1 of 'f' must be a tensor with a device buffer, but got 'tensor<8x8xi32>'
+// ELEMENT: unknown-element.mlir:3:14: error: argument 1 of 'f' must be a tensor with a device buffer, but got 'tensor<8x8xi16>'
 // ELEMENT: note: {{.*}}drop what is not used, and convert other types outside
-// RUN: sed s/i32/bf16/ %S/../Inputs/unknown-element.mlir | fp4-runner - --emit=so -o %t.so && fp4-run %t.so --list
+// RUN: sed s/i16/bf16/ %S/../Inputs/unknown-element.mlir | fp4-runner - --emit=so -o %t.so && fp4-run %t.so --list
 
 // A layout is no comment that tensor.cast may change.
 // RUN: not fp4-runner %S/../Inputs/cast-layout.mlir 2>&1 | FileCheck %s --check-prefix=CAST
