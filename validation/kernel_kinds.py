@@ -12,6 +12,7 @@ import re
 
 import recipes
 import sweep
+import sweep_attention
 import sweep_fp8
 import sweep_groups
 import sweep_results
@@ -488,8 +489,16 @@ def long_clusters():
     yield Kind("NVFP4 GEMM, K = 96, pairs in a cluster of 2 x 2", text, "sm_103a", None, on(4))
 
 
+def attention():
+    """Two tiles of queries of one CTA, each with six blocks of keys, some of them with masks."""
+    for mask in ("full", "causal"):
+        text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", mask, "0.125"))
+        plan = "--plan=tile_attention, tile = [128, 16], stages = 2"
+        yield Kind(f"attention, {mask}", text, "sm_90a", None, ["--sms=1", plan])
+
+
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
                  experts, gates, codes, other_weights, registers, warps, quantizers, rows, promoted, of_lanes, dynamic,
-                 launches, warp_ranges, long_clusters):
+                 launches, warp_ranges, long_clusters, attention):
         yield from some()

@@ -87,7 +87,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk, and of
             several batches Sk one of 16.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
-        scale: 1 / sqrt(D) unless given.
+        scale: a positive number; 1 / sqrt(D) unless given.
 
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.

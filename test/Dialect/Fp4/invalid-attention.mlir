@@ -80,11 +80,11 @@ func.func @heads(%q: !q, %k: !k, %other: tensor<2x96x3x128xbf16>) {
 !q = tensor<2x64x8x128xbf16>
 !k = tensor<2x96x2x128xbf16>
 func.func @scale(%q: !q, %k: !k) {
-  %0 = fp4.attention %q, %k, %k scale 0.0 : !q, !k, !k -> !q
+  %0 = fp4.attention %q, %k, %k scale 0.5 : !q, !k, !k -> !q
   // attention (C5)
-  // expected-error @+2 {{scale must be a finite number that is not negative, but got -1}}
-  // expected-note @+1 {{1 over the square root of the elements of a head is usual}}
-  %1 = fp4.attention %q, %k, %k scale -1.0 : !q, !k, !k -> !q
+  // expected-error @+2 {{scale must be a finite, positive number, but got 0}}
+  // expected-note @+1 {{1 over the square root of the elements of a head is usual; with 0 all keys have one weight}}
+  %1 = fp4.attention %q, %k, %k scale 0.0 : !q, !k, !k -> !q
   return
 }
 

@@ -57,10 +57,11 @@ LogicalResult AttentionOp::verify() {
     return withNote(query.must("have a multiple of the " + Twine(key.type.getDimSize(Heads)) +
                                " heads of operand 'key'"),
                     "the same number of query heads shares each head of keys");
-  if (APFloat scale = getScale(); !scale.isFinite() || scale.isNegative()) // attention (C5)
-    return withNote(emitOpError("scale must be a finite number that is not negative, but got ")
+  if (APFloat scale = getScale(); !scale.isFiniteNonZero() || scale.isNegative()) // attention (C5)
+    return withNote(emitOpError("scale must be a finite, positive number, but got ")
                         << scale.convertToFloat(),
-                    "1 over the square root of the elements of a head is usual");
+                    "1 over the square root of the elements of a head is usual; with 0 all keys have "
+                    "one weight");
   SmallVector<int64_t> shape(query.type.getShape());
   shape[Elements] = value.type.getDimSize(Elements);
   return verifyType(result(*this, "result", getResult()),

@@ -110,7 +110,7 @@ def : Fp4_Constraints<"attention", [{
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
     `key` and `value` agree.
   - (C4) the heads of `query` are a multiple of those of `key`.
-  - (C5) `scale` is finite and not negative.
+  - (C5) `scale` is finite and positive.
   - (C6) `result` has the type of `query`, with the elements of a head of `value`.
 }]>;
 
