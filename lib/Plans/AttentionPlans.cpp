@@ -76,7 +76,7 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
   int64_t bytes =
       2 * key.getDimSize(1) * (key.getDimSize(3) + value.getDimSize(3)); // of a head of keys
   for (int64_t width : {target.sms, target.sms / 2, target.sms / 4})
-    if (width * bytes <= kCachedBytes * sharing && width < heads * key.getDimSize(0))
+    if (width > 0 && width * bytes <= kCachedBytes * sharing && width < heads * key.getDimSize(0))
       return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width,
                                              /*serpentine=*/true);
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,
