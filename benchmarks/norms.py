@@ -154,13 +154,18 @@ def fp4_run(folder, kind, rows, columns, *options):
     return json.loads(done.stdout)
 
 
-def time_ours(folder, kind, rows, columns):
-    """Microseconds of the kernels of the program, whose results were verified, and of a copy of as
-    many bytes as a single kernel moves."""
-    entries = fp4_run(folder, kind, rows, columns, "--benchmark")["benchmark"]["entries"]
+def time_kernels(folder, kind, rows, columns, *options):
+    """Microseconds of the kernels of the program, whose results were verified, of a copy of as many
+    bytes as the first one moves, None where it has none, and the number of kernels."""
+    entries = fp4_run(folder, kind, rows, columns, "--benchmark", *options)["benchmark"]["entries"]
     kernels = [entry for entry in entries if entry["name"] != "program"]
-    found = {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels)}
-    return found if len(kernels) > 1 else {**found, "copy": 1e3 * kernels[0]["copy"]["median_ms"]}
+    return {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels),
+            "copy": 1e3 * kernels[0]["copy"]["median_ms"] if "copy" in kernels[0] else None, "kernels": len(kernels)}
+
+
+def time_ours(folder, kind, rows, columns):
+    found = time_kernels(folder, kind, rows, columns)
+    return {"ours": found["ours"], **({"copy": found["copy"]} if found["kernels"] == 1 else {})}
 
 
 def time_torch(function, sets, flush, torch):
@@ -207,6 +212,21 @@ def report(rows, path):
     if path:
         with open(path, "w") as file:
             json.dump(table, file)
+
+
+def run_by_tokens(documentation, pack, measure, tokens):
+    """The command line of a benchmark whose sizes are numbers of tokens: pack BUILD FOLDER, or run
+    FOLDER, which reports what measure(folder, tokens) yields."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("pack", "run"))
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--json")
+    parser.add_argument("--tokens", type=lambda text: [int(number) for number in text.split(",")], default=tokens)
+    options = parser.parse_args()
+    if options.command == "pack":
+        pack(*options.folders)
+    else:
+        report(measure(options.folders[0], options.tokens), options.json)
 
 
 def measure(folder, columns_of, rows_of, compiled_columns):

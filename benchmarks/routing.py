@@ -8,7 +8,6 @@
 L2 beside a copy of as many bytes, and times plain torch and the code that torch.compile makes of
 it. A line of JSON for each program and number of tokens has microseconds.
 """
-import argparse
 import os
 import shutil
 import subprocess
@@ -102,13 +101,6 @@ def ordered(ids):
     return order, flat.bincount(minlength=64).cumsum(0), order.argsort(), order // ids.shape[1]
 
 
-def time_ours(folder, kind, tokens):
-    entries = norms.fp4_run(folder, kind, tokens, 0, "--benchmark")["benchmark"]["entries"]
-    kernels = [entry for entry in entries if entry["name"] != "program"]
-    return {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels),
-            "copy": 1e3 * kernels[0]["copy"]["median_ms"] if "copy" in kernels[0] else None, "kernels": len(kernels)}
-
-
 def measure(folder, tokens_of):
     import torch
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
@@ -116,7 +108,7 @@ def measure(folder, tokens_of):
         for tokens in tokens_of:
             if kind in ("loss", "gradient") and tokens > MOST:
                 continue
-            row = {"kind": kind, "tokens": tokens, **time_ours(folder, kind, tokens)}
+            row = {"kind": kind, "tokens": tokens, **norms.time_kernels(folder, kind, tokens, 0)}
             function, arguments = in_torch(kind, tokens, torch)
             row["torch"] = norms.time_torch(function, [arguments], flush, torch)
             if kind != "order":
@@ -125,18 +117,5 @@ def measure(folder, tokens_of):
             yield row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("pack", "run"))
-    parser.add_argument("folders", nargs="+")
-    parser.add_argument("--json")
-    parser.add_argument("--tokens", type=lambda text: [int(number) for number in text.split(",")], default=TOKENS)
-    options = parser.parse_args()
-    if options.command == "pack":
-        pack(*options.folders)
-    else:
-        norms.report(measure(options.folders[0], options.tokens), options.json)
-
-
 if __name__ == "__main__":
-    main()
+    norms.run_by_tokens(__doc__, pack, measure, TOKENS)
