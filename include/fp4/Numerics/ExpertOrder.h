@@ -11,6 +11,9 @@
 
 namespace fp4::numerics {
 
+/// The most ids that a kernel orders: one CTA has them all.
+inline constexpr int64_t mostOrderedIds = 1 << 20;
+
 /// The experts that have rows: ids from `first` on.
 struct Experts {
   uint64_t count = 1, first = 0;

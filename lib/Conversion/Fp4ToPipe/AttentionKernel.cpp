@@ -32,6 +32,9 @@ using namespace fp4::pipe;
 
 namespace {
 
+/// Rows of a warpgroup, columns of a swizzled row, and columns of what each thread has of a row.
+constexpr int64_t kGroupRows = 64, kPanel = 64, kThreadColumns = 8;
+
 /// An fp4.attention, and the tile of its plan.
 struct Attention {
   Attention(AttentionOp op, const KernelPlan &plan)
@@ -59,7 +62,7 @@ struct Attention {
 
   /// A box of `tokens` rows, as wide as the swizzle.
   TensorMapType box(int64_t tokens) {
-    return TensorMapType::get({tokens, 64}, element(), Layout::Swizzle128B);
+    return TensorMapType::get({tokens, kPanel}, element(), Layout::Swizzle128B);
   }
   SharedType tile(int64_t tokens, int64_t elements) {
     return SharedType::get({tokens, elements}, element(), Layout::Swizzle128B);
@@ -101,7 +104,8 @@ private:
   Value scoresOf(const QueryTile &tile, Value block, Value query);
   RowState firstBlock(const QueryTile &tile, Value block, Value query);
   RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
-  Value differences(Value maximum);
+  Value endForFirstQuery(const QueryTile &tile);
+  Value originOf(Value maximum);
   Value powersOf(Value scores, Value maximum);
   Value rounded(Value numbers);
   void scale(Value sums, Value factors);
@@ -112,6 +116,15 @@ private:
 
   Value splat(int64_t columns, float number) {
     return arith::ConstantOp::create(b, DenseElementsAttr::get(attention.numbers(columns), number));
+  }
+  Value nothing(int64_t columns) { return splat(columns, -std::numeric_limits<float>::infinity()); }
+  Value fragment(int64_t columns) {
+    return FragmentOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
+                                                   b.getF32Type(), FragmentKind::Wgmma));
+  }
+  Value read(Value fragment) {
+    int64_t columns = cast<FragmentType>(fragment.getType()).getShape()[1];
+    return ReadOp::create(b, attention.numbers(columns), fragment, int64_t(0), int64_t(0));
   }
   Value toColumns(Value rows, int64_t columns) {
     return BroadcastRowsOp::create(b, attention.numbers(columns), rows);
@@ -137,9 +150,6 @@ private:
   Attention &attention;
   Value queries, keys, values, result;
 };
-
-/// Columns of what each thread has of a row.
-constexpr int64_t kThreadColumns = 8;
 
 } // namespace
 
@@ -183,9 +193,7 @@ Value AttentionBuilder::countBlocks(const QueryTile &tile) {
 void AttentionBuilder::buildTile(const QueryTile &tile) {
   Value query =
       load(queries, attention.rows, attention.queryElements(), tile.row, tile.queryColumn);
-  Value sums =
-      FragmentOp::create(b, FragmentType::get(b.getContext(), {64, attention.valueElements()},
-                                              b.getF32Type(), FragmentKind::Wgmma));
+  Value sums = fragment(attention.valueElements());
   Value blocks = countBlocks(tile), last = b.sub(blocks, b.constant(1));
   RowState first = firstBlock(tile, last, query);
   auto loop = scf::ForOp::create(b, b.constant(1), blocks, b.constant(1),
@@ -206,19 +214,17 @@ Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, Value query
   int64_t columns = attention.keys;
   Value firstKey = b.mul(block, columns), row = b.add(tile.keyRow, firstKey);
   Value key = load(keys, columns, attention.queryElements(), row, tile.keyColumn, "keys");
-  Value products = FragmentOp::create(
-      b, FragmentType::get(b.getContext(), {64, columns}, b.getF32Type(), FragmentKind::Wgmma));
+  Value products = fragment(columns);
   MmaOp::create(b, products, query, key);
-  Value scores = ReadOp::create(b, attention.numbers(columns), products, int64_t(0), int64_t(0));
-  return masked(tile, firstKey, scores);
+  return masked(tile, firstKey, read(products));
 }
 
 /// `maximum`, or 0 where no key has been seen, so that distances from it are numbers.
-Value AttentionBuilder::differences(Value maximum) {
+Value AttentionBuilder::originOf(Value maximum) {
   if (!attention.op.getCausal())
     return maximum;
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
-                                       splat(1, -std::numeric_limits<float>::infinity()));
+  Value isNone =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, nothing(/*columns=*/1));
   return arith::SelectOp::create(b, isNone, splat(1, 0), maximum);
 }
 
@@ -237,7 +243,7 @@ Value AttentionBuilder::rounded(Value numbers) {
 RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
   Value scores = scoresOf(tile, block, query);
   Value maximum = reduce(RowCombination::Maximum, scores, /*columns=*/1);
-  Value powers = powersOf(scores, differences(maximum));
+  Value powers = powersOf(scores, originOf(maximum));
   return {maximum, reduce(RowCombination::Add, powers, kThreadColumns), rounded(powers)};
 }
 
@@ -248,7 +254,7 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   RowState after;
   after.maximum = arith::MaximumFOp::create(b, before.maximum,
                                             reduce(RowCombination::Maximum, scores, /*columns=*/1));
-  Value maximum = differences(after.maximum);
+  Value maximum = originOf(after.maximum);
   Value grown = arith::SubFOp::create(b, before.maximum, maximum);
   Value shrink = exp2(arith::MulFOp::create(b, grown, factor(1)));
   Value powers = powersOf(scores, maximum);
@@ -262,10 +268,8 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
 
 /// Multiplies the rows of `sums` by `factors`.
 void AttentionBuilder::scale(Value sums, Value factors) {
-  int64_t elements = attention.valueElements();
-  Value before = ReadOp::create(b, attention.numbers(elements), sums, int64_t(0), int64_t(0));
-  WriteOp::create(b, arith::MulFOp::create(b, before, toColumns(factors, elements)), sums,
-                  uint64_t(0));
+  Value all = toColumns(factors, attention.valueElements());
+  WriteOp::create(b, arith::MulFOp::create(b, read(sums), all), sums, uint64_t(0));
 }
 
 /// Adds the products of `powers` and a block of values to `sums`.
@@ -279,6 +283,11 @@ void AttentionBuilder::multiplyValues(const QueryTile &tile, Value block, Value 
   product.setTransposed(true);
 }
 
+/// The end of the keys that the first query of a tile sees, with a causal mask.
+Value AttentionBuilder::endForFirstQuery(const QueryTile &tile) {
+  return b.add(tile.first, b.constant(attention.keysBefore() + 1));
+}
+
 /// `products` with minus infinity where a query does not see a key, in the blocks that have such
 /// keys.
 Value AttentionBuilder::masked(const QueryTile &tile, Value firstKey, Value products) {
@@ -287,8 +296,8 @@ Value AttentionBuilder::masked(const QueryTile &tile, Value firstKey, Value prod
   Value end = b.add(firstKey, b.constant(attention.keys));
   Value isMasked = b.compare(arith::CmpIPredicate::sgt, end, b.constant(attention.keyTokens()));
   if (attention.op.getCausal()) {
-    Value seen = b.add(tile.first, b.constant(attention.keysBefore() + 1)); // by the first query
-    isMasked = b.compare(arith::CmpIPredicate::sgt, end, b.min(seen, attention.keyTokens()));
+    Value seen = b.min(endForFirstQuery(tile), attention.keyTokens());
+    isMasked = b.compare(arith::CmpIPredicate::sgt, end, seen);
   }
   auto branch = scf::IfOp::create(b, products.getType(), isMasked, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(b);
@@ -305,24 +314,22 @@ Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value produc
   Value column = ElementIndexOp::create(b, type, uint64_t(1));
   Value limit = tileOfScalar(b.sub(b.constant(attention.keyTokens()), firstKey));
   if (attention.op.getCausal()) {
-    Value seen = b.sub(b.add(tile.first, b.constant(attention.keysBefore() + 1)), firstKey);
+    Value seen = b.sub(endForFirstQuery(tile), firstKey);
     Value ofRow =
         arith::AddIOp::create(b, ElementIndexOp::create(b, type, uint64_t(0)), tileOfScalar(seen));
     limit = arith::MinSIOp::create(b, limit, ofRow);
   }
   Value isSeen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column, limit);
-  return arith::SelectOp::create(b, isSeen, products,
-                                 splat(attention.keys, -std::numeric_limits<float>::infinity()));
+  return arith::SelectOp::create(b, isSeen, products, nothing(attention.keys));
 }
 
 void AttentionBuilder::store(const QueryTile &tile, Value sums, Value sum) {
-  int64_t elements = attention.valueElements();
   Value whole = reduce(RowCombination::Add, sum, /*columns=*/1);
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, splat(1, 0));
   Value inverse = arith::DivFOp::create(b, splat(1, 1), whole);
   inverse = arith::SelectOp::create(b, isNone, splat(1, 0), inverse);
-  Value all = ReadOp::create(b, attention.numbers(elements), sums, int64_t(0), int64_t(0));
-  Value scaled = arith::MulFOp::create(b, all, toColumns(inverse, elements));
+  Value scaled =
+      arith::MulFOp::create(b, read(sums), toColumns(inverse, attention.valueElements()));
   StoreOp::create(b, rounded(scaled), result, tile.row, tile.resultColumn, tile.rowsEnd);
 }
 
@@ -343,11 +350,8 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
       return failure();
     Attention attention(op, *plan);
     Location loc = op.getLoc();
-    Value result =
-        gpu::AllocOp::create(rewriter, loc,
-                             deviceBufferType(cast<RankedTensorType>(op.getResult().getType())),
-                             Type(), ValueRange(), ValueRange(), ValueRange())
-            .getMemref();
+    Value result = allocateBuffer(rewriter, loc, cast<RankedTensorType>(op.getResult().getType()),
+                                  /*rows=*/Value());
     auto ofResult = GlobalType::get({attention.batches() * attention.queryTokens(),
                                      attention.heads() * attention.valueElements()},
                                     attention.element());
@@ -360,15 +364,7 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
         createKernel(createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "attention"),
                      ValueRange(arguments).getTypes(), *plan, loc);
     AttentionBuilder(kernel, attention).build();
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(rewriter, loc, value);
-    };
-    Value one = constant(1);
-    Value ctas = constant(std::min<int64_t>(attention.works(), *plan->ctasPerSm * target.sms));
-    Value threads = constant(cast<RolePlanAttr>(plan->roles).getNumThreads());
-    gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{ctas, one, one},
-                              gpu::KernelDim3{threads, one, one},
-                              /*dynamicSharedMemorySize=*/Value(), arguments);
+    launchPersistent(rewriter, loc, kernel, *plan, attention.works(), target, arguments);
     rewriter.replaceOp(op, result);
     return success();
   }

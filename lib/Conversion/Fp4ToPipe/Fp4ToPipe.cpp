@@ -56,6 +56,20 @@ gpu::GPUModuleOp fp4::createKernelModule(RewriterBase &rewriter, ModuleOp module
   return gpu::GPUModuleOp::create(rewriter, op->getLoc(), prefix + std::to_string(n));
 }
 
+void fp4::launchPersistent(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel,
+                           const KernelPlan &plan, int64_t works, const hw::TargetModel &target,
+                           ValueRange arguments) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value one = constant(1);
+  Value ctas = constant(std::min<int64_t>(works, *plan.ctasPerSm * target.sms));
+  Value threads = constant(cast<pipe::RolePlanAttr>(plan.roles).getNumThreads());
+  gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{ctas, one, one},
+                            gpu::KernelDim3{threads, one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+}
+
 namespace {
 struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   MatmulLowering(const TypeConverter &converter, MLIRContext *context,

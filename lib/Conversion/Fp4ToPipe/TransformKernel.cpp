@@ -168,18 +168,13 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     Transform transform(op, *plan);
     Location loc = op.getLoc();
     auto allocate = [&](Value result) -> Value {
-      auto type = deviceBufferType(cast<RankedTensorType>(result.getType()));
-      return gpu::AllocOp::create(rewriter, loc, type, Type(), ValueRange(), ValueRange(),
-                                  ValueRange())
-          .getMemref();
+      return allocateBuffer(rewriter, loc, cast<RankedTensorType>(result.getType()),
+                            /*rows=*/Value());
     };
     TransformArguments buffers{adaptor.getInput(), adaptor.getAmax(), adaptor.getRng(),
                                allocate(op.getData()), allocate(op.getScales())};
     gpu::GPUFuncOp kernel = buildTransformKernel(
         createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "transform"), transform);
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(rewriter, loc, value);
-    };
     if (stridedRowsOf(op.getInput()) == op.getInput()) // rows of a batch, from a copy
       buffers.x = stridedBuffer(rewriter, loc, op.getInput());
     SmallVector<Value> arguments;
@@ -190,12 +185,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
                                               rewriter.getI64IntegerAttr(transform.k)))
               : Value(GlobalViewOp::create(rewriter, loc, type, buffer)));
     });
-    Value one = constant(1);
-    Value ctas = constant(std::min<int64_t>(transform.strips(), *plan->ctasPerSm * target.sms));
-    Value threads = constant(cast<RolePlanAttr>(plan->roles).getNumThreads());
-    gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{ctas, one, one},
-                              gpu::KernelDim3{threads, one, one},
-                              /*dynamicSharedMemorySize=*/Value(), arguments);
+    launchPersistent(rewriter, loc, kernel, *plan, transform.strips(), target, arguments);
     rewriter.replaceOp(op, {buffers.codes, buffers.scales});
     return success();
   }

@@ -11,8 +11,6 @@
 #include "InlinePtx.h"
 #include "MmaPattern.h"
 
-#include "fp4/ISA/SmemDescriptor.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -39,7 +37,7 @@ struct LowerWgmmaFloat : MmaPattern<hw::MmaForm::WgmmaFloat> {
     } else {
       SmallVector<pipe::MmaOp> together = {op};
       if (op.getChain() == pipe::MmaChain::Leads)
-        together.push_back(nextOf(op));
+        together.push_back(mmaLedBy(op));
       SmallVector<FloatMma, 2> products;
       for (pipe::MmaOp mma : together)
         products.push_back(productOf(b, mma, operandsOf(mma)));
@@ -56,14 +54,6 @@ private:
     Value accumulator, a, b, accumulate;
   };
 
-  /// The MMA that begins with `op`, (C625).
-  static pipe::MmaOp nextOf(pipe::MmaOp op) {
-    Operation *next = op->getNextNode();
-    while (!isa<pipe::MmaOp>(next))
-      next = next->getNextNode();
-    return cast<pipe::MmaOp>(next);
-  }
-
   FloatMma productOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, const Operands &operands) const {
     pipe::SharedType tile = op.getB().getType();
     FloatMma product;
@@ -73,9 +63,15 @@ private:
     product.transposed = op.getTransposed();
     int64_t instructions = tile.getShape()[op.getTransposed() ? 0 : 1] / int64_t(pipe::kDenseMmaK);
     takeA(b, op, operands.a, instructions, product);
-    product.b = descriptorOfB(b, operands.b, tile, op.getTransposed());
-    product.bOffsets =
-        op.getTransposed() ? rowOffsets(instructions) : instructionOffsets(tile, 0, instructions);
+    if (op.getTransposed()) {
+      auto form =
+          hw::SmemDescriptor::mnMajorOperand(hw::SwizzleMode::B128, uint32_t(tile.getRows()));
+      product.b = wgmmaDescriptor(b, operands.b, form);
+      product.bOffsets = rowOffsets(instructions);
+    } else {
+      product.b = wgmmaDescriptor(b, operands.b);
+      product.bOffsets = instructionOffsets(tile, 0, instructions);
+    }
     if (product.accumulate)
       product.sums = loadElements(b, operands.accumulator, 0, product.columns / 2);
     return product;
@@ -123,19 +119,6 @@ private:
     for (int64_t i = 0; i < instructions; ++i)
       offsets.push_back(i * pipe::kDenseMmaK * kLineBytes / kUnitBytes);
     return offsets;
-  }
-
-  static Value descriptorOfB(ImplicitLocOpBuilder &b, Value pointer, pipe::SharedType tile,
-                             bool transposed) {
-    if (!transposed)
-      return wgmmaDescriptor(b, pointer);
-    uint64_t form =
-        hw::SmemDescriptor::mnMajorOperand(hw::SwizzleMode::B128, uint32_t(tile.getRows()))
-            .encodeWgmma();
-    Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer);
-    Value start = hw::descriptorStart(Int32(b, address));
-    Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
-    return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
   }
 };
 

@@ -304,9 +304,7 @@ private:
           continue;
         Value &low = words[i], &high = words[i | distance];
         Value given = arith::SelectOp::create(b, upper, low, high);
-        auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
-        Value taken = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), given, number(distance),
-                                           number(31), NVVM::ShflKind::bfly, UnitAttr());
+        Value taken = valueOfLane(b, given, distance);
         low = arith::SelectOp::create(b, upper, taken, low);
         high = arith::SelectOp::create(b, upper, high, taken);
       }

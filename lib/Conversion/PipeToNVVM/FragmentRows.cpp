@@ -12,6 +12,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/ISA/FragmentLayout.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -63,7 +64,7 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
     for (int64_t distance : {2, 1})
       for (Value &result : results)
         if (isWhole)
-          result = combine(b, op.getCombination(), result, otherLane(b, result, distance));
+          result = combine(b, op.getCombination(), result, valueOfLane(b, result, distance));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, results);
     return success();
   }
@@ -78,12 +79,6 @@ private:
       return arith::MaximumFOp::create(b, x, y);
     }
     llvm_unreachable("every combination has its operation");
-  }
-
-  static Value otherLane(ImplicitLocOpBuilder &b, Value value, int64_t distance) {
-    auto number = [&](int64_t number) { return constantI32(b, b.getLoc(), number); };
-    return NVVM::ShflOp::create(b, b.getF32Type(), number(-1), value, number(distance), number(31),
-                                NVVM::ShflKind::bfly, UnitAttr());
   }
 };
 

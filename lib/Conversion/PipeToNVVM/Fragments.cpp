@@ -445,16 +445,23 @@ void fp4::storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elem
     LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);
 }
 
-/// The descriptor of a tile at `address`, an i32.
-static Value descriptorAt(ImplicitLocOpBuilder &b, Value address) {
-  uint64_t form = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma();
+/// The descriptor of a tile of `form` at `address`, an i32.
+static Value descriptorAt(ImplicitLocOpBuilder &b, Value address, const hw::SmemDescriptor &form) {
   Value start = hw::descriptorStart(Int32(b, address));
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
-  return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
+  return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form.encodeWgmma())));
+}
+
+Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile, const hw::SmemDescriptor &form) {
+  return descriptorAt(b, LLVM::PtrToIntOp::create(b, b.getI32Type(), tile), form);
+}
+
+static hw::SmemDescriptor formOfRows() {
+  return hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128);
 }
 
 Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
-  return descriptorAt(b, LLVM::PtrToIntOp::create(b, b.getI32Type(), tile));
+  return wgmmaDescriptor(b, tile, formOfRows());
 }
 
 /// The address comes from the first lane of the warp, so that values computed from it are uniform.
@@ -462,8 +469,9 @@ Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
   Value all = constantI32(b, b.getLoc(), -1), first = constantI32(b, b.getLoc(), 0);
   Value last = constantI32(b, b.getLoc(), 31);
-  return descriptorAt(b, NVVM::ShflOp::create(b, b.getI32Type(), all, address, first, last,
-                                              NVVM::ShflKind::idx, UnitAttr()));
+  Value uniform = NVVM::ShflOp::create(b, b.getI32Type(), all, address, first, last,
+                                       NVVM::ShflKind::idx, UnitAttr());
+  return descriptorAt(b, uniform, formOfRows());
 }
 
 /// The number of an SM never has bit 31, which ptxas does not know.
@@ -483,6 +491,19 @@ SmallVector<int64_t> fp4::instructionOffsets(pipe::SharedType tile, int64_t firs
     offsets.push_back((byte / kLineBytes * panelBytes + byte % kLineBytes) / 16);
   }
   return offsets;
+}
+
+pipe::MmaOp fp4::mmaLedBy(pipe::MmaOp op) {
+  Operation *next = op->getNextNode();
+  while (!isa<pipe::MmaOp>(next))
+    next = next->getNextNode();
+  return cast<pipe::MmaOp>(next);
+}
+
+Value fp4::valueOfLane(ImplicitLocOpBuilder &b, Value value, int64_t distance) {
+  auto number = [&](int64_t number) { return constantI32(b, b.getLoc(), number); };
+  return NVVM::ShflOp::create(b, value.getType(), number(-1), value, number(distance), number(31),
+                              NVVM::ShflKind::bfly, UnitAttr());
 }
 
 SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {

@@ -9,7 +9,11 @@
 #include "Int32.h"
 #include "Lowering.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "fp4/ISA/SmemDescriptor.h"
+
+namespace mlir::math {
+class Exp2Op;
+} // namespace mlir::math
 
 namespace fp4 {
 
@@ -39,7 +43,10 @@ void storeElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, mlir::Va
 mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int64_t first,
                        mlir::VectorType type);
 
-/// The i64 by which wgmma knows a K-major tile whose rows have 128 bytes under a swizzle of 128.
+/// The i64 by which wgmma knows a tile of `form`, which starts at address 0.
+mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile,
+                            const hw::SmemDescriptor &form);
+/// The descriptor of a K-major tile whose rows have 128 bytes under a swizzle of 128.
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 /// The descriptor of `tile` from one lane, so that ptxas sees that it is uniform.
 mlir::Value uniformDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
@@ -52,6 +59,12 @@ llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t fir
 
 /// Returns true for math.exp2 of a vector of f32 that may be approximate: one instruction each.
 bool isApproximate(mlir::math::Exp2Op op);
+
+/// The next MMA of the block, which begins with `op`, one that leads (C625).
+pipe::MmaOp mmaLedBy(pipe::MmaOp op);
+
+/// The value (i32 or f32) of the lane whose number differs by the bits of `distance`.
+mlir::Value valueOfLane(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t distance);
 
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,

@@ -44,7 +44,7 @@ struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
       SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
       storeElements(b, adaptor.getAccumulator(), awaitSums(b, sums));
     } else if (op.getChain() == pipe::MmaChain::Leads) {
-      multiplyWithNext(b, op, adaptor, nextOf(op), rewriter);
+      multiplyWithNext(b, op, adaptor, mmaLedBy(op), rewriter);
     } else {
       SharedMma product = mmaOf(b, op, adaptor.getA(), adaptor.getB());
       if (op.getChain() == pipe::MmaChain::Replaces)
@@ -57,14 +57,6 @@ struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
   }
 
 private:
-  /// The MMA that begins with `op`.
-  static pipe::MmaOp nextOf(pipe::MmaOp op) {
-    Operation *next = op->getNextNode();
-    while (!isa<pipe::MmaOp>(next))
-      next = next->getNextNode();
-    return cast<pipe::MmaOp>(next); // (C625)
-  }
-
   SharedMma mmaOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, Value a, Value tileB) const {
     Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getARow()) * kRowBytes);
     SharedMma product;

@@ -14,6 +14,8 @@
 #include "Lowering.h"
 #include "Reduce/GridMax.h"
 
+#include "fp4/Numerics/ExpertOrder.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -22,8 +24,8 @@ using namespace fp4;
 
 namespace {
 
-/// Ids of a lane that are loaded together, and the most that a launch has.
-constexpr int64_t kLoads = 4, kMostIds = 1 << 20;
+/// Ids of a lane that are loaded together.
+constexpr int64_t kLoads = 4;
 constexpr int64_t kNone = -1;
 
 class ExpertOrder {
@@ -77,7 +79,7 @@ void ExpertOrder::setOperands() {
   Value hostTokens = kernel.hostRows(op.getIds());
   Value pairs = arith::MulIOp::create(host, hostTokens, constIndex(host, perToken));
   kernel.expectSize("numbers", "ids", pairs,
-                    arith::MinUIOp::create(host, pairs, constIndex(host, kMostIds)),
+                    arith::MinUIOp::create(host, pairs, constIndex(host, numerics::mostOrderedIds)),
                     "order parts of the tokens");
   int64_t padding = experts * (int64_t(op.getMultiple()) - 1);
   Value hostRows = arith::AddIOp::create(host, pairs, constIndex(host, padding));

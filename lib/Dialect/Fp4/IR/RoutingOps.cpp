@@ -7,6 +7,7 @@
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Numerics/ExpertOrder.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -16,8 +17,8 @@ using namespace fp4::verify;
 
 /// The most columns and results of a row, which one warp has, and the most groups.
 static constexpr int64_t kMostColumns = 512, kMostResults = 16, kMostGroups = 32;
-/// The most ids that one CTA orders, and rows to which experts are padded.
-static constexpr int64_t kMostIds = 1 << 20, kMostMultiple = 1024;
+/// The most rows to which experts are padded.
+static constexpr int64_t kMostMultiple = 1024;
 
 //===----------------------------------------------------------------------===//
 // top_k
@@ -142,7 +143,8 @@ LogicalResult ExpertOrderOp::verify() {
       failed(verifyRange(*this, "multiple", getMultiple(), 1, kMostMultiple, // expert_order (C2)
                          "it is the unit in which experts have rows")))
     return failure();
-  if (ids.type.hasStaticShape() && ids.type.getNumElements() > kMostIds) // expert_order (C3)
+  if (ids.type.hasStaticShape() &&
+      ids.type.getNumElements() > numerics::mostOrderedIds) // expert_order (C3)
     return withNote(ids.must("have at most 1048576 elements"), "order parts of the tokens");
   Type element = IntegerType::get(getContext(), 64);
   int64_t most = rowsOfExperts(ids.type, getExperts(), getMultiple());

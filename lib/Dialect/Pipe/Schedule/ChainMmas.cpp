@@ -36,6 +36,12 @@ static void awaitByNext(MmaOp mma) {
     mma.setAwaitedBy(MmaAwaiter::NextMma);
 }
 
+/// Returns true when `value` is there by the time of `op`.
+static bool isThereBy(Operation *op, Value value) {
+  Operation *origin = value.getDefiningOp();
+  return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
+}
+
 /// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
 /// else null.
 static MmaOp mmaBefore(MmaOp product) {
@@ -43,30 +49,22 @@ static MmaOp mmaBefore(MmaOp product) {
     MmaOp before = mmaOfForm(op, hw::MmaForm::WgmmaShared);
     if (!before)
       continue;
-    auto isThere = [&](Value value) {
-      Operation *origin = value.getDefiningOp();
-      return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
-    };
     Value sums = product.getAccumulator();
     bool begins = before.getAccumulator() != sums &&
-                  before.getAccumulator().getType() == sums.getType() && isThere(sums) &&
-                  isThere(product.getA()) && isThere(product.getB());
+                  before.getAccumulator().getType() == sums.getType() && isThereBy(op, sums) &&
+                  isThereBy(op, product.getA()) && isThereBy(op, product.getB());
     return begins ? before : MmaOp();
   }
   return {};
 }
 
-/// Returns true when an operation between `before` and `product` has to do with the sums of
-/// `product`, or changes its tiles.
-static bool touchesBetween(MmaOp before, MmaOp product) {
-  for (Operation *op = before->getNextNode(); op != product; op = op->getNextNode())
-    if (op->walk([&](Operation *inner) {
-            return llvm::is_contained(inner->getOperands(), product.getAccumulator())
-                       ? WalkResult::interrupt()
-                       : WalkResult::advance();
-          }).wasInterrupted())
-      return true;
-  return false;
+/// Returns true when an operation between `before` and `product` of their block, or one inside of
+/// it, uses `value`.
+static bool isUsedBetween(MmaOp before, MmaOp product, Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *op = before->getBlock()->findAncestorOpInBlock(*user);
+    return op && before->isBeforeInBlock(op) && op->isBeforeInBlock(product);
+  });
 }
 
 /// Moves the wait for the tile of `product` in front of `before`, with what computes its iteration;
@@ -104,16 +102,10 @@ static void overlap(MmaOp product) {
   if (!before || before.getChain() != MmaChain::Alone ||
       before.getAccumulator() == product.getAccumulator())
     return;
-  auto isThere = [&](Value value) {
-    Operation *origin = value.getDefiningOp();
-    return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
-  };
-  bool isUsed = llvm::any_of(before.getAccumulator().getUsers(), [&](Operation *user) {
-    return user->getBlock() == op->getBlock() && op->isBeforeInBlock(user) &&
-           user->isBeforeInBlock(product);
-  });
-  if (!isUsed || !isThere(product.getAccumulator()) || !isThere(product.getA()) ||
-      touchesBetween(before, product) || !hoistWait(before, product))
+  if (!isUsedBetween(before, product, before.getAccumulator()) ||
+      isUsedBetween(before, product, product.getAccumulator()) ||
+      !isThereBy(op, product.getAccumulator()) || !isThereBy(op, product.getA()) ||
+      !hoistWait(before, product))
     return;
   before.setChain(MmaChain::Leads);
   product.setChain(MmaChain::Follows);
