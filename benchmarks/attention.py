@@ -37,13 +37,19 @@ def name_of(elements, length, causal):
     return f"attention_{elements}_{length}_{'causal' if causal else 'full'}"
 
 
-def pack(build, folder):
+def pack_package(build, folder, *scripts):
+    """Copies the Python package, its libraries and `scripts` into `folder`."""
     os.makedirs(folder, exist_ok=True)
     for library in ("libfp4rt.so", "_native.abi3.so"):
         shutil.copy(os.path.join(build, "lib", library), folder)
-    shutil.copy(__file__, folder)
+    for script in (__file__, *scripts):
+        shutil.copy(script, folder)
     shutil.copytree(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "fp4"),
                     os.path.join(folder, "fp4"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def pack(build, folder):
+    pack_package(build, folder)
     for elements, length, causal in CELLS:
         stem = os.path.join(folder, name_of(elements, length, causal))
         with open(stem + ".mlir", "w") as file:

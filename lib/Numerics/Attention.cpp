@@ -31,9 +31,8 @@ public:
 
   void compute(uint64_t row, AttentionReference &reference) {
     const uint64_t head = row % shape_.heads, token = row / shape_.heads % shape_.queryTokens;
-    const uint64_t batch = row / shape_.heads / shape_.queryTokens;
-    const uint64_t group = head / (shape_.heads / shape_.keyHeads);
-    firstKey_ = batch * shape_.keyTokens * shape_.keyHeads + group;
+    batch_ = row / shape_.heads / shape_.queryTokens;
+    group_ = head / (shape_.heads / shape_.keyHeads);
     weigh(row, keysSeen(token));
     for (uint64_t e = 0; e < shape_.valueElements; ++e)
       store(row * shape_.valueElements + e, e, reference);
@@ -41,11 +40,28 @@ public:
 
 private:
   uint64_t keysSeen(uint64_t token) const {
+    const auto all = int64_t(shape_.keyTokens);
+    const int64_t keys =
+        shape_.lengths.empty() ? all : std::clamp<int64_t>(shape_.lengths[batch_], 0, all);
     if (!shape_.causal)
-      return shape_.keyTokens;
-    const int64_t seen =
-        int64_t(token) + 1 + int64_t(shape_.keyTokens) - int64_t(shape_.queryTokens);
-    return uint64_t(std::clamp<int64_t>(seen, 0, int64_t(shape_.keyTokens)));
+      return uint64_t(keys);
+    const int64_t seen = int64_t(token) + 1 + keys - int64_t(shape_.queryTokens);
+    return uint64_t(std::clamp<int64_t>(seen, 0, keys));
+  }
+
+  /// The elements of key `j` in `rows`, which have `elements` each; null where its page does not
+  /// exist.
+  const float *elementsOf(std::span<const float> rows, uint64_t j, uint64_t elements) const {
+    uint64_t token = batch_ * shape_.keyTokens + j;
+    if (!shape_.pages.empty()) {
+      const uint64_t pagesOfSequence = shape_.keyTokens / shape_.pageTokens;
+      const int32_t page = shape_.pages[batch_ * pagesOfSequence + j / shape_.pageTokens];
+      const uint64_t pages = rows.size() / (shape_.pageTokens * shape_.keyHeads * elements);
+      if (page < 0 || uint64_t(page) >= pages)
+        return nullptr;
+      token = uint64_t(page) * shape_.pageTokens + j % shape_.pageTokens;
+    }
+    return rows.data() + (token * shape_.keyHeads + group_) * elements;
   }
 
   /// Computes the weight of each key, and its relative error.
@@ -55,9 +71,9 @@ private:
     errors_.assign(keys, 0);
     double largest = -std::numeric_limits<double>::infinity();
     for (uint64_t j = 0; j < keys; ++j) {
-      const float *key = key_.data() + (firstKey_ + j * shape_.keyHeads) * shape_.queryElements;
+      const float *key = elementsOf(key_, j, shape_.queryElements);
       double sum = 0, magnitude = 0;
-      for (uint64_t d = 0; d < shape_.queryElements; ++d) {
+      for (uint64_t d = 0; key && d < shape_.queryElements; ++d) {
         const double product = double(query[d]) * key[d];
         sum += product;
         magnitude += std::fabs(product);
@@ -83,8 +99,8 @@ private:
   void store(uint64_t place, uint64_t element, AttentionReference &reference) const {
     double sum = 0, numerator = 0, denominator = 0;
     for (uint64_t j = 0; j < weights_.size(); ++j) {
-      const double value =
-          value_[(firstKey_ + j * shape_.keyHeads) * shape_.valueElements + element];
+      const float *elements = elementsOf(value_, j, shape_.valueElements);
+      const double value = elements ? elements[element] : 0;
       sum += weights_[j] * value;
       numerator +=
           std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) + rounding_.smallest);
@@ -104,14 +120,31 @@ private:
   const AttentionShape &shape_;
   Rounding rounding_;
   std::span<const float> query_, key_, value_;
-  uint64_t firstKey_ = 0; ///< row of heads of keys
+  uint64_t batch_ = 0, group_ = 0; ///< sequence, and head of keys
   double total_ = 0;
   std::vector<double> weights_, errors_;
 };
 
+Status checkSequences(const AttentionShape &shape) {
+  const size_t lengths = shape.lengths.size(), pages = shape.pages.size();
+  const bool hasPages = pages == 0 || (shape.pageTokens &&
+                                       pages * shape.pageTokens == shape.batches * shape.keyTokens);
+  if (hasPages && (lengths == 0 || lengths == shape.batches))
+    return {};
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("attention of {} sequences of {} keys must have as many lengths, and "
+                  "pages for all keys, but got {} and {} of {} keys",
+                  shape.batches, shape.keyTokens, lengths, pages, shape.pageTokens));
+}
+
 Status checkSizes(const AttentionShape &shape, size_t query, size_t key, size_t value) {
+  FP4_TRY(checkSequences(shape));
   const uint64_t queries = shape.batches * shape.queryTokens * shape.heads * shape.queryElements;
-  const uint64_t keyRows = shape.batches * shape.keyTokens * shape.keyHeads;
+  const uint64_t rowsOfPage = shape.pageTokens * shape.keyHeads;
+  const bool hasCache = !shape.pages.empty() && shape.queryElements && rowsOfPage;
+  const uint64_t keyRows = hasCache ? key / shape.queryElements / rowsOfPage * rowsOfPage
+                                    : shape.batches * shape.keyTokens * shape.keyHeads;
   if (shape.keyHeads && shape.heads % shape.keyHeads == 0 && query == queries &&
       key == keyRows * shape.queryElements && value == keyRows * shape.valueElements)
     return {};

@@ -10,6 +10,8 @@ using namespace fp4;
 
 /// Rows of queries of a warpgroup, elements of K of an instruction, and elements in a swizzled row.
 static constexpr int64_t kGroupRows = 64, kInstructionK = 16, kPanel = 64;
+/// Columns of a piece of a reduction in the cluster, at least.
+static constexpr int64_t kThreadColumns = 8;
 /// Elements of a head, and keys of a block, that kernels can have.
 static constexpr int64_t kMostElements = 256, kMostKeys = 256;
 
@@ -24,19 +26,33 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
   return failure();
 }
 
-/// The keys of a block: as many as registers have room for beside the sums of a head of values,
-/// and of several sequences a divisor of their keys, because a box of TMA does not end with a
-/// sequence. 0 where there is none.
+/// Keys that a box of TMA can begin at in a page, because the swizzle repeats after so many rows.
+static constexpr int64_t kPageUnit = 8;
+
+/// Heads that are rows of one tile, because they share keys: those of a group, rounded up to a
+/// power of two, where tokens are fewer than a tile has rows.
+static int64_t headsOfTile(AttentionOp op) {
+  constexpr int64_t mostRows = 2 * kGroupRows;
+  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
+  int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(group)));
+  return op.getQueryType().getDimSize(1) < mostRows && heads <= kGroupRows ? heads : 1;
+}
+
+/// Warpgroups of a tile: one where its rows have room for all queries of a sequence.
+static int32_t groupsOfTile(AttentionOp op) {
+  return op.getQueryType().getDimSize(1) * headsOfTile(op) <= kGroupRows ? 1 : 2;
+}
+
+/// The keys of a block: as many as registers have room for beside the sums of a head of values.
+/// Few queries are limited by the memory, whose loads are the more even the smaller blocks are, and
+/// pages are cut into as few boxes as possible.
 static int64_t keysOfBlock(AttentionOp op) {
-  int64_t keys = op.getKeyType().getDimSize(1);
   int64_t elements = op.getValueType().getDimSize(3);
-  int64_t most = elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
-  if (op.getKeyType().getDimSize(0) == 1)
-    return most;
-  for (int64_t block = most; block >= kInstructionK; block -= kInstructionK)
-    if (keys % block == 0)
-      return block;
-  return 0;
+  if (op.getPages())
+    return elements <= 128 ? 128 : 64;
+  if (groupsOfTile(op) == 1)
+    return elements <= 128 ? 128 : 64;
+  return elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
 }
 
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
@@ -50,12 +66,13 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &,
   if (failed(requireHead(attention, "query", attention.getQueryType())) ||
       failed(requireHead(attention, "value", attention.getValueType())))
     return failure();
-  if (keysOfBlock(attention))
+  int64_t tokens = attention.getKeyType().getDimSize(1);
+  if (!attention.getPages() || tokens % kPageUnit == 0)
     return success();
-  InFlightDiagnostic diag = op->emitOpError() << "of several batches has kernels for a multiple of "
-                                              << kInstructionK << " keys, but operand 'key' has "
-                                              << attention.getKeyType().getDimSize(1);
-  diag.attachNote() << "run the batches one by one";
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "has kernels for pages of a multiple of " << kPageUnit
+                            << " tokens, but those of operand 'key' have " << tokens;
+  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
   return failure();
 }
 
@@ -83,34 +100,96 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                          /*serpentine=*/true);
 }
 
+/// CTAs that share the keys of a tile where tiles are fewer than SMs: as many as leave few SMs
+/// without work in the last wave, and have at least two blocks each.
+static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
+                            const hw::TargetModel &target) {
+  constexpr int64_t most = 8, fewestBlocks = 2;
+  constexpr double nearlyBest = 0.9;
+  auto efficiency = [&](int64_t splits) {
+    int64_t places = std::max<int64_t>(1, target.sms / splits);
+    int64_t waves = int64_t(llvm::divideCeil(works, places));
+    return double(works * splits) / double(waves * target.sms);
+  };
+  int64_t elements = op.getValueType().getDimSize(3), best = 1;
+  SmallVector<int64_t> candidates;
+  for (int64_t splits = 1; splits <= most && splits * fewestBlocks <= std::max<int64_t>(2, blocks);
+       splits *= 2)
+    if (elements / splits % kThreadColumns == 0)
+      candidates.push_back(splits);
+  for (int64_t splits : candidates)
+    if (efficiency(splits) > efficiency(best))
+      best = splits;
+  for (int64_t splits : candidates)
+    if (efficiency(splits) >= nearlyBest * efficiency(best))
+      return splits;
+  return best;
+}
+
 static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
                                    const hw::TargetModel &target) {
-  constexpr int32_t groups = 2;
+  auto attention = cast<AttentionOp>(op);
+  int32_t groups = groupsOfTile(attention);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  plan.tile = {groups * kGroupRows, keysOfBlock(cast<AttentionOp>(op))};
+  plan.tile = {groups * kGroupRows, keysOfBlock(attention), headsOfTile(attention)};
   plan.ctasPerSm = 1;
-  plan.stages = 5;
-  plan.schedule = rasterOfTiles(cast<AttentionOp>(op), target);
-  plan.roles = fragmentRoles(op->getContext(), groups, kFewBeside);
+  plan.roles = fragmentRoles(op->getContext(), groups, groups == 1 ? RegisterShares() : kFewBeside);
+  if (groups == 2) {
+    plan.stages = 5;
+    plan.schedule = rasterOfTiles(attention, target);
+    return plan;
+  }
+  plan.schedule = neighboursAlongM(op->getContext());
+  int64_t heads = plan.tile[2] > 1 ? attention.getKeyType().getDimSize(2)
+                                   : attention.getQueryType().getDimSize(2);
+  int64_t works = attention.getQueryType().getDimSize(0) * heads;
+  int64_t blocks = int64_t(llvm::divideCeil(attention.getKeyTokens(), plan.tile[1]));
+  if (int64_t splits = splitsOfKeys(attention, works, blocks, target); splits > 1)
+    plan.cluster = {splits, 1};
   return plan;
+}
+
+/// Roles of one or two warpgroups that multiply and store, beside one that loads.
+static StringRef attentionRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr math = roles.getDriver(Tensor);
+  bool hasGroups = math.getNumThreads() == 2 * kGroupRows || math.getNumThreads() == 4 * kGroupRows;
+  if (math != roles.getDriver(Threads) || !hasGroups || math.getFirstWarp() % 4)
+    return "drive the engines tensor and threads with 4 or 8 warps from a multiple of 4";
+  if (roles.getDriver(Tma) == math)
+    return "drive the engines tma and tensor from two roles";
+  return {};
 }
 
 static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
   auto attention = cast<AttentionOp>(op);
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules)))
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, attentionRules)))
     return failure();
-  auto [queries, keys, none] = plan.tile;
-  int64_t rows = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
-  bool isWhole = attention.getKeyType().getDimSize(0) == 1 ||
-                 (keys > 0 && attention.getKeyType().getDimSize(1) % keys == 0);
-  if (queries == rows && keys > 0 && keys % kInstructionK == 0 && keys <= kMostKeys && isWhole)
-    return success();
-  return misfit(op, "tile",
-                "is [" + Twine(rows) + ", N], N a multiple of 16 up to " + Twine(kMostKeys) +
-                    ", and of several batches a divisor of the keys",
-                "[" + Twine(queries) + ", " + Twine(keys) + "]");
+  auto [rows, keys, heads] = plan.tile;
+  int64_t most = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
+  int64_t group = attention.getQueryType().getDimSize(2) / attention.getKeyType().getDimSize(2);
+  bool hasHeads =
+      heads == 1 || (heads >= group && heads <= kGroupRows && llvm::isPowerOf2_64(uint64_t(heads)));
+  bool hasKeys = keys > 0 && keys % kInstructionK == 0 && keys <= kMostKeys;
+  if (rows != most || !hasKeys || !hasHeads)
+    return misfit(op, "tile",
+                  "is [" + Twine(most) + ", N, H], N a multiple of 16 up to " + Twine(kMostKeys) +
+                      ", and H 1, or a power of two from " + Twine(group) + " to " +
+                      Twine(kGroupRows),
+                  "[" + Twine(rows) + ", " + Twine(keys) + ", " + Twine(heads) + "]");
+  int64_t splits = std::max<int64_t>(1, plan.cluster[0]);
+  int64_t elements = attention.getValueType().getDimSize(3);
+  if (plan.cluster[1] > 1 || splits > int64_t(target.maxClusterSize) ||
+      elements % (splits * kThreadColumns) != 0)
+    return misfit(op, "cluster",
+                  "is [S, 1], S at most " + Twine(target.maxClusterSize) +
+                      ", of which each has a "
+                      "multiple of 8 of the " +
+                      Twine(elements) + " elements of a head",
+                  "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+  return success();
 }
 
 constexpr FamilyRules fp4::kAttentionRules = {requireAttention, proposeAttention, checkAttention};

@@ -11,7 +11,11 @@ namespace fp4::harness {
 /// Attention in fp64, with the bound of its kernels: the order of their sums is not that of the
 /// operation, so that results have no bits of their own.
 Status runAttention(Step &step) {
-  FP4_TRY(step.expect(3, 1));
+  if (step.operands.size() < 3)
+    return step.wrong("must have queries, keys and values");
+  FP4_ASSIGN(auto lengths, step.optional(3));
+  FP4_ASSIGN(auto pages, step.optional(4));
+  FP4_TRY(step.expect(3 + size_t(lengths != nullptr) + size_t(pages != nullptr), 1));
   for (size_t i = 0; i < 3; ++i)
     if (step.operands[i]->type.shape.size() != 4)
       return step.wrong("must have operands of four dimensions");
@@ -29,6 +33,13 @@ Status runAttention(Step &step) {
   shape.valueElements = uint64_t(value[3]);
   shape.scale = std::bit_cast<float>(uint32_t(scale));
   shape.causal = step.op.attributes.contains("causal");
+  if (lengths)
+    shape.lengths = lengths->as<int32_t>();
+  if (pages) {
+    shape.pages = pages->as<int32_t>();
+    shape.pageTokens = uint64_t(key[1]);
+    shape.keyTokens = shape.pages.size() / shape.batches * shape.pageTokens;
+  }
   const numerics::FloatType type = floatType(step.operands[0]->type.element);
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
                                                           floats(*step.operands[1]),

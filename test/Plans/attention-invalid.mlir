@@ -12,21 +12,32 @@ func.func @elements(%q: !q, %k: !q, %v: !t) -> !t {
 // -----
 
 !q = tensor<2x64x8x128xbf16>
-!k = tensor<2x100x8x128xbf16>
-func.func @batches(%q: !q, %k: !k, %v: !k) -> !q {
-  // expected-error @+2 {{of several batches has kernels for a multiple of 16 keys, but operand 'key' has 100}}
-  // expected-note @+1 {{run the batches one by one}}
-  %o = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !k -> !q
+!c = tensor<9x20x8x128xbf16>
+func.func @pages(%q: !q, %k: !c, %n: tensor<2xi32>, %p: tensor<2x4xi32>) -> !q {
+  // expected-error @+2 {{has kernels for pages of a multiple of 8 tokens, but those of operand 'key' have 20}}
+  // expected-note @+1 {{pages of 16, 32, 64 or 128 tokens are usual}}
+  %o = fp4.attention %q, %k, %k lengths(%n : tensor<2xi32>) pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !c -> !q
   return %o : !q
 }
 
 // -----
 
 !q = tensor<2x64x8x128xbf16>
-!k = tensor<2x96x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
 func.func @tile(%q: !q, %k: !k, %v: !k) -> !q {
-  // expected-error @+2 {{must have a plan whose 'tile' is [128, N], N a multiple of 16 up to 256, and of several batches a divisor of the keys, but got [128, 64]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, N, H], N a multiple of 16 up to 256, and H 1, or a power of two from 4 to 64, but got [128, 64, 2]}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, tile = [128, 64]>} : !q, !k, !k -> !q
+  %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, tile = [128, 64, 2]>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x4096x1x128xbf16>
+func.func @cluster(%q: !q, %k: !k, %v: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'cluster' is [S, 1], S at most 8, of which each has a multiple of 8 of the 128 elements of a head, but got [3, 1]}}
+  // expected-note @+1 {{leave 'cluster' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [3, 1]>} : !q, !k, !k -> !q
   return %o : !q
 }

@@ -5,7 +5,7 @@
 
 // Keys of a block are as many as registers have room for beside the sums of a head.
 // CHECK-LABEL: func.func @one
-// CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
+// CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
 !t = tensor<1x4096x8x128xbf16>
 func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
@@ -15,7 +15,7 @@ func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
 // -----
 
 // CHECK-LABEL: func.func @wide
-// CHECK: tile = [128, 80]
+// CHECK: tile = [128, 80, 1]
 !t = tensor<1x4096x8x256xbf16>
 func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
@@ -24,10 +24,10 @@ func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-// A box of keys does not end with a sequence, so blocks divide the keys of each. Tiles of as many
-// heads as there are SMs, or half of them, are in order of length where L2 has their keys.
+// Tiles of as many heads as there are SMs, or half of them, are in order of length where L2 has
+// their keys.
 // CHECK-LABEL: func.func @several
-// CHECK: tile = [128, 128], schedule = #pipe.static_persistent<panels<66> serpentine = true>
+// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<panels<66> serpentine = true>
 !t = tensor<16x1024x16x128xbf16>
 func.func @several(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
@@ -42,4 +42,29 @@ func.func @several(%q: !t, %k: !t, %v: !t) -> !t {
 func.func @long(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
   return %o : !t
+}
+
+// -----
+
+// Heads that share keys are rows of a tile of few tokens, and CTAs of a cluster share its keys where
+// tiles are fewer than SMs.
+// CHECK-LABEL: func.func @decode
+// CHECK: tile = [64, 128, 4], cluster = [8, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+!q = tensor<2x1x32x128xbf16>
+!k = tensor<2x4096x8x128xbf16>
+func.func @decode(%q: !q, %k: !k, %v: !k) -> !q {
+  %o = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+// Many sequences fill the SMs, and a group of 7 heads has room for 8.
+// CHECK-LABEL: func.func @batch
+// CHECK: tile = [64, 128, 8], schedule
+!q = tensor<132x4x28x128xbf16>
+!k = tensor<132x4096x4x128xbf16>
+func.func @batch(%q: !q, %k: !k, %v: !k) -> !q {
+  %o = fp4.attention %q, %k, %v scale 1.0 causal : !q, !k, !k -> !q
+  return %o : !q
 }

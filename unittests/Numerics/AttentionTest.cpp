@@ -58,6 +58,37 @@ TEST(Attention, FindsHeadsAndBatches) {
   EXPECT_EQ(found.values, (std::vector<double>{1, 1, 2, 2, 3, 3, 4, 4}));
 }
 
+/// The keys of a sequence end with its length, and its last query sees all of them.
+TEST(Attention, EndsWithLengths) {
+  const int32_t lengths[] = {1, 0, 9};
+  AttentionShape shape{.batches = 3,
+                       .queryTokens = 2,
+                       .keyTokens = 2,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .causal = true,
+                       .lengths = lengths};
+  const AttentionReference found =
+      attend(shape, std::vector<float>(6, 0), std::vector<float>(6, 1), {1, 2, 3, 4, 5, 7});
+  EXPECT_EQ(found.values, (std::vector<double>{0, 1, 0, 0, 5, 6}));
+}
+
+/// Keys lie in pages, of which one does not exist.
+TEST(Attention, FindsPages) {
+  const int32_t lengths[] = {3, 4}, pages[] = {2, 0, 1, -1};
+  AttentionShape shape{.batches = 2,
+                       .queryTokens = 1,
+                       .keyTokens = 4,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .lengths = lengths,
+                       .pages = pages,
+                       .pageTokens = 2};
+  const AttentionReference found =
+      attend(shape, {0, 0}, std::vector<float>(6, 1), {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(found.values, (std::vector<double>{4, 1.75}));
+}
+
 TEST(Attention, RefusesOtherSizes) {
   AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
   const auto found = referenceAttention(shape, FloatType::BF16, std::vector<float>{1},

@@ -11,13 +11,19 @@
 namespace fp4::numerics {
 
 /// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
-/// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head.
+/// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head. A paged
+/// cache has keys of pages x pageTokens x keyHeads x queryElements.
 struct AttentionShape {
   uint64_t batches = 1, queryTokens = 0, keyTokens = 0;
   uint64_t heads = 1, keyHeads = 1;
   uint64_t queryElements = 0, valueElements = 0;
   double scale = 1;
-  bool causal = false; ///< query i sees keys up to i + keyTokens - queryTokens
+  bool causal = false; ///< query i sees keys up to i + keys of the sequence - queryTokens
+  /// Keys of each sequence, which a kernel reads as a number from 0 to keyTokens; all where empty.
+  std::span<const int32_t> lengths = {};
+  /// Pages of each sequence, batches x keyTokens / pageTokens; no cache where empty.
+  std::span<const int32_t> pages = {};
+  uint64_t pageTokens = 0;
 
   uint64_t results() const { return batches * queryTokens * heads * valueElements; }
 };
@@ -28,7 +34,8 @@ struct AttentionReference {
 };
 
 /// Attention of elements of `type` (bf16 or f16), given as numbers, on `threads` threads (0: all).
-/// A query that sees no key gives 0. Usage error where operands have not the sizes of `shape`.
+/// A query that sees no key gives 0, and keys of a page that does not exist are 0. Usage error
+/// where operands have not the sizes of `shape`.
 ///
 /// The bound of sum(p v) / sum(p), with u = 2^-24 and p = exp(s - max s):
 ///   products  D u |q| . |k| 2 for the order of D products and the truncation of the tensor core

@@ -63,7 +63,9 @@ void fp4::launchPersistent(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel,
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   Value one = constant(1);
-  Value ctas = constant(std::min<int64_t>(works, *plan.ctasPerSm * target.sms));
+  int64_t ctasOfWork = std::max<int64_t>(1, plan.cluster[0]);
+  int64_t most = std::max<int64_t>(1, *plan.ctasPerSm * target.sms / ctasOfWork);
+  Value ctas = constant(std::min(works, most) * ctasOfWork);
   Value threads = constant(cast<pipe::RolePlanAttr>(plan.roles).getNumThreads());
   gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{ctas, one, one},
                             gpu::KernelDim3{threads, one, one},

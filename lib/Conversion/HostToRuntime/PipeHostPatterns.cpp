@@ -192,6 +192,22 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
           boxes};
 }
 
+/// The form of planes of rows of elements: {columns, rows of a plane, planes}.
+MapForm formOfPlanes(OpBuilder &b, Location loc, MemRefType type, fp4::pipe::TensorMapType map,
+                     int64_t columns) {
+  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  ArrayRef<int64_t> buffer = type.getShape(), box = map.getShape();
+  int64_t pitch = fp4::pipe::rowPitchOf(type);
+  return {
+      mapTypeOf(map),
+      fp4::pipe::swizzleMode(map.getLayout()),
+      /*rank=*/3,
+      integerArray(b, loc, 64, {i64(columns), i64(buffer[1]), i64(buffer[0])}),
+      integerArray(b, loc, 64, {i64(pitch), i64(pitch * buffer[1])}),
+      {integerArray(b, loc, 32, {i32(box[2] / elementsOfUnit(map)), i32(box[1]), i32(box[0])})}};
+}
+
 /// The form of scale tiles of 512 bytes in rows: {words of a tile, tiles of a row, rows}.
 MapForm formOfScales(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
                      fp4::pipe::TensorMapType box) {
@@ -225,9 +241,10 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     MemRefDescriptor buffer(adaptor.getBuffer());
     fp4::pipe::TensorMapType map = op.getType();
     int64_t columns = llvm::divideCeil(int64_t(op.getColumns()), elementsOfUnit(map));
-    MapForm form = map.isScales() ? formOfScales(rewriter, loc, type, buffer, map)
-                                  : formOfRows(rewriter, loc, type, buffer, map,
-                                               constantInt(rewriter, loc, 64, columns));
+    MapForm form = map.isScales()    ? formOfScales(rewriter, loc, type, buffer, map)
+                   : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, map, columns)
+                                     : formOfRows(rewriter, loc, type, buffer, map,
+                                                  constantInt(rewriter, loc, 64, columns));
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
     rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
     return success();

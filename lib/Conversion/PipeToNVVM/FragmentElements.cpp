@@ -47,6 +47,7 @@ struct ElementPlaces {
   ImplicitLocOpBuilder &b;
   Int32 line, place; ///< row and column of the fragment, of element 0, in the result
   bool transposed;
+  std::optional<Int32> shift; ///< columns in front of the head that a row is (`heads`)
 
   ElementPlaces(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state, Value firstRow,
                 Value firstColumn, bool transposed)
@@ -59,14 +60,18 @@ struct ElementPlaces {
     line = line + rowOfThread(thread);
     place = place + thread % 4 * 2;
   }
-  Int32 lineOf(int64_t element) const { return line + element / 2 % 2 * 8; }
+  static int64_t lineBehind(int64_t element) { return element / 2 % 2 * 8; }
+  Int32 lineOf(int64_t element) const { return line + lineBehind(element); }
   /// The distance from the place of element 0 to that of `element`.
   static int64_t behind(int64_t element) {
     return element / 4 * hw::fragmentTileColumns + element % 2;
   }
   Int32 placeOf(int64_t element) const { return place + behind(element); }
   Int32 rowOf(int64_t element) const { return transposed ? placeOf(element) : lineOf(element); }
-  Int32 columnOf(int64_t element) const { return transposed ? lineOf(element) : placeOf(element); }
+  Int32 columnOf(int64_t element) const {
+    return transposed ? lineOf(element) : inHead(placeOf(element));
+  }
+  Int32 inHead(Int32 column) const { return shift ? column + *shift : column; }
 };
 
 /// The place of two neighbours of a row that a thread has of an 8 x 8 of a transposed fragment,
@@ -260,14 +265,35 @@ private:
       for (int64_t half : {0, 2})
         words.push_back(rowsOfTiles(b, op, adaptor, half));
     for (int64_t half : {0, 2}) { // elements of one row
-      auto branch = scf::IfOp::create(b, places.rowOf(half) < rows, /*withElseRegion=*/false);
+      ElementPlaces ofRow = places;
+      Value exists;
+      if (op.getHeads())
+        exists = moveToHead(op, half, Int32(b, adaptor.getRow()), rows, ofRow);
+      else
+        exists = places.rowOf(half) < rows;
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
       if (together)
-        storeTiles(b, op, adaptor, places, half, words[half / 2]);
+        storeTiles(b, op, adaptor, ofRow, half, words[half / 2]);
       else
-        storePairs(b, op, adaptor, places, half);
+        storePairs(b, op, adaptor, ofRow, half);
     }
+  }
+
+  /// Moves the places of row `half` to the head and the token that it is; returns true where both
+  /// exist.
+  static Value moveToHead(pipe::StoreOp op, int64_t half, Int32 firstRow, Int32 rows,
+                          ElementPlaces &places) {
+    ImplicitLocOpBuilder &b = places.b;
+    auto [heads, existing, elements] =
+        std::tuple((*op.getHeads())[0], (*op.getHeads())[1], (*op.getHeads())[2]);
+    Int32 number = places.rowOf(half) - firstRow, head = number % heads;
+    Int32 row = firstRow + number / heads;
+    places.line = row - ElementPlaces::lineBehind(half);
+    places.shift = head * elements;
+    Value exists = row < rows;
+    return heads == existing ? exists : arith::AndIOp::create(b, exists, head < existing);
   }
 
   /// Elements that a thread has of four tiles, and of one row of them.
@@ -319,7 +345,7 @@ private:
         Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
                                             kTiles * int64_t(hw::fragmentTileColumns);
     for (size_t first = 0; first < words.size(); first += kTiles) {
-      Int32 column = mine + int64_t(first) * hw::fragmentTileColumns;
+      Int32 column = places.inHead(mine + int64_t(first) * hw::fragmentTileColumns);
       auto branch = scf::IfOp::create(b, column < columns, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());

@@ -73,6 +73,7 @@ struct LowerLoadOfBox : fp4::PipePattern<fp4::pipe::LoadOp> {
     }
     box.row = adaptor.getRow();
     box.column = adaptor.getColumn();
+    box.plane = adaptor.getPlane();
     if (op.getMulticast())
       loadTogether(rewriter, op, adaptor, box);
     else
@@ -84,7 +85,7 @@ struct LowerLoadOfBox : fp4::PipePattern<fp4::pipe::LoadOp> {
 private:
   /// The operands that the boxes of a load share.
   struct Box {
-    Value barrier, row, column;
+    Value barrier, row, column, plane;
     /// This CTA's part of the tile, and the CTAs that get it; null without multicast.
     Value part, mask;
     int64_t parts = 1;
@@ -137,8 +138,11 @@ private:
     if (op.getDest().getType().isHalved())
       return loadHalves(b, op, adaptor, box);
     SmallVector<Copy> copies;
-    for (int64_t panel = 0, panels = op.getDest().getType().getPanels(); panel < panels; ++panel)
+    for (int64_t panel = 0, panels = op.getDest().getType().getPanels(); panel < panels; ++panel) {
       copies.push_back(copyOfPanel(b, op, adaptor, box, panel));
+      for (Value row : adaptor.getBelow())
+        copies.push_back(copyBelow(b, op, copies.back(), row));
+    }
     if (box.mask)
       return loadAll(b, op, adaptor, box, copies);
     for (const Copy &copy : copies)
@@ -153,7 +157,21 @@ private:
     Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
-    return {target, coordinates(b, loc, tile, box.row, box.column, panel)};
+    SmallVector<Value> place = coordinates(b, loc, tile, box.row, box.column, panel);
+    if (box.plane)
+      place.push_back(box.plane);
+    return {target, place};
+  }
+
+  /// The copy of the box at `row`, whose rows lie below those of the copy `before`.
+  static Copy copyBelow(OpBuilder &b, fp4::pipe::LoadOp op, const Copy &before, Value row) {
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    int64_t boxes = int64_t(op.getBelow().size()) + 1;
+    Copy copy = before;
+    copy.target = fp4::offsetPointer(b, op.getLoc(), before.target,
+                                     tile.getBytes() / tile.getPanels() / boxes);
+    copy.place[1] = row;
+    return copy;
   }
 
   /// Loads both halves of the rows, or this CTA's half, with a box for each scale tile of the

@@ -80,13 +80,19 @@ private:
                                 4 * kTogether);
   }
 
+  Value combine(Value x, Value y) {
+    if (op.getMaximum())
+      return arith::MaximumFOp::create(b, x, y);
+    return arith::AddFOp::create(b, x, y);
+  }
+
   void add(int64_t piece) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
       Value sum;
       for (int64_t range = 0; range < blocks * ranges; ++range) {
         Value next = elementsOf(piece, range, i);
-        sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
+        sum = sum ? combine(sum, next) : next;
       }
       for (int64_t j = 0; j < kTogether; ++j)
         sums.push_back(vector::ExtractOp::create(b, sum, j));

@@ -100,3 +100,54 @@ func.func @result(%q: !q, %k: !k, %v: !v) {
   %1 = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !v -> !q
   return
 }
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @lengths(%q: !q, %k: !k, %n: tensor<2xi32>, %other: tensor<3xi32>) {
+  %0 = fp4.attention %q, %k, %k lengths(%n : tensor<2xi32>) scale 1.0 : !q, !k, !k -> !q
+  // attention (C7)
+  // expected-error @+2 {{operand 'lengths' must have the 2 batches of operand 'query', i32, but got 'tensor<3xi32>'}}
+  // expected-note @+1 {{write the number of keys of each sequence}}
+  %1 = fp4.attention %q, %k, %k lengths(%other : tensor<3xi32>) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!c = tensor<9x16x2x128xbf16>
+func.func @pages(%q: !q, %k: !c, %n: tensor<2xi32>, %p: tensor<2x4xi32>, %other: tensor<8xi32>) {
+  %0 = fp4.attention %q, %k, %k lengths(%n : tensor<2xi32>) pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !c -> !q
+  // attention (C7)
+  // expected-error @+2 {{operand 'pages' must have a row for each of the 2 batches of operand 'query', i32, but got 'tensor<8xi32>'}}
+  // expected-note @+1 {{write the pages of each sequence, in the order of its keys}}
+  %1 = fp4.attention %q, %k, %k lengths(%n : tensor<2xi32>) pages(%other : tensor<8xi32>) scale 1.0 : !q, !c, !c -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!c = tensor<9x16x2x128xbf16>
+func.func @pages_alone(%q: !q, %k: !c, %p: tensor<2x4xi32>) {
+  // attention (C8)
+  // expected-error @+2 {{operand 'pages' must come with 'lengths', but got none}}
+  // expected-note @+1 {{a sequence ends in the middle of a page}}
+  %1 = fp4.attention %q, %k, %k pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !c -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!c = tensor<9x16x2x128xbf16>
+!d = tensor<8x16x2x128xbf16>
+func.func @pages_of_values(%q: !q, %k: !c, %v: !d, %n: tensor<2xi32>, %p: tensor<2x4xi32>) {
+  // attention (C3)
+  // expected-error @+2 {{operand 'value' must have the 9 pages of operand 'key', but got 'tensor<8x16x2x128xbf16>'}}
+  // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
+  %1 = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !d -> !q
+  return
+}

@@ -37,6 +37,32 @@ static LogicalResult verifySame(const Checked &value, const Checked &other, unsi
                   "dimensions are batch, tokens, heads, and elements of a head");
 }
 
+/// attention (C7), (C8): numbers of each sequence.
+static LogicalResult verifySequences(AttentionOp op, int64_t batches) {
+  MLIRContext *context = op.getContext();
+  auto numbers = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, IntegerType::get(context, 32));
+  };
+  if (Value lengths = op.getLengths(); lengths && lengths.getType() != numbers({batches}))
+    return withNote(operand(op, "lengths", lengths)
+                        .must("have the " + Twine(batches) + " batches of operand 'query', i32"),
+                    "write the number of keys of each sequence"); // (C7)
+  Value pages = op.getPages();
+  if (!pages)
+    return success();
+  auto type = cast<RankedTensorType>(pages.getType());
+  if (type.getRank() != 2 || !type.hasStaticShape() || type.getDimSize(1) < 1 ||
+      type != numbers({batches, type.getDimSize(1)})) // (C7)
+    return withNote(operand(op, "pages", pages)
+                        .must("have a row for each of the " + Twine(batches) +
+                              " batches of operand 'query', i32"),
+                    "write the pages of each sequence, in the order of its keys");
+  if (op.getLengths())
+    return success();
+  return withNote(op.emitOpError("operand 'pages' must come with 'lengths', but got none"),
+                  "a sequence ends in the middle of a page"); // (C8)
+}
+
 LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
   Checked value = operand(*this, "value", getValue());
@@ -47,8 +73,9 @@ LogicalResult AttentionOp::verify() {
   for (const Checked &tokens : {query, key, value})
     if (failed(verifyTokens(tokens, element))) // attention (C1), (C2)
       return failure();
-  if (failed(verifySame(key, query, Batch, "batches")) || // attention (C3)
-      failed(verifySame(value, query, Batch, "batches")) ||
+  bool isPaged = bool(getPages());
+  if ((!isPaged && failed(verifySame(key, query, Batch, "batches"))) || // attention (C3)
+      failed(verifySame(value, isPaged ? key : query, Batch, isPaged ? "pages" : "batches")) ||
       failed(verifySame(key, query, Elements, "elements of a head")) ||
       failed(verifySame(value, key, Tokens, "tokens")) ||
       failed(verifySame(value, key, Heads, "heads")))
@@ -62,6 +89,8 @@ LogicalResult AttentionOp::verify() {
                         << scale.convertToFloat(),
                     "1 over the square root of the elements of a head is usual; with 0 all keys have "
                     "one weight");
+  if (failed(verifySequences(*this, query.type.getDimSize(Batch))))
+    return failure();
   SmallVector<int64_t> shape(query.type.getShape());
   shape[Elements] = value.type.getDimSize(Elements);
   return verifyType(result(*this, "result", getResult()),

@@ -51,7 +51,7 @@ using enum KernelFamily;
 constexpr Field kFields[] = {
     {"route", &KernelPlan::route, of(TileGemm, Gemv)},
     {"tile", &KernelPlan::tile, of(TileGemm, TileTransform, TileAttention)},
-    {"cluster", &KernelPlan::cluster, of(TileGemm), /*isOptional=*/true},
+    {"cluster", &KernelPlan::cluster, of(TileGemm, TileAttention), /*isOptional=*/true},
     {"fallback", &KernelPlan::fallback, of(TileGemm), /*isOptional=*/true},
     {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
     {"k_slices", &KernelPlan::kSlices, of(TileGemm), /*isOptional=*/true},
@@ -88,7 +88,7 @@ const Field *findField(KernelFamily family, StringRef name) {
   return field == std::end(kFields) ? nullptr : field;
 }
 
-size_t dimsOf(KernelFamily family) { return family == TileGemm ? 3 : 2; }
+size_t dimsOf(KernelFamily family) { return family == TileTransform ? 2 : 3; }
 
 /// Calls `body` with the value of `field` in `plan`.
 template <typename Plan, typename Body> auto visit(const Field &field, Plan &plan, Body body) {

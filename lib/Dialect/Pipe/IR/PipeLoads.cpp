@@ -85,8 +85,8 @@ int64_t LoadOp::getUnitBytes() {
   return loadsRows() ? tile.getInnerBytes() : tile.getRows() / kScaleBlockRows * kScaleBlockBytes;
 }
 void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
-  create(builder, getLoc(), Type(), getSource(), getRow(), getColumn(), getExisting(), slot,
-         channel, Value(), getMulticastAttr(), getInBounds());
+  create(builder, getLoc(), Type(), getSource(), getRow(), getColumn(), getPlane(), getBelow(),
+         getExisting(), slot, channel, Value(), getMulticastAttr(), getInBounds());
 }
 int64_t LoadOp::getParts() {
   return getMulticast() ? clusterOf(*this).along(toHardware(*getMulticast())) : 1;
@@ -175,8 +175,24 @@ static LogicalResult verifyResidue(LoadOp op) {
                   "write 'existing %n' of this map's pipe.existing_rows, or leave 'residue' out");
 }
 
+/// (C667) Operands that say where boxes are.
+static LogicalResult verifyPlaces(LoadOp op) {
+  TensorMapType map = op.getMapType();
+  if (bool(op.getPlane()) != map.hasPlanes())
+    return withNote(op.emitOpError() << "source " << map << " must have "
+                                     << (map.hasPlanes() ? "a plane" : "no plane") << ", but got "
+                                     << (map.hasPlanes() ? "none" : "one"),
+                    "write 'plane %p' for a map of three dimensions, and only for it");
+  if (op.getBelow().empty() || !(map.getResidue() || map.isScales() || op.getMulticast()))
+    return success();
+  return withNote(op.emitOpError() << "boxes below the first must be of a map of elements without "
+                                      "residue, which one CTA loads, but got "
+                                   << map << (op.getMulticast() ? " with multicast" : ""),
+                  "load each box with an operation of its own");
+}
+
 static LogicalResult verifyBox(LoadOp op) {
-  if (failed(verifyResidue(op)))
+  if (failed(verifyResidue(op)) || failed(verifyPlaces(op)))
     return failure();
   TensorMapType map = op.getMapType();
   SharedType tile = op.getTileType();
@@ -186,16 +202,19 @@ static LogicalResult verifyBox(LoadOp op) {
   if (tile.isHalved())
     return verifyHalves(op, tile); // (C424)
   int64_t parts = op.getParts(), rowParts = op.getRowParts(parts);
-  SmallVector<int64_t> box = {tile.getRows() / rowParts,
-                              tile.getColumns() / panels / (parts / rowParts)};
-  if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
+  int64_t boxes = int64_t(op.getBelow().size()) + 1;
+  std::array<int64_t, 2> box = {map.getRows(), map.getColumns()};
+  bool hasBox = box[0] * boxes == tile.getRows() / rowParts &&
+                box[1] == tile.getColumns() / panels / (parts / rowParts);
+  if (!hasBox || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
     return withNote(
         op.emitOpError() << (parts > 1    ? "each CTA's part of the tile"
                              : panels > 1 ? "panels of the tile"
                                           : "tile")
-                         << " must have the box of its map, "
-                         << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                         << " must have the " << (boxes > 1 ? "boxes" : "box") << " of its map, "
+                         << SharedType::get({box[0] * boxes, box[1]}, map.getElementType(),
+                                            map.getLayout())
                          << ", but got " << tile,
         "the box of a map is a panel, as wide as the swizzle, or the part of it that one CTA "
         "loads");

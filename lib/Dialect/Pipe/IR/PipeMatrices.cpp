@@ -33,7 +33,7 @@ static bool isRowMajor(MemRefType buffer) {
 
 int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
   auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
-  int64_t pitch = layout ? layout.getStrides().front() : buffer.getDimSize(1);
+  int64_t pitch = layout ? layout.getStrides().front() : buffer.getShape().back();
   return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
 }
 
@@ -66,17 +66,30 @@ static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
                   "pad the rows of the buffer with zeros");
 }
 
+/// (C108), (C666) Rows of elements, in planes or not.
+static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
+  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
+  TensorMapType map = op.getType();
+  int64_t rank = map.hasPlanes() ? 3 : 2;
+  bool hasPlanes = buffer && map.hasPlanes() && buffer.getLayout().isIdentity() &&
+                   buffer.hasStaticShape(); // (C666)
+  if (!buffer || buffer.getRank() != rank || !isRowMajor(buffer) ||
+      buffer.isDynamicDim(unsigned(rank) - 1) || hasPlanes != map.hasPlanes())
+    return withNote(
+        op.emitOpError() << "buffer must be a row-major memref of rank " << rank << " with static "
+                         << (map.hasPlanes() ? "sizes" : "columns") << ", but got "
+                         << op.getBuffer().getType(),
+        "the columns of pipe.make_matrix_map may be dynamic; other strides need a copy");
+  return success();
+}
+
 LogicalResult MakeTensorMapOp::verify() {
   auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
   TensorMapType map = getType();
   if (map.isScales())
     return verifyScaleMap(*this);
-  if (!buffer || buffer.getRank() != 2 || !isRowMajor(buffer) || buffer.isDynamicDim(1))
-    return withNote(
-        emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
-                         "got "
-                      << getBuffer().getType(),
-        "the columns of pipe.make_matrix_map may be dynamic; other strides need a copy");
+  if (failed(verifyMappedBuffer(*this)))
+    return failure();
   bool packed = isa<Float4E2M1FNType>(map.getElementType());
   bool hasBytes = packed || isByteElementType(map.getElementType());
   Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();

@@ -200,6 +200,21 @@ static LogicalResult verifyFragment(StoreOp op) {
                   "make rows of threads with pipe.gather_rows, and quantize these"); // (C184)
 }
 
+/// (C668) Rows that are heads of tokens.
+static LogicalResult verifyHeads(StoreOp op) {
+  ArrayRef<int64_t> heads = op.getHeads().value_or(ArrayRef<int64_t>());
+  constexpr int64_t rowsOfGroup = 64, together = 8;
+  if (heads.size() == 3 && op.getKind() == FragmentKind::Wgmma && !op.getTransposed() &&
+      llvm::isPowerOf2_64(uint64_t(heads[0])) && heads[0] <= rowsOfGroup && heads[1] > 0 &&
+      heads[1] <= heads[0] && heads[2] > 0 && heads[2] % together == 0)
+    return success();
+  return withNote(op.emitOpError() << "heads must be [T, H, E] of a tile of wgmma that is not "
+                                      "transposed, T a power of two up to 64, 1 <= H <= T and E a "
+                                      "multiple of 8, but got ["
+                                   << heads << "] and " << op.getValue().getType(),
+                  "round T up, and say in H how many heads exist"); // (C668)
+}
+
 LogicalResult StoreOp::verify() {
   GlobalType dest = getDest().getType();
   Type element = getValue().getType().getElementType();
@@ -208,6 +223,8 @@ LogicalResult StoreOp::verify() {
                                   << " and rank 2, but got " << dest,
                     "convert the value to the elements of the buffer first");
   if (getStaged() && failed(verifyStaged(*this)))
+    return failure();
+  if (getHeads() && failed(verifyHeads(*this)))
     return failure();
   if (getKind() == FragmentKind::Columns)
     return verifyColumnsOfThreads(*this);

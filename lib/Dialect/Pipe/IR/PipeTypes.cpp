@@ -268,32 +268,6 @@ int64_t FragmentType::getElementsPerThread() const {
   return hw::fragmentElements(toHardware(getKind()), getShape()[0], getShape()[1]);
 }
 
-DistributionAttr fp4::pipe::distributionOf(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? dyn_cast_or_null<DistributionAttr>(tensor.getEncoding()) : DistributionAttr();
-}
-
-bool fp4::pipe::areRowNumbers(Type type) {
-  DistributionAttr distribution = distributionOf(type);
-  return distribution && hw::isRowNumber(toHardware(distribution.getKind()),
-                                         uint32_t(cast<RankedTensorType>(type).getDimSize(1)));
-}
-
-VectorType fp4::pipe::vectorOfThread(Type type) {
-  DistributionAttr distribution = distributionOf(type);
-  if (!distribution)
-    return dyn_cast<VectorType>(type);
-  auto tensor = cast<RankedTensorType>(type);
-  int64_t count = hw::fragmentElements(toHardware(distribution.getKind()), tensor.getDimSize(0),
-                                       tensor.getDimSize(1));
-  return VectorType::get({count}, tensor.getElementType());
-}
-
-RankedTensorType DistributionAttr::tensorOf(FragmentKind kind, int64_t columns, Type elementType) {
-  return RankedTensorType::get({hw::fragmentRows(toHardware(kind)), columns}, elementType,
-                               get(elementType.getContext(), kind));
-}
-
 bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
 
 int64_t ChannelType::getStageSize() const {
@@ -410,20 +384,24 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
   return success();
 }
 
-LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                                    Layout layout, bool residue) {
-  if (failed(verifyRank2(emitError, shape)))
-    return failure();
-  if (residue && layout == Layout::Tiled128x4) // (C471)
-    return withNote(emitError() << "map with a residue must have rows of elements, but got layout "
-                                << stringifyLayout(layout),
-                    "scale tiles have no residue: leave 'residue' out");
-  if (layout == Layout::Halves128x4) // (C423)
-    return withNote(emitError() << "box of scales must have layout tiled_128x4, but got "
-                                << stringifyLayout(layout),
-                    "write 'tiled_128x4' behind the element type");
-  if (layout == Layout::Tiled128x4)
-    return verifyScaleTile(emitError, shape, element, layout);
+/// (C666) Planes of rows of a box.
+static LogicalResult verifyPlanes(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                  Layout layout, bool residue) {
+  bool hasBytes = !isa<Float4E2M1FNType>(element) && !isPadded(layout) &&
+                  layout != Layout::Tiled128x4 && layout != Layout::Halves128x4;
+  bool isInRange = llvm::all_of(shape, [](int64_t dim) { return dim > 0 && dim <= 256; });
+  if (hasBytes && !residue && isInRange && shape[0] * shape[1] <= 256)
+    return success();
+  return withNote(emitError() << "box of planes must have elements of whole bytes, no residue, and "
+                                 "at most 256 rows in all, but got "
+                              << shape[0] << " planes of " << shape[1] << " rows of " << element
+                              << (residue ? ", with a residue" : ""),
+                  "describe the buffer as a matrix, with a box of rows and columns");
+}
+
+/// (C101), (C290) Rows of elements of a box.
+static LogicalResult verifyBox(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                               Layout layout) {
   if (!bitsInMemory(element, layout))
     return refuseElement(emitError, element);
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
@@ -447,6 +425,28 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
                     << stringifyLayout(layout) << ", but got " << inner << " bytes",
         "take a wider swizzle, or a tile of several panels, whose map has the box of one");
   return success();
+}
+
+LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                    Layout layout, bool residue) {
+  if (shape.size() == 3) {
+    if (failed(verifyPlanes(emitError, shape, element, layout, residue)))
+      return failure();
+    return verify(emitError, {shape[0] * shape[1], shape[2]}, element, layout, residue);
+  }
+  if (failed(verifyRank2(emitError, shape)))
+    return failure();
+  if (residue && layout == Layout::Tiled128x4) // (C471)
+    return withNote(emitError() << "map with a residue must have rows of elements, but got layout "
+                                << stringifyLayout(layout),
+                    "scale tiles have no residue: leave 'residue' out");
+  if (layout == Layout::Halves128x4) // (C423)
+    return withNote(emitError() << "box of scales must have layout tiled_128x4, but got "
+                                << stringifyLayout(layout),
+                    "write 'tiled_128x4' behind the element type");
+  if (layout == Layout::Tiled128x4)
+    return verifyScaleTile(emitError, shape, element, layout);
+  return verifyBox(emitError, shape, element, layout);
 }
 
 LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,

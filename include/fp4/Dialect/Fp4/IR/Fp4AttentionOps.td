@@ -6,7 +6,7 @@
 #ifndef FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
 #define FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
 
-def Fp4_AttentionOp : Fp4_Op<"attention"> {
+def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax of scaled products of queries and keys, times values";
   let description = [{
     ```
@@ -19,6 +19,12 @@ def Fp4_AttentionOp : Fp4_Op<"attention"> {
     last query sees all keys. A query that sees no key gives zeros. G = Hq / Hk query heads share a
     head of keys and values.
 
+    With `lengths`, sequence b has `lengths[b]` keys in place of Sk, and no more than Sk. Values
+    behind them must be finite numbers: kernels multiply them by 0. With `pages`, keys and values are
+    a paged cache of N pages, and key j of sequence b is key `j mod T` of page
+    `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read, and keys of a page that
+    does not exist are zeros.
+
     Kernels take the keys in blocks (online softmax). A block multiplies on the tensor core with
     sums of fp32; probabilities are powers of two of `s * scale * log2(e)`, rounded to the element
     type before they multiply values, and added up unrounded. The order of blocks and the
@@ -30,19 +36,28 @@ def Fp4_AttentionOp : Fp4_Op<"attention"> {
     | query   | bf16, f16    | B x Sq x Hq x D |
     | key     | as query     | B x Sk x Hk x D, Hq a multiple of Hk |
     | value   | as query     | B x Sk x Hk x E |
+    | key, value with pages | as query | N x T x Hk x D, N x T x Hk x E |
+    | lengths | i32          | B |
+    | pages   | i32          | B x P |
     | result  | as query     | B x Sq x Hq x E |
 
     ```mlir
     %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
         : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
         -> tensor<1x256x8x64xbf16>
+    %d = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>)
+        scale 8.838835e-02 causal
+        : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xbf16>, tensor<64x16x8x128xbf16>
+        -> tensor<2x1x32x128xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$pages,
                        F32Attr:$scale, UnitAttr:$causal);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $query `,` $key `,` $value `scale` $scale (`causal` $causal^)? attr-dict
+    $query `,` $key `,` $value (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)? `scale` $scale (`causal` $causal^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
   let extraClassDeclaration = [{
@@ -55,6 +70,14 @@ def Fp4_AttentionOp : Fp4_Op<"attention"> {
     ::mlir::RankedTensorType getValueType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType());
     }
+    /// Pages of a sequence, of which each has the tokens of the keys' dimension 1; 1 without a cache.
+    int64_t getPagesOfSequence() {
+      return getPages()
+                 ? ::llvm::cast<::mlir::RankedTensorType>(getPages().getType()).getDimSize(1)
+                 : 1;
+    }
+    /// Most keys of a sequence.
+    int64_t getKeyTokens() { return getPagesOfSequence() * getKeyType().getDimSize(1); }
   }];
 }
 

@@ -108,10 +108,12 @@ def : Fp4_Constraints<"attention", [{
   - (C1) `query`, `key` and `value` have 4 static, positive dimensions.
   - (C2) their elements are bf16, or all are f16.
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
-    `key` and `value` agree.
+    `key` and `value` agree. With `pages`, `key` and `value` have pages in place of batches.
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
   - (C6) `result` has the type of `query`, with the elements of a head of `value`.
+  - (C7) `lengths` has an i32 for each batch, and `pages` a row of i32 for each batch.
+  - (C8) `pages` come with `lengths`.
 }]>;
 
 def : Fp4_Constraints<"hadamard", [{

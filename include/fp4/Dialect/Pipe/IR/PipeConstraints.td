@@ -17,6 +17,8 @@ class Pipe_Constraints<string about, string text> {
 def : Pipe_Constraints<"Types", [{
   - (C101) the box of a `!pipe.tensor_map` has at most 256 rows; its row is a multiple of 16 bytes
     and not longer than the width of the swizzle.
+  - (C666) a `!pipe.tensor_map` with planes has elements of whole bytes, no residue, and at most 256
+    rows in all; its buffer has three static dimensions, row-major.
   - (C471) a `!pipe.tensor_map` with a `residue` has a layout of rows of elements, and not of blocks
     of scales.
   - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width.
@@ -241,6 +243,10 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
   - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and
     elements.
   - (C665) `pipe.ring` is a string at a `pipe.load` of a kernel without roles.
+  - (C667) a `pipe.load` has a plane exactly if its map has planes, and boxes below the first only of
+    a map of elements without residue, which one CTA loads.
+  - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma that is not transposed: T a
+    power of two up to 64, 1 <= H <= T, E a multiple of 8.
   - (C664) `pipe.element_index`: the result is i32 of wgmma.
 }]>;
 

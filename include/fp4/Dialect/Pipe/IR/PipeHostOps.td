@@ -31,6 +31,9 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     the rows of the buffer or beyond `columns` load as zero, whatever lies in the pitch.
     Counterpart: cuTensorMapEncodeTiled, rank 2, dims {columns, rows}, stride {pitch}. (C108)
 
+    A box of planes is of a buffer of three dimensions, row-major: elements beyond the rows of a
+    plane load as zero too. Rank 3, dims {columns, rows, planes}.
+
     Example:
     ```mlir
     %map = pipe.make_tensor_map %q columns 272

@@ -85,7 +85,7 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
     are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
     by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
-    its own pieces.
+    its own pieces. With `maximum` it has the maxima of elements in place of their sums.
 
     Every CTA sends the pieces that other CTAs add to their shared memory, and waits for those of
     its own part. In the pipelined form the op has a place in shared memory, which is
@@ -99,12 +99,14 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     Example:
     ```mlir
     pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce_fragment maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
     ```
   }];
   let arguments = (ins Variadic<Pipe_FragmentType>:$accumulators, I64Attr:$columns,
-                       OptionalAttr<I64Attr>:$place);
+                       UnitAttr:$maximum, OptionalAttr<I64Attr>:$place);
   let assemblyFormat = [{
-    $accumulators `by` $columns (`at` $place^)? attr-dict `:` qualified(type($accumulators))
+    (`maximum` $maximum^)? $accumulators `by` $columns (`at` $place^)? attr-dict
+    `:` qualified(type($accumulators))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{

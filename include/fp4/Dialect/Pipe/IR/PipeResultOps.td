@@ -144,6 +144,9 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     4 columns, rows by one of 1 or 2, whose word other threads complete. The thread with the last column
     writes the zeros that pad its word. A tile of `columns` writes columns that pad, and no rows.
 
+    With `heads = [T, H, E]` the rows of the value are heads of tokens: row r is head r mod T of row
+    `row + r div T` of dest, E columns behind the head before it, and is stored if r mod T < H.
+
     Two neighbours of `wgmma` or `mma_sync` are one access where the row pitch allows. With `staged`
     the threads of a warpgroup exchange their elements in shared memory, so that they store whole
     lines of 128 bytes. In the pipelined form the op has a place there, which is `getStagedBytes`
@@ -157,7 +160,8 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     warpgroups execute it and not those warps alone that are the last to arrive, and the tile has a
     multiple of 16 columns of 16 bits, of a buffer with a multiple of 8 columns; (C213) a tile of
     `columns` is transposed and has 128 rows of f4E2M1FN, or 4 or 8 of scales, of a buffer with
-    static columns; dynamic rows are those of a `pipe.matrix`.
+    static columns; dynamic rows are those of a `pipe.matrix`; (C668) `heads` are of `wgmma` and not
+    transposed: T is a power of two up to 64, H positive and at most T, and E a multiple of 8.
 
     Example:
     ```mlir
@@ -170,18 +174,18 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     ```
   }];
   let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Pipe_GlobalType:$dest, I32:$row,
-                       I32:$column, Optional<I32>:$rows, UnitAttr:$transposed, UnitAttr:$staged,
-                       OptionalAttr<I64Attr>:$place);
+                       I32:$column, Optional<I32>:$rows, OptionalAttr<DenseI64ArrayAttr>:$heads,
+                       UnitAttr:$transposed, UnitAttr:$staged, OptionalAttr<I64Attr>:$place);
   let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$dest,
                                  "::mlir::Value":$row, "::mlir::Value":$column,
                                  "::mlir::Value":$rows, CArg<"bool", "false">:$transposed,
                                  CArg<"bool", "false">:$staged), [{
-    build($_builder, $_state, value, dest, row, column, rows, transposed, staged,
-          ::mlir::IntegerAttr());
+    build($_builder, $_state, value, dest, row, column, rows, ::mlir::DenseI64ArrayAttr(),
+          transposed, staged, ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
-    (`staged` $staged^)? (`at` $place^)? attr-dict
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`heads` `=` $heads^)?
+    (`transposed` $transposed^)? (`staged` $staged^)? (`at` $place^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
   }];
   let hasVerifier = 1;

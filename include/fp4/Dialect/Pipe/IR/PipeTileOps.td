@@ -98,7 +98,9 @@ def Pipe_LoadOp
 
     A tensor map loads the box whose first element is (row, column) of the mapped matrix; elements
     outside of the matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile
-    of several panels is as many boxes side by side. A tile of 64 rows of scales begins at a
+    of several panels is as many boxes side by side. A map of planes loads from `plane` on, and
+    `below` gives the rows of boxes that lie below the first one in the tile (pages of a cache). A
+    tile of 64 rows of scales begins at a
     multiple of 64 rows, each with a scale tile. A tile of `halves_128x4` is a box of one scale tile
     for each half of its rows and each 4 columns. A map with a residue (the type says `residue`)
     loads and counts only the `existing` rows of the box. Other rows of the tile keep zeros, or rows
@@ -127,7 +129,8 @@ def Pipe_LoadOp
     a source has a column exactly if it is no linear buffer, `multicast` only if it is a map, and
     `in_bounds` only if it is a buffer of scales.
 
-    Maps: (C473) a map with a residue comes with `existing` from `pipe.existing_rows` of as many
+    Maps: (C667) a load has a plane exactly if its map has planes, and `below` only of a map without
+    residue, scales and multicast; (C473) a map with a residue comes with `existing` from `pipe.existing_rows` of as many
     rows as its box has, and one CTA loads the tile; (C109) the tile has the shape, element type and
     layout of the map, or its panels have, or with `multicast` each CTA's part; (C424) the map of a
     halves_128x4 tile has boxes of one scale tile, 128x4, and its halves are the parts of a pair;
@@ -150,12 +153,15 @@ def Pipe_LoadOp
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
         -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+    %q = pipe.load %qs[%head, %k] plane %token : !pipe.tensor_map<8x8x64xbf16, swizzle_128B>
+        -> !pipe.shared<64x64xbf16, swizzle_128B>
     %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TensorMapType, Pipe_GlobalType]>:$source, I32:$row,
-      Optional<I32>:$column, Optional<I32>:$existing, Optional<Pipe_SharedType>:$dest,
-      Optional<Pipe_ChannelType>:$channel, Optional<I32>:$iteration,
+      Optional<I32>:$column, Optional<I32>:$plane, Variadic<I32>:$below, Optional<I32>:$existing,
+      Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
+      Optional<I32>:$iteration,
       OptionalAttr<Pipe_DirectionAttr>:$multicast, UnitAttr:$in_bounds);
   let results = (outs Optional<Pipe_SharedType>:$result);
   let builders = [OpBuilder<
@@ -163,7 +169,8 @@ def Pipe_LoadOp
           "::mlir::Value":$column, "::mlir::Value":$existing,
           CArg<"::fp4::pipe::DirectionAttr", "{}">:$multicast, CArg<"bool", "false">:$in_bounds),
       [{
-    build($_builder, $_state, result, source, row, column, existing, /*dest=*/::mlir::Value(),
+    build($_builder, $_state, result, source, row, column, /*plane=*/::mlir::Value(),
+          /*below=*/::mlir::ValueRange(), existing, /*dest=*/::mlir::Value(),
           /*channel=*/::mlir::Value(), /*iteration=*/::mlir::Value(), multicast, in_bounds);
   }]>];
   let extraClassDeclaration = engineDecl#Pipe_ChannelUse<"Fill">.useDecl#[{
@@ -190,7 +197,8 @@ def Pipe_LoadOp
     int64_t getRowParts(int64_t parts);
   }];
   let assemblyFormat = [{
-    $source `[` $row (`,` $column^)? `]` (`existing` $existing^)? (`multicast` `` $multicast^)?
+    $source `[` $row (`,` $column^)? `]` (`plane` $plane^)? (`below` `(` $below^ `)`)?
+    (`existing` $existing^)? (`multicast` `` $multicast^)?
     (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
     attr-dict `:` qualified(type($source))
     (`,` qualified(type($dest))^ `,` qualified(type($channel)))? (`->` qualified(type($result))^)?

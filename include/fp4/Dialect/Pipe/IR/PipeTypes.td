@@ -78,19 +78,23 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     `tiled_128x4` scales loads whole scale tiles from a buffer of scale tiles, and one with 64 rows
     from a buffer with a scale tile for each 64 rows.
 
+    A box of three dimensions has planes of rows, which lie one above the other in the tile:
+    `!pipe.tensor_map<8x8x64xbf16, swizzle_128B>` loads a tile of 64 rows.
+
     A map with a `residue` is two tensor maps of one buffer, 256 bytes. The box of the second has as
     many rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a
     GPU loads boxes more slowly where they reach beyond the rows that exist.
 
     Constraints: (C471) a map of scale tiles has no residue; (C101) the box has at most 256 rows, and
-    an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C103) holds
+    an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C666) a box
+    of planes has elements of whole bytes, no residue, and at most 256 rows in all; (C103) holds
     for boxes of scales, and (C290) for boxes of layouts swizzle_128B_b4x16_p64 and
     swizzle_128B_b6x16_p32.
 
     Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, residue>`.
   }];
   let parameters = (ins
-    ArrayRefParameter<"int64_t", "rows and columns of the box, in elements">:$shape,
+    ArrayRefParameter<"int64_t", "planes, if any, rows and columns of the box, in elements">:$shape,
     "::mlir::Type":$elementType,
     "::fp4::pipe::Layout":$layout,
     "bool":$residue);
@@ -103,7 +107,16 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
   ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  let extraClassDeclaration = tileDecls;
+  let extraClassDeclaration = [{
+    bool hasPlanes() const { return getShape().size() == 3; }
+    /// Rows of the tile that a box fills: of all its planes.
+    int64_t getRows() const { return hasPlanes() ? getShape()[0] * getShape()[1] : getShape()[0]; }
+    /// Columns of the box, in elements.
+    int64_t getColumns() const { return getShape().back(); }
+    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+    /// Scale tiles of a box of scales, one for each 128 rows, beside each other along m.
+    int64_t getRowBlocks() const { return (getRows() + 127) / 128; }
+  }];
 }
 
 def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {

@@ -1,0 +1,191 @@
+//===- AttentionBuilder.h - The kernel of fp4.attention -------------------===//
+#pragma once
+
+#include "TileBuilder.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+#include <numeric>
+
+namespace fp4 {
+
+/// Rows of a warpgroup, columns of a swizzled row, and columns of which each thread has some of a
+/// row.
+inline constexpr int64_t kGroupRows = 64, kPanel = 64, kThreadColumns = 8;
+
+/// An fp4.attention, and the tile of its plan.
+struct Attention {
+  Attention(AttentionOp op, const KernelPlan &plan)
+      : op(op), plan(plan), rows(plan.tile[0]), keys(plan.tile[1]), tileHeads(plan.tile[2]),
+        splits(std::max<int64_t>(1, plan.cluster[0])) {}
+
+  AttentionOp op;
+  const KernelPlan &plan;
+  int64_t rows, keys; ///< rows of a tile, and keys of a block
+  int64_t tileHeads;  ///< heads of a token that are rows of a tile
+  int64_t splits;     ///< CTAs that share the keys of a tile
+
+  mlir::Type element() { return op.getQueryType().getElementType(); }
+  int64_t batches() { return op.getQueryType().getDimSize(0); }
+  int64_t queryTokens() { return op.getQueryType().getDimSize(1); }
+  int64_t keyTokens() { return op.getKeyTokens(); }
+  int64_t heads() { return op.getQueryType().getDimSize(2); }
+  int64_t keyHeads() { return op.getKeyType().getDimSize(2); }
+  int64_t headsOfGroup() { return heads() / keyHeads(); }
+  int64_t queryElements() { return op.getQueryType().getDimSize(3); }
+  int64_t valueElements() { return op.getValueType().getDimSize(3); }
+
+  bool isPaged() { return bool(op.getPages()); }
+  int64_t pageTokens() { return op.getKeyType().getDimSize(1); }
+  /// Keys of a box: a block of keys, or what of it lies together in a page.
+  int64_t boxKeys() { return isPaged() ? std::gcd(pageTokens(), keys) : keys; }
+  /// Returns true when boxes of keys end with their sequence, since the next one lies behind it.
+  bool hasPlanes() { return !isPaged() && batches() > 1 && keyTokens() % keys != 0; }
+
+  /// Tokens of a tile of queries, and tiles of a sequence.
+  int64_t tileTokens() { return rows / tileHeads; }
+  int64_t tiles() { return int64_t(llvm::divideCeil(queryTokens(), tileTokens())); }
+  /// Tiles of a token: one for each head, or for each group of heads.
+  int64_t headTiles() { return tileHeads > 1 ? keyHeads() : heads(); }
+  int64_t works() { return tiles() * batches() * headTiles(); }
+
+  int64_t blocks() { return int64_t(llvm::divideCeil(keyTokens(), keys)); }
+  int64_t blocksOfSplit() { return int64_t(llvm::divideCeil(blocks(), splits)); }
+  /// Returns true when there is no key that a query does not see.
+  bool seesAll() { return !op.getCausal() && !op.getLengths(); }
+  /// Returns true when a CTA may have blocks that no query sees.
+  bool mayHideBlocks() { return !seesAll() || blocks() % splits != 0; }
+  /// Returns true when no block has masks.
+  bool isWhole() { return !mayHideBlocks() && keyTokens() % keys == 0; }
+
+  /// A box of rows that are as wide as the swizzle.
+  pipe::TensorMapType box(llvm::ArrayRef<int64_t> rows) {
+    llvm::SmallVector<int64_t> shape(rows);
+    shape.push_back(kPanel);
+    return pipe::TensorMapType::get(shape, element(), pipe::Layout::Swizzle128B);
+  }
+  pipe::TensorMapType boxOfQueries() {
+    return tileHeads > 1 ? box({tileTokens(), tileHeads}) : box({rows});
+  }
+  pipe::TensorMapType boxOfKeys() { return hasPlanes() ? box({1, keys}) : box({boxKeys()}); }
+  pipe::SharedType tile(int64_t tokens, int64_t elements) {
+    return pipe::SharedType::get({tokens, elements}, element(), pipe::Layout::Swizzle128B);
+  }
+  /// Tiles in the registers of a warpgroup.
+  mlir::RankedTensorType numbers(int64_t columns) {
+    return pipe::DistributionAttr::tensorOf(pipe::FragmentKind::Wgmma, columns,
+                                            mlir::Float32Type::get(context()));
+  }
+  mlir::MLIRContext *context() { return op.getContext(); }
+};
+
+/// A tile of queries: its place, and the keys of its sequence.
+struct QueryTile {
+  mlir::Value first;        ///< first token of the tile in its sequence
+  mlir::Value row, rowsEnd; ///< that token among all tokens, and the end of the sequence
+  mlir::Value batch;
+  mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
+  mlir::Value keys;          ///< keys of the sequence
+};
+
+/// Numbers that a tile carries from block to block of keys.
+struct RowState {
+  mlir::Value maximum; ///< of the products so far, a number for each row
+  mlir::Value sum;     ///< of the powers, what each thread has of them
+  mlir::Value
+      powers; ///< of the last block, rounded: they multiply its values while the next begins
+};
+
+/// Loads of tiles of queries, keys and values (AttentionLoads.cpp).
+class AttentionLoads {
+public:
+  AttentionLoads(TileBuilder &b, Attention &attention, mlir::gpu::GPUFuncOp func)
+      : b(b), attention(attention), queries(func.getArgument(0)), keys(func.getArgument(1)),
+        values(func.getArgument(2)) {
+    unsigned next = 4;
+    if (attention.op.getLengths())
+      lengths = func.getArgument(next++);
+    if (attention.isPaged())
+      pages = func.getArgument(next);
+  }
+
+  mlir::Value query(const QueryTile &tile);
+  /// The keys, and the values, of a block.
+  mlir::Value key(const QueryTile &tile, mlir::Value block);
+  mlir::Value value(const QueryTile &tile, mlir::Value block);
+  /// Keys of a sequence.
+  mlir::Value keysOf(mlir::Value batch);
+
+private:
+  mlir::Value load(mlir::Value map, const QueryTile &tile, mlir::Value block, int64_t elements,
+                   llvm::StringRef ring);
+  mlir::Value rowOfKey(const QueryTile &tile, mlir::Value key);
+  mlir::Value rowInPage(const QueryTile &tile, mlir::Value key);
+
+  TileBuilder &b;
+  Attention &attention;
+  mlir::Value queries, keys, values;
+  mlir::Value lengths, pages;
+};
+
+class AttentionBuilder {
+public:
+  AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
+      : b(func, attention.plan, attention.op.getLoc()), attention(attention),
+        loads(b, attention, func), result(func.getArgument(3)) {}
+  void build();
+
+private:
+  using Value = mlir::Value;
+
+  /// Blocks of keys that a CTA takes, of which it takes the last one first.
+  struct Range {
+    Value begin, end;
+  };
+
+  QueryTile tileOf(Value number, Value head);
+  void buildTile(const QueryTile &tile);
+  Value countBlocks(const QueryTile &tile);
+  Range rangeOf(const QueryTile &tile);
+  Value scoresOf(const QueryTile &tile, Value block, Value query);
+  RowState firstBlock(const QueryTile &tile, Value block, Value query);
+  RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
+  Value originOf(Value maximum);
+  Value powersOf(Value scores, Value maximum);
+  void multiplyValues(const QueryTile &tile, Value block, Value powers, Value sums);
+  Value endForFirstQuery(const QueryTile &tile);
+  Value masked(const QueryTile &tile, Value firstKey, Value products);
+  Value hide(const QueryTile &tile, Value firstKey, Value products);
+
+  // Sums of all keys (AttentionSums.cpp).
+  void finish(const QueryTile &tile, Value sums, Value maximum, Value sum);
+  void reduceInCluster(const QueryTile &tile, Value sums, Value maximum, Value whole);
+  Value reduceRow(Value number, bool maximum);
+  Value ownPiece(Value fragment);
+  Value inverseOf(Value whole);
+  void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
+
+  // Tiles in registers.
+  Value splat(int64_t columns, float number);
+  Value nothing(int64_t columns) { return splat(columns, -std::numeric_limits<float>::infinity()); }
+  Value fragment(int64_t columns);
+  Value read(Value fragment, int64_t first, int64_t columns);
+  Value read(Value fragment) {
+    return read(fragment, 0, mlir::cast<pipe::FragmentType>(fragment.getType()).getShape()[1]);
+  }
+  Value toColumns(Value rows, int64_t columns);
+  Value sumOfRow(Value value, int64_t columns);
+  Value maximumOfRow(Value value);
+  Value exp2(Value value);
+  Value rounded(Value numbers);
+  void scale(Value sums, Value factors);
+  /// The factor of the products, in the exponent of 2.
+  Value factor(int64_t columns);
+
+  TileBuilder b;
+  Attention &attention;
+  AttentionLoads loads;
+  Value result;
+};
+
+} // namespace fp4

@@ -1,0 +1,92 @@
+//===- AttentionLoads.cpp - Queries, keys and values ----------------------===//
+//
+// Keys and values are rows of matrices of all tokens, a head a range of columns. Boxes of queries
+// may reach into the next sequence, or into heads of other keys, whose rows are computed and not
+// stored. Boxes of keys may not, because a value times zero is no zero if it is no number: where a
+// block may reach beyond its sequence, sequences are planes. Keys behind the last row load as zero.
+//
+// The keys of a block that lie in one page of a cache are a box. A box behind the length of its
+// sequence is one behind the last row of the cache, so that no page is read for it.
+//
+//===----------------------------------------------------------------------===//
+#include "AttentionBuilder.h"
+
+#include "fp4/Dialect/Pipe/IR/Rings.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+Value AttentionLoads::query(const QueryTile &tile) {
+  SharedType type = attention.tile(attention.rows, attention.queryElements());
+  if (attention.tileHeads == 1)
+    return LoadOp::create(b, type, queries, tile.row, b.mul(tile.head, attention.queryElements()),
+                          /*existing=*/Value())
+        .getResult();
+  auto loaded = LoadOp::create(b, type, queries, tile.head, b.constant(0), /*existing=*/Value());
+  loaded.getPlaneMutable().assign(tile.row);
+  return loaded.getResult();
+}
+
+Value AttentionLoads::key(const QueryTile &tile, Value block) {
+  return load(keys, tile, block, attention.queryElements(), "keys");
+}
+
+Value AttentionLoads::value(const QueryTile &tile, Value block) {
+  return load(values, tile, block, attention.valueElements(), "values");
+}
+
+Value AttentionLoads::load(Value map, const QueryTile &tile, Value block, int64_t elements,
+                           StringRef ring) {
+  Value first = b.mul(block, attention.keys), column = b.mul(tile.keyHead, elements);
+  SmallVector<Value> rows;
+  for (int64_t key = 0; key < attention.keys; key += attention.boxKeys())
+    rows.push_back(rowOfKey(tile, key ? b.add(first, b.constant(key)) : first));
+  auto loaded = LoadOp::create(b, attention.tile(attention.keys, elements), map, rows.front(),
+                               column, /*existing=*/Value());
+  if (attention.hasPlanes())
+    loaded.getPlaneMutable().assign(tile.batch);
+  loaded.getBelowMutable().assign(ArrayRef(rows).drop_front());
+  loaded->setAttr(kRingAttr, b.getStringAttr(ring));
+  return loaded.getResult();
+}
+
+/// The row of key `key` of a sequence in its matrix, or in its plane. A block that no query sees is
+/// behind all rows.
+Value AttentionLoads::rowOfKey(const QueryTile &tile, Value key) {
+  if (attention.isPaged())
+    return rowInPage(tile, key);
+  Value row = key;
+  if (!attention.hasPlanes())
+    row = b.add(b.mul(tile.batch, attention.keyTokens()), key);
+  if (attention.splits == 1 || !attention.mayHideBlocks())
+    return row;
+  Value isSeen = b.compare(arith::CmpIPredicate::slt, key, tile.keys);
+  Value end = b.constant(attention.batches() * attention.keyTokens());
+  return arith::SelectOp::create(b, isSeen, row, end);
+}
+
+Value AttentionLoads::rowInPage(const QueryTile &tile, Value key) {
+  int64_t tokens = attention.pageTokens(), pagesOfSequence = attention.op.getPagesOfSequence();
+  Value number = b.min(b.div(key, tokens), pagesOfSequence - 1);
+  Value index = b.add(b.mul(tile.batch, pagesOfSequence), number);
+  auto type = VectorType::get(1, b.getI32Type());
+  Value entry = LoadEntryOp::create(b, type, pages, index, /*of_warp=*/false);
+  Value page = vector::ExtractOp::create(b, entry, int64_t(0));
+  Value row = b.add(b.mul(page, tokens), b.rem(key, tokens));
+  Value isSeen = b.compare(arith::CmpIPredicate::slt, key, tile.keys);
+  Value end = b.constant(attention.op.getKeyType().getDimSize(0) * tokens);
+  return arith::SelectOp::create(b, isSeen, row, end);
+}
+
+/// A length is read as a number of keys that exist, whatever it is.
+Value AttentionLoads::keysOf(Value batch) {
+  Value all = b.constant(attention.keyTokens());
+  if (!lengths)
+    return all;
+  auto type = VectorType::get(1, b.getI32Type());
+  Value entry = LoadEntryOp::create(b, type, lengths, batch, /*of_warp=*/false);
+  Value length = vector::ExtractOp::create(b, entry, int64_t(0));
+  Value some = arith::MaxSIOp::create(b, length, b.constant(0));
+  return arith::MinSIOp::create(b, some, all);
+}

@@ -1,0 +1,136 @@
+//===- AttentionSums.cpp - Sums of all keys, and results ------------------===//
+//
+// CTAs of a cluster that share the keys of a tile have sums from maxima of their own. The cluster
+// reduces the maxima, scales all sums as if these were from the largest one, and adds them up: each
+// CTA has the result of some columns. The order is that of the CTAs, so that results always have
+// the same bits.
+//
+//===----------------------------------------------------------------------===//
+#include "AttentionBuilder.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <numbers>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, Value sum) {
+  Value whole = sumOfRow(sum, /*columns=*/1);
+  if (attention.splits > 1)
+    return reduceInCluster(tile, sums, maximum, whole);
+  store(tile, sums, 0, attention.valueElements(), inverseOf(whole));
+}
+
+void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value maximum,
+                                       Value whole) {
+  Value largest = reduceRow(maximum, /*maximum=*/true);
+  Value distance = arith::SubFOp::create(b, maximum, originOf(largest));
+  Value shrink = exp2(arith::MulFOp::create(b, distance, factor(1)));
+  scale(sums, shrink);
+  int64_t columns = attention.valueElements() / attention.splits;
+  ReduceFragmentOp::create(b, sums, columns, /*maximum=*/false, IntegerAttr());
+  Value inverse = inverseOf(reduceRow(arith::MulFOp::create(b, whole, shrink), /*maximum=*/false));
+  Value place = arith::IndexCastOp::create(b, b.getI32Type(),
+                                           gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  for (int64_t part = 0; part < attention.splits; ++part)
+    b.when(b.compare(arith::CmpIPredicate::eq, place, b.constant(part)),
+           [&] { store(tile, sums, part * columns, columns, inverse); });
+}
+
+/// The sum of the numbers that the CTAs have of a row, or the maximum. Each CTA adds up a piece of
+/// its own.
+Value AttentionBuilder::reduceRow(Value number, bool maximum) {
+  int64_t columns = attention.splits * kThreadColumns;
+  Value pieces = fragment(columns);
+  WriteOp::create(b, toColumns(number, columns), pieces, uint64_t(0));
+  ReduceFragmentOp::create(b, pieces, kThreadColumns, maximum, IntegerAttr());
+  return ownPiece(pieces);
+}
+
+/// The number of a row in the piece of this CTA.
+Value AttentionBuilder::ownPiece(Value fragment) {
+  Value place = arith::IndexCastOp::create(b, b.getI32Type(),
+                                           gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value own;
+  for (int64_t part = 0; part < attention.splits; ++part) {
+    Value piece = read(fragment, part * kThreadColumns, kThreadColumns);
+    if (own) {
+      Value isOwn = b.compare(arith::CmpIPredicate::eq, place, b.constant(part));
+      piece = arith::SelectOp::create(b, isOwn, piece, own);
+    }
+    own = piece;
+  }
+  return maximumOfRow(own); // its columns are equal
+}
+
+/// 1 over the sum of a row, or 0 of a row that sees no key.
+Value AttentionBuilder::inverseOf(Value whole) {
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, splat(1, 0));
+  Value inverse = arith::DivFOp::create(b, splat(1, 1), whole);
+  return arith::SelectOp::create(b, isNone, splat(1, 0), inverse);
+}
+
+/// Stores `columns` columns of the result from `first` on.
+void AttentionBuilder::store(const QueryTile &tile, Value sums, int64_t first, int64_t columns,
+                             Value inverse) {
+  Value scaled = arith::MulFOp::create(b, read(sums, first, columns), toColumns(inverse, columns));
+  Value column = b.mul(tile.head, attention.valueElements());
+  if (first)
+    column = b.add(column, b.constant(first));
+  auto stored = StoreOp::create(b, rounded(scaled), result, tile.row, column, tile.rowsEnd);
+  if (attention.tileHeads > 1)
+    stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(),
+                                         attention.valueElements()});
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles in registers
+//===----------------------------------------------------------------------===//
+
+Value AttentionBuilder::splat(int64_t columns, float number) {
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(attention.numbers(columns), number));
+}
+
+Value AttentionBuilder::fragment(int64_t columns) {
+  return FragmentOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
+                                                 b.getF32Type(), FragmentKind::Wgmma));
+}
+
+Value AttentionBuilder::read(Value fragment, int64_t first, int64_t columns) {
+  return ReadOp::create(b, attention.numbers(columns), fragment, first, int64_t(0));
+}
+
+Value AttentionBuilder::toColumns(Value rows, int64_t columns) {
+  return BroadcastRowsOp::create(b, attention.numbers(columns), rows);
+}
+
+Value AttentionBuilder::sumOfRow(Value value, int64_t columns) {
+  return ReduceRowsOp::create(b, attention.numbers(columns), RowCombination::Add, value);
+}
+
+Value AttentionBuilder::maximumOfRow(Value value) {
+  return ReduceRowsOp::create(b, attention.numbers(/*columns=*/1), RowCombination::Maximum, value);
+}
+
+Value AttentionBuilder::exp2(Value value) {
+  return math::Exp2Op::create(b, value, arith::FastMathFlags::afn);
+}
+
+Value AttentionBuilder::rounded(Value numbers) {
+  auto type = cast<RankedTensorType>(numbers.getType());
+  return arith::TruncFOp::create(b, type.clone(attention.element()), numbers);
+}
+
+/// Multiplies the rows of `sums` by `factors`.
+void AttentionBuilder::scale(Value sums, Value factors) {
+  Value all = toColumns(factors, attention.valueElements());
+  WriteOp::create(b, arith::MulFOp::create(b, read(sums), all), sums, uint64_t(0));
+}
+
+Value AttentionBuilder::factor(int64_t columns) {
+  return splat(columns, float(attention.op.getScale().convertToDouble() * std::numbers::log2e));
+}
