@@ -9,6 +9,8 @@ Each result must lie within its bound around attention in fp64. Each library run
 schedule of the simulator with its strict hazard check.
 """
 import itertools
+import math
+import random
 import sys
 
 import sweeping
@@ -22,41 +24,81 @@ TYPE = ["bf16", "f16"]
 MASK = ["full", "causal"]
 SCALE = ["0.125", "0.001", "1.5"]
 BLOCK = [0, 16, 48, 80, 160]  # keys of a block; 0 leaves them to the planner
+CACHE = ["", "lengths", 8, 16, 64]  # keys of a sequence that are all, or have a length, or lie in pages of so many
+SPLITS = [0, 1, 2, 4, 8]  # CTAs that share the keys of a tile; 0 leaves them to the planner
 DIST = ["gaussian", "zeros"]
 SCHEDULES = sweeping.schedules(1)
 
 
-def program(case):
+def sequences(batches, keys, cache):
+    """Lengths of the sequences, and their pages in any order, as operands and definitions."""
+    if not cache:
+        return "", ""
+    generator = random.Random(repr((batches, keys, cache)))
+    lengths = [generator.choice((0, 1, keys, generator.randint(0, keys))) for _ in range(batches)]
+    definitions = f"  %n = arith.constant dense<{lengths}> : tensor<{batches}xi32>\n"
+    operands = f" lengths(%n : tensor<{batches}xi32>)"
+    if cache == "lengths":
+        return operands, definitions
+    of_sequence = -(-keys // cache)
+    pages = list(range(batches * of_sequence))
+    generator.shuffle(pages)
+    pages[generator.randrange(len(pages))] = generator.choice((-1, len(pages)))  # one that does not exist
+    rows = [pages[i * of_sequence:(i + 1) * of_sequence] for i in range(batches)]
+    kind = f"tensor<{batches}x{of_sequence}xi32>"
+    return operands + f" pages(%p : {kind})", definitions + f"  %p = arith.constant dense<{rows}> : {kind}\n"
+
+
+def program(case, cache=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     query = f"tensor<{batches}x{queries}x{heads}x{of_keys}x{element}>"
-    key = f"tensor<{batches}x{keys}x{shared}x{of_keys}x{element}>"
-    value = f"tensor<{batches}x{keys}x{shared}x{of_values}x{element}>"
+    operands, definitions = sequences(batches, keys, cache)
+    tokens = f"{batches * -(-keys // cache)}x{cache}" if isinstance(cache, int) else f"{batches}x{keys}"
+    key = f"tensor<{tokens}x{shared}x{of_keys}x{element}>"
+    value = f"tensor<{tokens}x{shared}x{of_values}x{element}>"
     result = f"tensor<{batches}x{queries}x{heads}x{of_values}x{element}>"
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}) -> {result} {{\n"
-            f"  %o = fp4.attention %q, %k, %v scale {scale}{' causal' if mask == 'causal' else ''}\n"
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}) -> {result} {{\n{definitions}"
+            f"  %o = fp4.attention %q, %k, %v{operands} scale {scale}{' causal' if mask == 'causal' else ''}\n"
             f"      : {query}, {key}, {value} -> {result}\n"
             f"  return %o : {result}\n}}\n")
 
 
+def is_small(case):
+    """A tile of one warpgroup: few queries, with the heads that share keys."""
+    _, queries, _, (heads, shared), *_ = case
+    return queries * (1 << (heads // shared - 1).bit_length()) <= 64
+
+
 def valid(case):
-    batches, queries, keys, (heads, _), (of_keys, of_values), *_, block, _ = case
-    if batches > 1 and keys % (block or 16):  # a block of keys ends with a sequence
-        return False
+    batches, queries, keys, (heads, _), (of_keys, of_values), *_, block, _, cache, splits = case
     if of_values > 128 and block > 80:  # registers have no room for more
+        return False
+    if splits and (not is_small(case) or of_values % (8 * splits)):
+        return False
+    if isinstance(cache, int) and block and math.gcd(block, cache) < 8:
         return False
     return batches * queries * heads * keys * (of_keys + of_values) < 1 << 26  # the simulator takes seconds for more
 
 
 def library(case):
-    *_, block, dist = case
-    plan = [f"--plan=tile_attention, tile = [128, {block}]"] if block else []
-    name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part for part in case))
-    return sweeping.Program(name, program(case), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
+    *_, block, dist, cache, splits = case
+    _, _, _, (heads, shared), *_ = case
+    fields = []
+    if block:
+        rows, together = (64, 1 << (heads // shared - 1).bit_length()) if is_small(case) else (128, 1)
+        fields.append(f"tile = [{rows}, {block}, {together}]")
+    if splits:
+        fields.append(f"cluster = [{splits}, 1]")
+    plan = [f"--plan=tile_attention, {', '.join(fields)}"] if fields else []
+    name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part or "all"
+                                for part in case))
+    return sweeping.Program(name, program(case, cache), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST]
+    parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
+                  SPLITS]
     if options.full:
         cases = list(filter(valid, itertools.product(*parameters)))
     else:

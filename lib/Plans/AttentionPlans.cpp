@@ -4,6 +4,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
+#include "fp4/ISA/ClusterLimit.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -44,13 +45,10 @@ static int32_t groupsOfTile(AttentionOp op) {
 }
 
 /// The keys of a block: as many as registers have room for beside the sums of a head of values.
-/// Few queries are limited by the memory, whose loads are the more even the smaller blocks are, and
-/// pages are cut into as few boxes as possible.
-static int64_t keysOfBlock(AttentionOp op) {
+/// Blocks of whole pages take the fewest boxes, and smaller blocks are shared more evenly.
+static int64_t keysOfBlock(AttentionOp op, bool isShared) {
   int64_t elements = op.getValueType().getDimSize(3);
-  if (op.getPages())
-    return elements <= 128 ? 128 : 64;
-  if (groupsOfTile(op) == 1)
+  if (op.getPages() || isShared)
     return elements <= 128 ? 128 : 64;
   return elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
 }
@@ -100,38 +98,36 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                          /*serpentine=*/true);
 }
 
-/// CTAs that share the keys of a tile where tiles are fewer than SMs: as many as leave few SMs
-/// without work in the last wave, and have at least two blocks each.
+/// The most CTAs that share the keys of a tile: each has a piece of the result.
+static int64_t mostSplits(AttentionOp op, const hw::TargetModel &target) {
+  return std::min<int64_t>(hw::mostClusterCtas(target),
+                           op.getValueType().getDimSize(3) / kThreadColumns);
+}
+
+/// CTAs that share the keys of a tile: as many as SMs have room for at a time, with two blocks each
+/// or more. A second wave would cost more than its clusters save, each of which ends with an
+/// exchange.
 static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
                             const hw::TargetModel &target) {
-  constexpr int64_t most = 8, fewestBlocks = 2;
-  constexpr double nearlyBest = 0.9;
-  auto efficiency = [&](int64_t splits) {
-    int64_t places = std::max<int64_t>(1, target.sms / splits);
-    int64_t waves = int64_t(llvm::divideCeil(works, places));
-    return double(works * splits) / double(waves * target.sms);
-  };
-  int64_t elements = op.getValueType().getDimSize(3), best = 1;
-  SmallVector<int64_t> candidates;
-  for (int64_t splits = 1; splits <= most && splits * fewestBlocks <= std::max<int64_t>(2, blocks);
-       splits *= 2)
-    if (elements / splits % kThreadColumns == 0)
-      candidates.push_back(splits);
-  for (int64_t splits : candidates)
-    if (efficiency(splits) > efficiency(best))
-      best = splits;
-  for (int64_t splits : candidates)
-    if (efficiency(splits) >= nearlyBest * efficiency(best))
-      return splits;
-  return best;
+  constexpr int64_t fewestBlocks = 2;
+  int64_t splits = 1;
+  for (int64_t more = 2; more <= mostSplits(op, target) && more * fewestBlocks <= blocks; ++more)
+    if (works <= hw::clustersAtATime(target, more))
+      splits = more;
+  return splits;
 }
 
 static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
                                    const hw::TargetModel &target) {
   auto attention = cast<AttentionOp>(op);
   int32_t groups = groupsOfTile(attention);
+  int64_t tileHeads = headsOfTile(attention);
+  int64_t heads =
+      tileHeads > 1 ? attention.getKeyType().getDimSize(2) : attention.getQueryType().getDimSize(2);
+  int64_t works = attention.getQueryType().getDimSize(0) * heads; // of one tile for each sequence
+  bool isShared = groups == 1 && works <= hw::clustersAtATime(target, 2);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  plan.tile = {groups * kGroupRows, keysOfBlock(attention), headsOfTile(attention)};
+  plan.tile = {groups * kGroupRows, keysOfBlock(attention, isShared), tileHeads};
   plan.ctasPerSm = 1;
   plan.roles = fragmentRoles(op->getContext(), groups, groups == 1 ? RegisterShares() : kFewBeside);
   if (groups == 2) {
@@ -140,9 +136,6 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
     return plan;
   }
   plan.schedule = neighboursAlongM(op->getContext());
-  int64_t heads = plan.tile[2] > 1 ? attention.getKeyType().getDimSize(2)
-                                   : attention.getQueryType().getDimSize(2);
-  int64_t works = attention.getQueryType().getDimSize(0) * heads;
   int64_t blocks = int64_t(llvm::divideCeil(attention.getKeyTokens(), plan.tile[1]));
   if (int64_t splits = splitsOfKeys(attention, works, blocks, target); splits > 1)
     plan.cluster = {splits, 1};
@@ -168,26 +161,20 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, attentionRules)))
     return failure();
   auto [rows, keys, heads] = plan.tile;
-  int64_t most = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
+  int64_t ofRoles = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
   int64_t group = attention.getQueryType().getDimSize(2) / attention.getKeyType().getDimSize(2);
   bool hasHeads =
       heads == 1 || (heads >= group && heads <= kGroupRows && llvm::isPowerOf2_64(uint64_t(heads)));
   bool hasKeys = keys > 0 && keys % kInstructionK == 0 && keys <= kMostKeys;
-  if (rows != most || !hasKeys || !hasHeads)
+  if (rows != ofRoles || !hasKeys || !hasHeads)
     return misfit(op, "tile",
-                  "is [" + Twine(most) + ", N, H], N a multiple of 16 up to " + Twine(kMostKeys) +
-                      ", and H 1, or a power of two from " + Twine(group) + " to " +
-                      Twine(kGroupRows),
+                  "is [" + Twine(ofRoles) + ", N, H], N a multiple of 16 up to " +
+                      Twine(kMostKeys) + ", and H 1, or a power of two from " + Twine(group) +
+                      " to " + Twine(kGroupRows),
                   "[" + Twine(rows) + ", " + Twine(keys) + ", " + Twine(heads) + "]");
-  int64_t splits = std::max<int64_t>(1, plan.cluster[0]);
-  int64_t elements = attention.getValueType().getDimSize(3);
-  if (plan.cluster[1] > 1 || splits > int64_t(target.maxClusterSize) ||
-      elements % (splits * kThreadColumns) != 0)
-    return misfit(op, "cluster",
-                  "is [S, 1], S at most " + Twine(target.maxClusterSize) +
-                      ", of which each has a "
-                      "multiple of 8 of the " +
-                      Twine(elements) + " elements of a head",
+  int64_t most = mostSplits(attention, target);
+  if (plan.cluster[1] > 1 || plan.cluster[0] > most)
+    return misfit(op, "cluster", "is [S, 1], S at most " + Twine(most),
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
   return success();
 }

@@ -47,12 +47,55 @@ class Attention(unittest.TestCase):
         qkv = heads(1, 16, 3, 2, 64)
         self.check(*qkv.unbind(2), causal=True)
 
+    def test_lengths(self) -> None:
+        """The keys of each sequence end with its length, and its last query sees all of them."""
+        query, key, value = heads(3, 2, 4, 64), heads(3, 50, 2, 64, seed=1), heads(3, 50, 2, 64)
+        lengths = torch.tensor([50, 1, 33], dtype=torch.int32)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            got = ft.attention(query, key, value, causal=True, lengths=lengths)
+        for i, length in enumerate(lengths.tolist()):
+            one = [x[i:i + 1, :length] for x in (key, value)]
+            expected = plain(query[i:i + 1], *one, True, None).nan_to_num()
+            torch.testing.assert_close(got[i:i + 1].float(), expected, rtol=2e-2, atol=1e-2)
+
+    def test_paged_cache(self) -> None:
+        """Tokens that are appended in any portions are those that queries see."""
+        cache = ft.PagedCache(2, 40, key_heads=2, elements=64, page_tokens=16)
+        cache.pages = cache.pages.flatten().flip(0).view(2, -1)
+        keys, values = heads(2, 29, 2, 64, seed=1), heads(2, 29, 2, 64, seed=2)
+        for part in (slice(0, 15), slice(15, 28), slice(28, 29)):
+            cache.append(keys[:, part], values[:, part])
+        self.assertEqual(cache.lengths.tolist(), [29, 29])
+        key, value = cache.gather()
+        self.assertEqual(list(key.shape), [2, 48, 2, 64])
+        self.assertTrue(torch.equal(key[:, :29], keys) and torch.equal(value[:, :29], values))
+        query = heads(2, 3, 6, 64)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            got = cache.attention(query)
+        torch.testing.assert_close(got.float(), plain(query, keys, values, True, None), rtol=2e-2,
+                                   atol=1e-2)
+
+    def test_scaled_dot_product_attention(self) -> None:
+        query, key, value = heads(1, 4, 9, 64), heads(1, 2, 9, 64, seed=1), heads(1, 2, 9, 64)
+        got = ft.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            query.float(), key.float(), value.float(), is_causal=True, enable_gqa=True)
+        torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
+        for change, text in (({"dropout_p": 0.5}, "'dropout_p' must be left out"),
+                             ({"enable_gqa": False}, "must have the 4 heads of 'query'"),
+                             ({"query": query[:, :, 1:]}, "'is_causal' must be False for 8")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.scaled_dot_product_attention(**{"query": query, "key": key, "value": value,
+                                                   "is_causal": True, "enable_gqa": True,
+                                                   **change})
+
     def test_no_queries(self) -> None:
         got = ft.attention(heads(1, 0, 2, 64), heads(1, 8, 2, 64), heads(1, 8, 2, 128))
         self.assertEqual(list(got.shape), [1, 0, 2, 128])
 
     def test_operator(self) -> None:
-        arguments = (heads(1, 4, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64), 0.125, False)
+        arguments = (heads(1, 4, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64), None, None,
+                     0.125, False)
         torch.library.opcheck(torch.ops.fp4.attention.default, arguments)
 
     def test_refusals(self) -> None:
@@ -62,6 +105,17 @@ class Attention(unittest.TestCase):
                                 ((q.float(), q, q), "'query' must be bfloat16 or float16")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(*arguments)
+        lengths, pages = torch.ones(1, dtype=torch.int32), torch.zeros(1, 2, dtype=torch.int32)
+        for given, text in (({"lengths": lengths.long()}, "'lengths' must be int32 of shape"),
+                            ({"lengths": lengths, "pages": pages[0]}, "'pages' must be int32"),
+                            ({"pages": pages}, "'pages' must come with 'lengths'")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, q, q, **given)
+        with self.assertRaisesRegex(fp4.UsageError, "'page_tokens' must be a multiple of 8"):
+            ft.PagedCache(1, 8, key_heads=1, elements=64, page_tokens=12)
+        cache = ft.PagedCache(1, 8, key_heads=1, elements=64, page_tokens=8)
+        with self.assertRaisesRegex(fp4.UsageError, "'value' must be bfloat16 of shape"):
+            cache.append(q, q[:, :2])
         with self.assertRaisesRegex(fp4.CompileError, "heads of 64, 128, 192 or 256 elements"):
             ft.attention(*[heads(1, 4, 1, 96)] * 3)
         with self.assertRaisesRegex(fp4.CompileError, "must have the 8 tokens of operand 'key'"):

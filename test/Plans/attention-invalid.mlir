@@ -33,11 +33,11 @@ func.func @tile(%q: !q, %k: !k, %v: !k) -> !q {
 
 // -----
 
-!q = tensor<2x1x8x128xbf16>
-!k = tensor<2x4096x1x128xbf16>
+!q = tensor<2x1x8x64xbf16>
+!k = tensor<2x4096x1x64xbf16>
 func.func @cluster(%q: !q, %k: !k, %v: !k) -> !q {
-  // expected-error @+2 {{must have a plan whose 'cluster' is [S, 1], S at most 8, of which each has a multiple of 8 of the 128 elements of a head, but got [3, 1]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' is [S, 1], S at most 8, but got [16, 1]}}
   // expected-note @+1 {{leave 'cluster' out, and fp4-plan-kernels decides it}}
-  %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [3, 1]>} : !q, !k, !k -> !q
+  %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [16, 1]>} : !q, !k, !k -> !q
   return %o : !q
 }

@@ -49,7 +49,7 @@ func.func @long(%q: !t, %k: !t, %v: !t) -> !t {
 // Heads that share keys are rows of a tile of few tokens, and CTAs of a cluster share its keys where
 // tiles are fewer than SMs.
 // CHECK-LABEL: func.func @decode
-// CHECK: tile = [64, 128, 4], cluster = [8, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
+// CHECK: tile = [64, 128, 4], cluster = [5, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
 !q = tensor<2x1x32x128xbf16>
 !k = tensor<2x4096x8x128xbf16>
 func.func @decode(%q: !q, %k: !k, %v: !k) -> !q {
@@ -61,7 +61,7 @@ func.func @decode(%q: !q, %k: !k, %v: !k) -> !q {
 
 // Many sequences fill the SMs, and a group of 7 heads has room for 8.
 // CHECK-LABEL: func.func @batch
-// CHECK: tile = [64, 128, 8], schedule
+// CHECK: tile = [64, 160, 8], schedule
 !q = tensor<132x4x28x128xbf16>
 !k = tensor<132x4096x4x128xbf16>
 func.func @batch(%q: !q, %k: !k, %v: !k) -> !q {

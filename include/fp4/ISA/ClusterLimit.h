@@ -3,6 +3,7 @@
 
 #include "fp4/ISA/Cluster.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fp4::hw {
@@ -20,6 +21,17 @@ inline int64_t smsOfClusters(const TargetModel &target, int64_t blocks) {
   if (blocks < 4 || !target.product)
     return target.sms;
   return std::llround(double(target.sms) * target.product->clusteredShare);
+}
+
+/// Clusters of so many CTAs, of which an SM has one, that run at a time on every device of
+/// `target`. GPCs have 16 SMs or a few more, one of them has fewer, and some SMs are in none. On an
+/// H200 there were 39, 30, 22, 17, 15 and 7 clusters of 3, 4, 5, 6, 8 and 16 CTAs.
+inline int64_t clustersAtATime(const TargetModel &target, int64_t ctas) {
+  constexpr int64_t gpc = 16, part = 8;
+  if (ctas < 3)
+    return int64_t(target.sms) / ctas;
+  int64_t reached = std::min<int64_t>(smsOfClusters(target, ctas), int64_t(target.sms) - part);
+  return reached / gpc * (gpc / ctas) + (reached % gpc >= part ? part / ctas : 0);
 }
 
 } // namespace fp4::hw

@@ -51,6 +51,11 @@ struct Attention {
 
   int64_t blocks() { return int64_t(llvm::divideCeil(keyTokens(), keys)); }
   int64_t blocksOfSplit() { return int64_t(llvm::divideCeil(blocks(), splits)); }
+  /// Columns of the result that a CTA of a cluster adds up at a time.
+  int64_t columnsOfPiece() {
+    bool isEven = valueElements() % (splits * kThreadColumns) == 0;
+    return isEven ? valueElements() / splits : kThreadColumns;
+  }
   /// Returns true when there is no key that a query does not see.
   bool seesAll() { return !op.getCausal() && !op.getLengths(); }
   /// Returns true when a CTA may have blocks that no query sees.
@@ -88,12 +93,16 @@ struct QueryTile {
   mlir::Value keys;          ///< keys of the sequence
 };
 
+/// First rows of the boxes of a block of keys.
+using BlockRows = llvm::SmallVector<mlir::Value>;
+
 /// Numbers that a tile carries from block to block of keys.
 struct RowState {
   mlir::Value maximum; ///< of the products so far, a number for each row
   mlir::Value sum;     ///< of the powers, what each thread has of them
-  mlir::Value
-      powers; ///< of the last block, rounded: they multiply its values while the next begins
+  mlir::Value powers;  ///< of the last block, rounded: its values come while the next one begins
+  BlockRows rows;      ///< of a cache: of the last block,
+  BlockRows next;      ///< and of the next one, whose pages are read a block ahead
 };
 
 /// Loads of tiles of queries, keys and values (AttentionLoads.cpp).
@@ -110,14 +119,15 @@ public:
   }
 
   mlir::Value query(const QueryTile &tile);
-  /// The keys, and the values, of a block.
-  mlir::Value key(const QueryTile &tile, mlir::Value block);
-  mlir::Value value(const QueryTile &tile, mlir::Value block);
+  /// The rows of a block, and its keys and values.
+  BlockRows rowsOf(const QueryTile &tile, mlir::Value block);
+  mlir::Value key(const QueryTile &tile, const BlockRows &rows);
+  mlir::Value value(const QueryTile &tile, const BlockRows &rows);
   /// Keys of a sequence.
   mlir::Value keysOf(mlir::Value batch);
 
 private:
-  mlir::Value load(mlir::Value map, const QueryTile &tile, mlir::Value block, int64_t elements,
+  mlir::Value load(mlir::Value map, const QueryTile &tile, const BlockRows &rows, int64_t elements,
                    llvm::StringRef ring);
   mlir::Value rowOfKey(const QueryTile &tile, mlir::Value key);
   mlir::Value rowInPage(const QueryTile &tile, mlir::Value key);
@@ -145,14 +155,16 @@ private:
 
   QueryTile tileOf(Value number, Value head);
   void buildTile(const QueryTile &tile);
+  RowState passBlocks(const QueryTile &tile, const Range &range, Value query, Value sums);
   Value countBlocks(const QueryTile &tile);
   Range rangeOf(const QueryTile &tile);
-  Value scoresOf(const QueryTile &tile, Value block, Value query);
+  BlockRows rowsBefore(const QueryTile &tile, Value block);
+  Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
   RowState firstBlock(const QueryTile &tile, Value block, Value query);
   RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
   Value originOf(Value maximum);
   Value powersOf(Value scores, Value maximum);
-  void multiplyValues(const QueryTile &tile, Value block, Value powers, Value sums);
+  void multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers, Value sums);
   Value endForFirstQuery(const QueryTile &tile);
   Value masked(const QueryTile &tile, Value firstKey, Value products);
   Value hide(const QueryTile &tile, Value firstKey, Value products);
@@ -160,6 +172,7 @@ private:
   // Sums of all keys (AttentionSums.cpp).
   void finish(const QueryTile &tile, Value sums, Value maximum, Value sum);
   void reduceInCluster(const QueryTile &tile, Value sums, Value maximum, Value whole);
+  void reduce(Value fragment, int64_t columns, bool maximum);
   Value reduceRow(Value number, bool maximum);
   Value ownPiece(Value fragment);
   Value inverseOf(Value whole);

@@ -83,27 +83,54 @@ void AttentionBuilder::buildTile(const QueryTile &tile) {
   Value query = loads.query(tile);
   Value sums = fragment(attention.valueElements());
   Range range = rangeOf(tile);
+  RowState state = passBlocks(tile, range, query, sums);
+  multiplyValues(tile, attention.isPaged() ? state.rows : loads.rowsOf(tile, range.begin),
+                 state.powers, sums);
+  finish(tile, sums, state.maximum, state.sum);
+}
+
+/// All values of a state, and the state of such values.
+static SmallVector<Value> toValues(const RowState &state) {
+  SmallVector<Value> values = {state.maximum, state.sum, state.powers};
+  llvm::append_range(values, state.rows);
+  llvm::append_range(values, state.next);
+  return values;
+}
+static RowState toState(ValueRange values) {
+  ValueRange rows = values.drop_front(3);
+  return {values[0], values[1], values[2], BlockRows(rows.take_front(rows.size() / 2)),
+          BlockRows(rows.drop_front(rows.size() / 2))};
+}
+
+/// Passes over the blocks of `range` but for the values of the first one, which come last.
+RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range, Value query,
+                                      Value sums) {
   Value last = b.sub(range.end, b.constant(1));
   RowState first = firstBlock(tile, last, query);
   Value count = attention.splits == 1 ? range.end : b.sub(range.end, range.begin);
-  auto loop = scf::ForOp::create(b, b.constant(1), count, b.constant(1),
-                                 ValueRange{first.maximum, first.sum, first.powers});
-  {
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(loop.getBody());
-    RowState before{loop.getRegionIterArg(0), loop.getRegionIterArg(1), loop.getRegionIterArg(2)};
-    RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums, before);
-    scf::YieldOp::create(b, ValueRange{after.maximum, after.sum, after.powers});
-  }
-  multiplyValues(tile, range.begin, loop.getResult(2), sums);
-  finish(tile, sums, loop.getResult(0), loop.getResult(1));
+  auto loop = scf::ForOp::create(b, b.constant(1), count, b.constant(1), toValues(first));
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(loop.getBody());
+  RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
+                             toState(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, toValues(after));
+  return toState(loop.getResults());
+}
+
+/// The rows of the block that comes behind `block` in a cache, or some rows behind the last one.
+BlockRows AttentionBuilder::rowsBefore(const QueryTile &tile, Value block) {
+  if (!attention.isPaged())
+    return {};
+  Value before = b.sub(block, b.constant(1));
+  return loads.rowsOf(tile, arith::MaxSIOp::create(b, before, b.constant(0)));
 }
 
 /// The products of the queries and a block of keys.
-Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, Value query) {
+Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, const BlockRows &rows,
+                                 Value query) {
   Value firstKey = b.mul(block, attention.keys);
-  Value products = fragment(attention.keys);
-  MmaOp::create(b, products, query, loads.key(tile, block));
+  Value key = loads.key(tile, rows), products = fragment(attention.keys);
+  MmaOp::create(b, products, query, key);
   return masked(tile, firstKey, read(products));
 }
 
@@ -124,17 +151,24 @@ Value AttentionBuilder::powersOf(Value scores, Value maximum) {
 }
 
 RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
-  Value scores = scoresOf(tile, block, query);
+  BlockRows rows = loads.rowsOf(tile, block), next = rowsBefore(tile, block);
+  Value scores = scoresOf(tile, block, rows, query);
   Value maximum = maximumOfRow(scores);
   Value powers = powersOf(scores, originOf(maximum));
-  return {maximum, sumOfRow(powers, kThreadColumns), rounded(powers)};
+  return {maximum, sumOfRow(powers, kThreadColumns), rounded(powers),
+          attention.isPaged() ? rows : BlockRows(), next};
 }
 
 /// The products of the next block of keys, and of the last block of values, which run together.
 RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value query, Value sums,
                                      RowState before) {
-  Value scores = scoresOf(tile, block, query);
   RowState after;
+  bool isPaged = attention.isPaged();
+  BlockRows rows = isPaged ? before.next : loads.rowsOf(tile, block);
+  after.next = rowsBefore(tile, block);
+  if (isPaged)
+    after.rows = rows;
+  Value scores = scoresOf(tile, block, rows, query);
   after.maximum = arith::MaximumFOp::create(b, before.maximum, maximumOfRow(scores));
   Value maximum = originOf(after.maximum);
   Value grown = arith::SubFOp::create(b, before.maximum, maximum);
@@ -142,16 +176,17 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   Value powers = powersOf(scores, maximum);
   Value scaled = arith::MulFOp::create(b, before.sum, toColumns(shrink, kThreadColumns));
   after.sum = arith::AddFOp::create(b, scaled, sumOfRow(powers, kThreadColumns));
-  multiplyValues(tile, b.add(block, b.constant(1)), before.powers, sums);
+  multiplyValues(tile, isPaged ? before.rows : loads.rowsOf(tile, b.add(block, b.constant(1))),
+                 before.powers, sums);
   after.powers = rounded(powers);
   scale(sums, shrink);
   return after;
 }
 
 /// Adds the products of `powers` and a block of values to `sums`.
-void AttentionBuilder::multiplyValues(const QueryTile &tile, Value block, Value powers,
+void AttentionBuilder::multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers,
                                       Value sums) {
-  Value value = loads.value(tile, block);
+  Value value = loads.value(tile, rows);
   Value always = arith::ConstantIntOp::create(b, 1, 1), none;
   auto product = MmaOp::create(b, sums, powers, none, none, value, none, none, always, none);
   product.setTransposed(true);

@@ -28,22 +28,26 @@ Value AttentionLoads::query(const QueryTile &tile) {
   return loaded.getResult();
 }
 
-Value AttentionLoads::key(const QueryTile &tile, Value block) {
-  return load(keys, tile, block, attention.queryElements(), "keys");
-}
-
-Value AttentionLoads::value(const QueryTile &tile, Value block) {
-  return load(values, tile, block, attention.valueElements(), "values");
-}
-
-Value AttentionLoads::load(Value map, const QueryTile &tile, Value block, int64_t elements,
-                           StringRef ring) {
-  Value first = b.mul(block, attention.keys), column = b.mul(tile.keyHead, elements);
-  SmallVector<Value> rows;
+BlockRows AttentionLoads::rowsOf(const QueryTile &tile, Value block) {
+  Value first = b.mul(block, attention.keys);
+  BlockRows rows;
   for (int64_t key = 0; key < attention.keys; key += attention.boxKeys())
     rows.push_back(rowOfKey(tile, key ? b.add(first, b.constant(key)) : first));
+  return rows;
+}
+
+Value AttentionLoads::key(const QueryTile &tile, const BlockRows &rows) {
+  return load(keys, tile, rows, attention.queryElements(), "keys");
+}
+
+Value AttentionLoads::value(const QueryTile &tile, const BlockRows &rows) {
+  return load(values, tile, rows, attention.valueElements(), "values");
+}
+
+Value AttentionLoads::load(Value map, const QueryTile &tile, const BlockRows &rows,
+                           int64_t elements, StringRef ring) {
   auto loaded = LoadOp::create(b, attention.tile(attention.keys, elements), map, rows.front(),
-                               column, /*existing=*/Value());
+                               b.mul(tile.keyHead, elements), /*existing=*/Value());
   if (attention.hasPlanes())
     loaded.getPlaneMutable().assign(tile.batch);
   loaded.getBelowMutable().assign(ArrayRef(rows).drop_front());

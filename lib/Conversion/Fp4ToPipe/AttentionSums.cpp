@@ -31,14 +31,24 @@ void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value 
   Value distance = arith::SubFOp::create(b, maximum, originOf(largest));
   Value shrink = exp2(arith::MulFOp::create(b, distance, factor(1)));
   scale(sums, shrink);
-  int64_t columns = attention.valueElements() / attention.splits;
-  ReduceFragmentOp::create(b, sums, columns, /*maximum=*/false, IntegerAttr());
+  int64_t columns = attention.columnsOfPiece();
+  reduce(sums, columns, /*maximum=*/false);
   Value inverse = inverseOf(reduceRow(arith::MulFOp::create(b, whole, shrink), /*maximum=*/false));
   Value place = arith::IndexCastOp::create(b, b.getI32Type(),
                                            gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
-  for (int64_t part = 0; part < attention.splits; ++part)
-    b.when(b.compare(arith::CmpIPredicate::eq, place, b.constant(part)),
-           [&] { store(tile, sums, part * columns, columns, inverse); });
+  for (int64_t first = 0; first < attention.valueElements(); first += columns) {
+    Value adding = b.constant(first / columns % attention.splits);
+    b.when(b.compare(arith::CmpIPredicate::eq, place, adding),
+           [&] { store(tile, sums, first, columns, inverse); });
+  }
+}
+
+/// Reduces the rows of `fragment` that queries have.
+void AttentionBuilder::reduce(Value fragment, int64_t columns, bool maximum) {
+  int64_t rows = std::min(attention.queryTokens(), attention.tileTokens()) * attention.tileHeads;
+  ReduceFragmentOp::create(b, fragment, columns, maximum,
+                           attention.rows == kGroupRows ? b.getI64IntegerAttr(rows) : IntegerAttr(),
+                           /*place=*/IntegerAttr());
 }
 
 /// The sum of the numbers that the CTAs have of a row, or the maximum. Each CTA adds up a piece of
@@ -47,7 +57,7 @@ Value AttentionBuilder::reduceRow(Value number, bool maximum) {
   int64_t columns = attention.splits * kThreadColumns;
   Value pieces = fragment(columns);
   WriteOp::create(b, toColumns(number, columns), pieces, uint64_t(0));
-  ReduceFragmentOp::create(b, pieces, kThreadColumns, maximum, IntegerAttr());
+  reduce(pieces, kThreadColumns, maximum);
   return ownPiece(pieces);
 }
 

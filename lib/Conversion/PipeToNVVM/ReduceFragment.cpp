@@ -113,8 +113,14 @@ struct LowerReduceFragment : PipePattern<pipe::ReduceFragmentOp> {
   LogicalResult matchAndRewrite(pipe::ReduceFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    ReductionExchange::emitInTurn(b, state, [&](Value phase) {
+    auto reduce = [&](Value phase) {
       ClusterReduction(b, op, state, adaptor.getAccumulators()).emit(phase);
+    };
+    int64_t warps = state.roles.at(op).getNumWarps(), reducing = op.getNumReducing(warps);
+    ReductionExchange::emitInTurn(b, state, [&](Value phase) {
+      if (reducing == warps)
+        return reduce(phase);
+      emitIf(b, b.getLoc(), threadOfRole(b, op, state) < reducing * 32, [&] { reduce(phase); });
     });
     rewriter.eraseOp(op);
     return success();

@@ -12,7 +12,7 @@ ReductionExchange::ReductionExchange(ImplicitLocOpBuilder &b, pipe::ClusterReduc
     : b(b), op(op), state(state), sizes(state.reductions.at(op)),
       mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
       first(Int32(b, state.cluster.rank) - mine), thread(threadOfRole(b, op, state)),
-      threads(state.roles.at(op).getNumThreads()),
+      threads(op.getNumReducing(state.roles.at(op).getNumWarps()) * kWarp),
       received(offsetPointer(b, b.getLoc(), state.sharedBase, *op.getReductionPlace())),
       arrived(offsetPointer(b, b.getLoc(), state.sharedBase, sizes.barriers)),
       added(offsetPointer(b, b.getLoc(), arrived, 8)) {}
@@ -74,7 +74,8 @@ scf::ForOp fp4::loopOfReductions(Operation *join) {
 
 void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
   ReductionSizes sizes = state.reductions.at(join);
-  int64_t warps = state.roles.at(join).getNumWarps();
+  int64_t warps = cast<pipe::ClusterReductionOpInterface>(join).getNumReducing(
+      state.roles.at(join).getNumWarps());
   auto initialize = [&](int64_t offset, int64_t arrivals) {
     NVVM::MBarrierInitOp::create(b, loc,
                                  offsetPointer(b, loc, state.sharedBase, sizes.barriers + offset),

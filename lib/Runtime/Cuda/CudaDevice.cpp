@@ -394,7 +394,8 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
   std::array<LaunchAttribute, 4> attributes;
   const unsigned numAttributes = attributesOf(shape, kernel.requiredCluster.x != 0, attributes);
-  if (std::max(shape.cluster.count(), shape.preferredCluster.count()) > 8)
+  if (std::max({shape.cluster.count(), shape.preferredCluster.count(),
+                kernel.requiredCluster.count()}) > 8)
     FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, NonPortableClusterAllowed, 1),
                   "cuFuncSetAttribute", fmt::format("launching '{}'", name)));
   LaunchConfig config{shape.grid.x,

@@ -12,7 +12,7 @@ not import this package, because it imports torch.
 """
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
-from .attend import attention
+from .attend import attention, scaled_dot_product_attention
 from .buffers import ScaledBuffers
 from .convert import dequantize_, quantize_
 from .cross_entropies import cross_entropy
@@ -38,6 +38,7 @@ from .norms import (
     rms_norm_quantize,
     silu_and_mul_quantize,
 )
+from .paged_cache import PagedCache
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
@@ -54,11 +55,12 @@ from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
-           "Normed", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
-           "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
-           "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
+           "Normed", "PagedCache", "QuantizedLinear", "Report", "RoutedExperts", "Scaled",
+           "ScaledBuffers", "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear",
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
            "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
            "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
            "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_",
-           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route", "scaled_mm",
-           "silu_and_mul_quantize", "simulator", "swizzle"]
+           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route",
+           "scaled_dot_product_attention", "scaled_mm", "silu_and_mul_quantize", "simulator",
+           "swizzle"]

@@ -51,7 +51,7 @@ gpu.func @loaded(%m: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %c0: i32) kerne
   // (C110)
   // expected-error @+2 {{must fill a destination and signal its channel, but does not fill}}
   // expected-note @+1 {{write 'into %slot signals %channel', or a result and neither}}
-  %t = "pipe.load"(%m, %c0, %c0, %ch) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0>}> : (!pipe.tensor_map<64x64xbf16, swizzle_128B>, i32, i32, !ch) -> !pipe.shared<64x64xbf16, swizzle_128B>
+  %t = "pipe.load"(%m, %c0, %c0, %ch) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 1, 0>}> : (!pipe.tensor_map<64x64xbf16, swizzle_128B>, i32, i32, !ch) -> !pipe.shared<64x64xbf16, swizzle_128B>
   gpu.return
 }
 }

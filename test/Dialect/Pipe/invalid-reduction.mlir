@@ -63,6 +63,20 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce_fragment maximum %acc by 16 rows 9 : !pipe.fragment<64x32xf32, wgmma>
+  // (C669)
+  // expected-error @+2 {{rows must be 1 to 64, of a role of one warpgroup, but got 65}}
+  // expected-note @+1 {{leave 'rows' out, and all rows are reduced}}
+  pipe.reduce_fragment %acc by 16 rows 65 : !pipe.fragment<64x32xf32, wgmma>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C260)
   // expected-error @+2 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
   // expected-note @+1 {{take fewer columns for each piece}}

@@ -19,36 +19,6 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-//===----------------------------------------------------------------------===//
-// Distributions
-//===----------------------------------------------------------------------===//
-
-DistributionAttr fp4::pipe::distributionOf(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? dyn_cast_or_null<DistributionAttr>(tensor.getEncoding()) : DistributionAttr();
-}
-
-bool fp4::pipe::areRowNumbers(Type type) {
-  DistributionAttr distribution = distributionOf(type);
-  return distribution && hw::isRowNumber(toHardware(distribution.getKind()),
-                                         uint32_t(cast<RankedTensorType>(type).getDimSize(1)));
-}
-
-VectorType fp4::pipe::vectorOfThread(Type type) {
-  DistributionAttr distribution = distributionOf(type);
-  if (!distribution)
-    return dyn_cast<VectorType>(type);
-  auto tensor = cast<RankedTensorType>(type);
-  int64_t count = hw::fragmentElements(toHardware(distribution.getKind()), tensor.getDimSize(0),
-                                       tensor.getDimSize(1));
-  return VectorType::get({count}, tensor.getElementType());
-}
-
-RankedTensorType DistributionAttr::tensorOf(FragmentKind kind, int64_t columns, Type elementType) {
-  return RankedTensorType::get({hw::fragmentRows(toHardware(kind)), columns}, elementType,
-                               get(elementType.getContext(), kind));
-}
-
 /// Elements that a thread stores in a workspace at a time.
 static constexpr int64_t kElementsOfPart = 4;
 

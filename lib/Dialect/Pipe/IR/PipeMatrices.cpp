@@ -7,6 +7,7 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/ISA/BufferShape.h"
 
 #include "VerifyRows.h"
 
@@ -19,6 +20,25 @@ using namespace fp4::pipe;
 
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeMatrixOps.cpp.inc"
+
+MemRefType fp4::pipe::getBufferType(GlobalType type) {
+  Builder builder(type.getContext());
+  Type element = type.getElementType();
+  bool isByte = isScaleElementType(element) || isByteElementType(element);
+  if (type.getRank() < 2)
+    return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
+  if (type.isScales())
+    return MemRefType::get(
+        hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, hw::RowPitch::Padded),
+        builder.getI8Type());
+  if (isa<Float4E2M1FNType>(element) && type.hasDynamicColumns())
+    return MemRefType::get(type.getShape(), builder.getI8Type(),
+                           StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1}));
+  if (isa<Float4E2M1FNType>(element))
+    return MemRefType::get(hw::bufferShape({type.getShape(), 4}, hw::RowPitch::Padded),
+                           builder.getI8Type());
+  return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
+}
 
 //===----------------------------------------------------------------------===//
 // Tensor maps

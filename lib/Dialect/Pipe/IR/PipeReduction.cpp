@@ -49,8 +49,28 @@ int64_t ReduceFragmentOp::getNumAdding() {
 
 int64_t ReduceFragmentOp::getPieceBytes() {
   auto region = (*this)->getParentOfType<RoleRegionOp>();
-  int64_t threads = region ? region.getRole().getNumThreads() : 0;
-  return threads * int64_t(getColumns()) / 2 * 4; // a thread has half of the elements of a row pair
+  int64_t warps = region ? getNumReducing(region.getRole().getNumWarps()) : 0;
+  constexpr int64_t threadsOfWarp = 32;
+  // a thread has half of the elements of a row pair
+  return warps * threadsOfWarp * int64_t(getColumns()) / 2 * 4;
+}
+
+int64_t ReduceFragmentOp::getNumReducing(int64_t all) {
+  constexpr int64_t rowsOfWarp = 16;
+  return getRows() ? llvm::divideCeil(int64_t(*getRows()), rowsOfWarp) : all;
+}
+
+/// (C669) The rows that exist.
+static LogicalResult verifyReducedRows(ReduceFragmentOp op) {
+  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4;
+  auto region = op->getParentOfType<RoleRegionOp>();
+  int64_t rows = op.getRows().value_or(rowsOfGroup);
+  if (rows > 0 && rows <= rowsOfGroup &&
+      (!op.getRows() || !region || region.getRole().getNumWarps() == warpsOfGroup))
+    return success();
+  return withNote(op.emitOpError()
+                      << "rows must be 1 to 64, of a role of one warpgroup, but got " << rows,
+                  "leave 'rows' out, and all rows are reduced"); // (C669)
 }
 
 int64_t ReduceFragmentOp::getReductionBytes() {
@@ -74,6 +94,8 @@ LogicalResult ReduceFragmentOp::verify() {
                                   << type.getShape()[1] << " columns of the accumulator, but got "
                                   << columns,
                     "take fewer columns for each piece"); // (C260)
+  if (failed(verifyReducedRows(*this)))
+    return failure();
   if (clusterOf(*this).m < 2)
     return withNote(
         emitOpError() << "expects a cluster of at least 2 CTAs along m, but got "

@@ -268,6 +268,32 @@ int64_t FragmentType::getElementsPerThread() const {
   return hw::fragmentElements(toHardware(getKind()), getShape()[0], getShape()[1]);
 }
 
+DistributionAttr fp4::pipe::distributionOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<DistributionAttr>(tensor.getEncoding()) : DistributionAttr();
+}
+
+bool fp4::pipe::areRowNumbers(Type type) {
+  DistributionAttr distribution = distributionOf(type);
+  return distribution && hw::isRowNumber(toHardware(distribution.getKind()),
+                                         uint32_t(cast<RankedTensorType>(type).getDimSize(1)));
+}
+
+VectorType fp4::pipe::vectorOfThread(Type type) {
+  DistributionAttr distribution = distributionOf(type);
+  if (!distribution)
+    return dyn_cast<VectorType>(type);
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t count = hw::fragmentElements(toHardware(distribution.getKind()), tensor.getDimSize(0),
+                                       tensor.getDimSize(1));
+  return VectorType::get({count}, tensor.getElementType());
+}
+
+RankedTensorType DistributionAttr::tensorOf(FragmentKind kind, int64_t columns, Type elementType) {
+  return RankedTensorType::get({hw::fragmentRows(toHardware(kind)), columns}, elementType,
+                               get(elementType.getContext(), kind));
+}
+
 bool ChannelType::isShared() const { return isa<SharedType>(getPayload().front()); }
 
 int64_t ChannelType::getStageSize() const {
@@ -278,25 +304,6 @@ int64_t ChannelType::getStageSize() const {
                 .Case([](TmemType t) { return t.getTmemColumns(); })
                 .Default([](Type) { return 0; });
   return size;
-}
-
-MemRefType fp4::pipe::getBufferType(GlobalType type) {
-  Builder builder(type.getContext());
-  Type element = type.getElementType();
-  bool isByte = isScaleElementType(element) || isByteElementType(element);
-  if (type.getRank() < 2)
-    return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
-  if (type.isScales())
-    return MemRefType::get(
-        hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, hw::RowPitch::Padded),
-        builder.getI8Type());
-  if (isa<Float4E2M1FNType>(element) && type.hasDynamicColumns())
-    return MemRefType::get(type.getShape(), builder.getI8Type(),
-                           StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1}));
-  if (isa<Float4E2M1FNType>(element))
-    return MemRefType::get(hw::bufferShape({type.getShape(), 4}, hw::RowPitch::Padded),
-                           builder.getI8Type());
-  return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
 }
 
 //===----------------------------------------------------------------------===//

@@ -96,6 +96,8 @@ def Pipe_ClusterReductionOpInterface : OpInterface<"ClusterReductionOpInterface"
   let methods = [
     InterfaceMethod<"Bytes of a piece of one accumulator of a CTA, of all threads of the role.",
                     "int64_t", "getPieceBytes">,
+    InterfaceMethod<"Warps of `all` warps of the role that take part.", "int64_t", "getNumReducing",
+                    (ins "int64_t":$all), "", [{ return all; }]>,
     InterfaceMethod<"CTAs that add pieces: the first ones of the reduction.", "int64_t",
                     "getNumAdding">,
     InterfaceMethod<"Bytes of shared memory, barriers included, from a multiple of 16 on.", "int64_t",

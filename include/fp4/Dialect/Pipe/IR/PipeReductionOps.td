@@ -78,7 +78,8 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
 }
 
 def Pipe_ReduceFragmentOp : Pipe_EngineOp<
-    "reduce_fragment", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface>]> {
+    "reduce_fragment", "Threads",
+    [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface, ["getNumReducing"]>]> {
   let summary = "sums of the fragments of the CTAs along m of a cluster";
   let description = [{
     Adds the fragments that the same threads of the S CTAs along m have, element by element in fp32,
@@ -86,6 +87,8 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
     by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
     its own pieces. With `maximum` it has the maxima of elements in place of their sums.
+    With `rows`, the rows behind the first ones are unspecified, and warps that have no others take
+    no part.
 
     Every CTA sends the pieces that other CTAs add to their shared memory, and waits for those of
     its own part. In the pipelined form the op has a place in shared memory, which is
@@ -94,7 +97,7 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
 
     Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns`
     are a multiple of 8 that divides their columns; (C261) the cluster has at least two CTAs along
-    m.
+    m; (C669) `rows` are 1 to 64, of a role of one warpgroup.
 
     Example:
     ```mlir
@@ -103,9 +106,10 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     ```
   }];
   let arguments = (ins Variadic<Pipe_FragmentType>:$accumulators, I64Attr:$columns,
-                       UnitAttr:$maximum, OptionalAttr<I64Attr>:$place);
+                       UnitAttr:$maximum, OptionalAttr<I64Attr>:$rows,
+                       OptionalAttr<I64Attr>:$place);
   let assemblyFormat = [{
-    (`maximum` $maximum^)? $accumulators `by` $columns (`at` $place^)? attr-dict
+    (`maximum` $maximum^)? $accumulators `by` $columns (`rows` $rows^)? (`at` $place^)? attr-dict
     `:` qualified(type($accumulators))
   }];
   let hasVerifier = 1;
