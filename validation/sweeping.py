@@ -91,9 +91,10 @@ def with_powers(runs):
 
 
 def file_name(*values):
-    """A file's name that says the values: ("nvfp4", (1, 0), "?") is nvfp4_1-0_any."""
-    words = (str(value).replace("?", "any").replace(", ", "-") for value in values)
-    return "_".join(re.sub(r"[^\w.-]", "", word) for word in words)
+    """A file's name that says the values: ("nvfp4", (1, 0), "?", 0.5) is nvfp4_1-0_any_0p5. It has
+    no suffix, which a library would replace."""
+    words = (str(value).replace("?", "any").replace(", ", "-").replace(".", "p") for value in values)
+    return "_".join(re.sub(r"[^\w-]", "", word) for word in words)
 
 
 def shell(command):

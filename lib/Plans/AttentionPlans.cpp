@@ -44,13 +44,23 @@ static int32_t groupsOfTile(AttentionOp op) {
   return op.getQueryType().getDimSize(1) * headsOfTile(op) <= kGroupRows ? 1 : 2;
 }
 
-/// The keys of a block: as many as registers have room for beside the sums of a head of values.
-/// Blocks of whole pages take the fewest boxes, and smaller blocks are shared more evenly.
+/// The keys of a block: as many as registers have room for beside the sums of a head of values, or
+/// fewer where less of the last block is beyond the keys. Blocks of whole pages take the fewest
+/// boxes, and smaller blocks are shared more evenly.
 static int64_t keysOfBlock(AttentionOp op, bool isShared) {
   int64_t elements = op.getValueType().getDimSize(3);
   if (op.getPages() || isShared)
     return elements <= 128 ? 128 : 64;
-  return elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
+  int64_t most = elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
+  constexpr int64_t costOfBlock = 16;                                // in keys
+  auto cost = [&](int64_t block) {
+    return int64_t(llvm::divideCeil(op.getKeyTokens(), block)) * (block + costOfBlock);
+  };
+  int64_t best = most;
+  for (int64_t block = most; block >= most / 2; block -= kInstructionK)
+    if (cost(block) < cost(best))
+      best = block;
+  return best;
 }
 
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,

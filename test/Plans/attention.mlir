@@ -27,7 +27,7 @@ func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
 // Tiles of as many heads as there are SMs, or half of them, are in order of length where L2 has
 // their keys.
 // CHECK-LABEL: func.func @several
-// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<panels<66> serpentine = true>
+// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<66> serpentine = true>
 !t = tensor<16x1024x16x128xbf16>
 func.func @several(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
