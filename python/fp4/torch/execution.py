@@ -15,6 +15,7 @@ from ..compiler import Compiled
 from ..device import Device
 from ..errors import UsageError
 from ..program import Program
+from . import planned
 
 _settings: contextvars.ContextVar[tuple[Device | None, bool]] = contextvars.ContextVar(
     "fp4.torch.simulator", default=(None, False))
@@ -36,7 +37,8 @@ def simulator(device: Device | None = None, *, verify: bool = False) -> Iterator
         raise TypeError(f"'device' must be an fp4.Device, but got {type(device).__name__}")
     token = _settings.set((device, bool(verify)))
     try:
-        yield
+        with planned.held():
+            yield
     finally:
         _settings.reset(token)
 
@@ -63,7 +65,9 @@ def run(make: Callable[..., Compiled], facts: tuple[Any, ...], *tensors: torch.T
             if len(_programs) >= _MOST_PROGRAMS:
                 _programs.clear()
             _programs[make, facts, place] = program
-        return program(*given)
+        results = program(*given)
+        planned.note(program, tuple(given), results)
+        return results
     return _program(make, facts, place, device, target)(*given, verify=verify)
 
 

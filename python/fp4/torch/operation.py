@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from .planned import planned
 
 _C: Any = torch._C  # its stubs lack the dispatcher
 _LIBRARY: Any = torch.library.Library("fp4", "DEF")  # type: ignore[no-untyped-call]
@@ -52,6 +53,8 @@ class Operation:
         self._backward: Callable[..., Any] | None = None
         self._keep: Callable[..., Any] | None = None
         _LIBRARY.impl(self.name, _recording(self, implementation), "Autograd", with_keyset=True)
+        for caller in (self.overload, getattr(torch.ops.fp4, self.name)):
+            caller._op = planned(caller._op)  # what torch calls, and with it the dispatcher
 
     def register_autograd(self, backward: Callable[..., Any], *,
                           setup_context: Callable[..., Any] | None = None) -> None:
