@@ -43,8 +43,6 @@ class Planned:
              results: tuple[tuple[int, int, int], ...], /) -> bool:
         """Keeps the sequence of a call. False where there is none, which is kept too, and for
         arguments that can have none."""
-    def count(self) -> int:
-        """The number of sequences."""
 
 def watch(records_gradients: Callable[[], bool], watchers: tuple[Callable[[], Any], ...],
           constants: tuple[type, ...], /) -> None:

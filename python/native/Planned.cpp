@@ -198,13 +198,6 @@ PyObject *keep(PyObject *self, PyObject *given) {
   return Py_NewRef(areKnown ? Py_True : Py_False);
 }
 
-PyObject *countSequences(PyObject *self, PyObject *) {
-  size_t count = 0;
-  for (auto &[hash, sequence] : reinterpret_cast<PlannedObject *>(self)->value.sequences)
-    count += !sequence->steps.empty();
-  return PyLong_FromSize_t(count);
-}
-
 PyObject *make(PyTypeObject *type, PyObject *arguments, PyObject *) {
   PyObject *function, *record;
   if (!PyArg_ParseTuple(arguments, "OO", &function, &record))
@@ -221,7 +214,6 @@ PyMethodDef methods[] = {
      METH_FASTCALL | METH_KEYWORDS, "Calls the function, or runs the sequence of such a call."},
     {"keep", keep, METH_VARARGS,
      "Keeps the sequence of a call, or that there is none; False for the latter."},
-    {"count", countSequences, METH_NOARGS, "The number of sequences."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot slots[] = {
     {Py_tp_new, reinterpret_cast<void *>(make)},
