@@ -38,6 +38,7 @@ from .norms import (
     rms_norm_quantize,
     silu_and_mul_quantize,
 )
+from .prepare import Prepared, prepare
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
@@ -54,11 +55,11 @@ from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
-           "Normed", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
+           "Normed", "Prepared", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
            "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
            "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
            "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
            "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
-           "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_",
-           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route", "scaled_mm",
-           "silu_and_mul_quantize", "simulator", "swizzle"]
+           "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "prepare", "quantize",
+           "quantize_", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route",
+           "scaled_mm", "silu_and_mul_quantize", "simulator", "swizzle"]

@@ -13,7 +13,7 @@ import math
 
 import torch
 
-from ..compiler import Compiled
+from .programs import Runnable
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
@@ -35,7 +35,7 @@ class Attention:
 
 
 @functools.lru_cache(maxsize=256)
-def _program(what: Attention, target: str) -> Compiled:
+def _program(what: Attention, target: str) -> Runnable:
     """(query, key, value) -> result."""
     return programs.compile_text(_text(what), target)
 

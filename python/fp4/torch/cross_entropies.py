@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ..compiler import Compiled
+from .programs import Runnable
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
@@ -42,7 +42,7 @@ class Loss:
 
 
 @functools.lru_cache(maxsize=256)
-def losses(what: Loss, target: str) -> Compiled:
+def losses(what: Loss, target: str) -> Runnable:
     """(logits [T, columns], labels i32 [T]) -> losses, logsumexps, f32 [T]."""
     return compile_text(losses_text(what), target)
 
@@ -69,7 +69,7 @@ def losses_text(what: Loss) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def gradients(what: Loss, target: str) -> Compiled:
+def gradients(what: Loss, target: str) -> Runnable:
     """(logits [T, columns], labels i32, logsumexps and gradients of losses f32, [T]) ->
     gradients of logits."""
     return compile_text(gradients_text(what), target)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ..compiler import Compiled
+from .programs import Runnable
 from ..errors import UsageError
 from . import expert_programs, programs, weight_programs
 from . import functional as fp4
@@ -69,7 +69,7 @@ def _expert_mm_fake(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor
 
 def _product(experts: int, n: int, columns: int, element: str, format: str, has_scale: bool,
              has_ranges: bool, bias: str, is_gated: bool, activation: str, limit: float | None,
-             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Compiled:
+             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Runnable:
     gate = gate_of(activation, limit, slope) if is_gated else None
     return expert_programs.product(expert_programs.Product(
         experts, n, columns, element, format, has_scale, has_ranges, bias, gate, gate_bias,

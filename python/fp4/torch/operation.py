@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from . import execution
 from .planned import planned
 
 _C: Any = torch._C  # its stubs lack the dispatcher
@@ -46,6 +47,7 @@ class Operation:
     def __init__(self, schema: str, implementation: Callable[..., Any],
                  fake: Callable[..., Any]) -> None:
         self.name = schema.split("(", 1)[0]
+        implementation = _collected(implementation, fake)
         _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
         _LIBRARY.impl(self.name, implementation, "CompositeExplicitAutograd")
         torch.library.register_fake(f"fp4::{self.name}", fake, lib=_LIBRARY)
@@ -74,6 +76,21 @@ class Operation:
         if self._backward is None:
             raise UsageError(f"fp4.{self.name} has no gradient", NO_GRADIENT)
         return self._backward(ctx, *gradients)
+
+
+def _collected(implementation: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
+    """The implementation, whose results are zeros where programs are collected."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return implementation(*arguments)
+        except execution.Found:
+            found = fake(*arguments)
+            for tensor in found if isinstance(found, tuple) else (found,):
+                tensor.untyped_storage().fill_(0)
+            return found
+
+    return call
 
 
 def _recording(operation: Operation, implementation: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ..compiler import Compiled
+from .programs import Runnable
 from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
@@ -85,7 +85,7 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
 
 
 def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
-             result: torch.dtype, split_k: str, target: str) -> Compiled:
+             result: torch.dtype, split_k: str, target: str) -> Runnable:
     return weight_programs.product(weight_programs.Product(
         rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result], split_k),
         target)

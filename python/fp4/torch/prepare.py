@@ -1,0 +1,110 @@
+"""Programs of a model that are ready before its first call."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import os
+import time
+from typing import Any
+
+import torch
+
+from ..errors import Error
+from . import execution, programs
+from .experts import WeightOnlyExperts
+from .layers import Linear, QuantizedLinear
+from .weight_only import WeightOnlyLinear
+
+_LAYERS = (Linear, QuantizedLinear, WeightOnlyExperts, WeightOnlyLinear)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """The programs of a model.
+
+    Attributes:
+        programs: how many there are.
+        compiled: how many of them the cache did not have.
+        seconds: of all.
+    """
+
+    programs: int
+    compiled: int
+    seconds: float
+
+
+def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
+            dtype: torch.dtype = torch.bfloat16) -> Prepared:
+    """Makes all programs of the layers of `model` ready, for any number of rows: those of the
+    cache on disk are loaded, and the others compiled at the same time and kept there, with cubins
+    where there is a ptxas. A graph that is captured later finds them.
+
+        fp4.torch.quantize_(model, weight_only=True)
+        fp4.torch.prepare(model)
+
+    Args:
+        inputs: of the model. With them the model is called once, without a result, and the
+            programs of every operation of fp4.torch are made ready, also of those outside layers.
+        threads: that compile; as many as the process may use without it.
+        dtype: of the activations, where there are no inputs.
+
+    Raises:
+        CompileError, UsageError: a layer that has no kernel. The message names the layer.
+    """
+    begin = time.monotonic()
+    found = _of_call(model, inputs) if inputs else _of_layers(model, dtype)
+    before = programs.compilations()
+    with concurrent.futures.ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+        work = [(pool.submit(_make, *what), name) for what, name in found.items()]
+        concurrent.futures.wait([future for future, _ in work])
+    for future, name in work:
+        with _Named(name):
+            future.result()
+    return Prepared(len(found), programs.compilations() - before, time.monotonic() - begin)
+
+
+_Programs = dict[tuple[Any, ...], str]
+
+
+class _Named:
+    """Puts the name of a layer in front of the message of an error."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Error) and self._name:
+            raise type(error)(f"layer '{self._name}': {error.message}", error.note) from error
+
+
+def _make(make: Any, facts: tuple[Any, ...], place: torch.device, target: str) -> None:
+    with programs.assembling():
+        execution.ready(make, facts, place, target)
+
+
+def _of_call(model: torch.nn.Module, inputs: tuple[Any, ...]) -> _Programs:
+    with torch.no_grad(), execution.collecting() as found:
+        model(*inputs)
+    return dict.fromkeys(found, "")
+
+
+def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
+    """The programs of each layer of fp4.torch, and the name of the first layer that has one."""
+    found: _Programs = {}
+    for name, layer in model.named_modules():
+        if not isinstance(layer, _LAYERS):
+            continue
+        place = next(iter((*layer.buffers(), *layer.parameters()))).device
+        x = torch.zeros(1, layer.in_features, dtype=dtype, device=place)
+        rest = ()
+        if isinstance(layer, WeightOnlyExperts):
+            rest = (torch.zeros(layer.experts + 1, dtype=torch.int64, device=place),)
+        with _Named(name), torch.no_grad(), execution.collecting() as some:
+            layer(x, *rest)
+        for what in some:
+            found.setdefault(what, name)
+    return found
