@@ -6,7 +6,7 @@ COMPILER is the digest of libfp4.so, and KEY that of what else decides the code:
 program, the target, the product that plans are for, and whether there are cubins. The driver
 decides nothing of it: cubins run on every driver of their CUDA or a later one, and PTX on all.
 An entry is a library (Compiled.save), then its facts as JSON, both sizes, and a digest of all that.
-It is written aside and renamed, so it is whole or not there, whoever else writes it. An entry that
+A writer renames a file that is whole, so that readers never see half an entry. An entry that
 is damaged, or not what its name says, is compiled again with a CacheWarning.
 
 $FP4_CACHE is ~/.cache/fp4 unless it is set; 0 turns the cache off. Without a compiler (libfp4rt.so)

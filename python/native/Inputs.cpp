@@ -8,7 +8,7 @@
 namespace fp4::python {
 namespace {
 
-/// Words that begin what the key has of an argument. Those of tensors have the bit `Tensor`.
+/// Words that begin what the key has of an argument. Tensors have the bit `Tensor`.
 enum Tag : int64_t { None = 1, Bool, Integer, Float, Constant, Tensor = int64_t(1) << 48 };
 
 /// Addresses of kernels' operands are multiples of so many bytes. A function may copy others.

@@ -10,7 +10,7 @@
 namespace fp4::python {
 namespace {
 
-/// A function and the sequences of its calls. They change under the lock of Python alone.
+/// A function and the sequences of its calls, which change under the lock of Python alone.
 struct Planned {
   Object function; ///< of torch
   /// record(planned, arguments) calls the function, and keeps the sequence of the call.

@@ -184,7 +184,7 @@ class Cache(unittest.TestCase):
 
     def test_what_is_exported_runs_without_a_compiler(self) -> None:
         runtime = _library.PATH.with_name("libfp4rt.so")
-        if not runtime.is_file() or _library.PATH == runtime:
+        if not runtime.is_file() or runtime == _library.PATH:
             self.skipTest("there is one library only")
         expected = run(str(self.folder))[0].split()[1]
         there = self.folder / "there"

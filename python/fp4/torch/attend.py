@@ -13,11 +13,11 @@ import math
 
 import torch
 
-from .programs import Runnable
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
 from .operation import Operation
+from .programs import Runnable
 from .row_results import check_number, check_tensor, said
 from .strides import dense
 

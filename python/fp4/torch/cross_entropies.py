@@ -13,12 +13,11 @@ from typing import Any
 
 import torch
 
-from .programs import Runnable
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
 from .operation import Operation
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import NUMBERS, Tensor, Text, constant
 from .row_results import check_tensor, said
 from .strides import placed_alike

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from .programs import Runnable
 from . import weight_programs
+from .programs import Runnable
 
 
 @dataclasses.dataclass(frozen=True)

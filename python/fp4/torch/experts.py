@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from .programs import Runnable
 from ..errors import UsageError
 from . import expert_programs, programs, weight_programs
 from . import functional as fp4
@@ -22,6 +21,7 @@ from .execution import run
 from .expert_programs import ACTIVATIONS, Gate
 from .operation import Operation
 from .planned import planned
+from .programs import Runnable
 from .scaled import Scaled
 from .strides import flat_rows, padded, placed
 from .weight_only import (

@@ -26,11 +26,11 @@ from typing import Any
 
 import torch
 
-from .programs import Runnable
 from ..errors import UsageError
 from . import programs
 from .execution import run
 from .operation import Operation
+from .programs import Runnable
 from .recipes import BLOCKS
 from .scaled import SCALE_DTYPES
 from .strides import dense, placed

@@ -3,8 +3,8 @@
 A planned function checks its tensors and calls programs (execution.run). The first call of
 certain types, shapes and constants is recorded: which programs ran on what memory, and which of
 their results the function returned. fp4._native.Planned repeats the record for later calls of
-such arguments. Where a call is not the calls of programs alone, because an argument was copied or
-a result changed by torch, the native module calls the function every time, as it does
+such arguments. The native module calls the function every time where a call is not the calls of
+programs alone, because torch copied an argument or changed a result, and
 
 - while a mode or a transform of torch, a tracer, torch.autocast, a profiler or
   fp4.torch.simulator is on;
@@ -80,7 +80,7 @@ def _is_available() -> bool:
 
 def planned(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function for calls with tensors, None, numbers, strings and dtypes by position.
-    Its result depends on them and on the types and shapes of tensors alone."""
+    Programs that it runs depend on these and on the types and shapes of tensors alone."""
     if not _is_available():
         return function
     call: Callable[..., Any] = _calls.native.Planned(function, _record(function)).call

@@ -35,7 +35,7 @@ class Prepared:
 
 
 def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
-            dtype: torch.dtype = torch.bfloat16) -> Prepared:
+            dtype: torch.dtype = torch.bfloat16, gpu: str | None = None) -> Prepared:
     """Makes all programs of the layers of `model` ready, for any number of rows: those of the
     cache on disk are loaded, and the others compiled at the same time and kept there, with cubins
     where there is a ptxas. A graph that is captured later finds them.
@@ -48,6 +48,8 @@ def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
             programs of every operation of fp4.torch are made ready, also of those outside layers.
         threads: that compile; as many as the process may use without it.
         dtype: of the activations, where there are no inputs.
+        gpu: a target and a product, such as "sm_90a/h200": programs are compiled for that GPU, which
+            need not be here, and only the cache gets them ('python -m fp4 cache export' copies it).
 
     Raises:
         CompileError, UsageError: a layer that has no kernel. The message names the layer.
@@ -56,7 +58,7 @@ def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
     found = _of_call(model, inputs) if inputs else _of_layers(model, dtype)
     before = programs.compilations()
     with concurrent.futures.ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
-        work = [(pool.submit(_make, *what), name) for what, name in found.items()]
+        work = [(pool.submit(_make, *what, gpu), name) for what, name in found.items()]
         concurrent.futures.wait([future for future, _ in work])
     for future, name in work:
         with _Named(name):
@@ -81,9 +83,13 @@ class _Named:
             raise type(error)(f"layer '{self._name}': {error.message}", error.note) from error
 
 
-def _make(make: Any, facts: tuple[Any, ...], place: torch.device, target: str) -> None:
+def _make(make: Any, facts: tuple[Any, ...], place: torch.device, target: str,
+          gpu: str | None) -> None:
     with programs.assembling():
-        execution.ready(make, facts, place, target)
+        if gpu is None:
+            execution.ready(make, facts, place, target)
+        else:
+            make(*facts, gpu if "/" in gpu else f"{gpu}/")
 
 
 def _of_call(model: torch.nn.Module, inputs: tuple[Any, ...]) -> _Programs:

@@ -61,7 +61,8 @@ def compile_text(text: str, target: str) -> Runnable:
     """Takes a program from the cache, or compiles it for a target, or for a GPU and its product:
     "sm_90a/h200", or "sm_90a/" where fp4 does not know the product (execution.py)."""
     name, gpu, device = target.partition("/")
-    keys = [_cache.Key(text, name, device, code) for code in (("cubin", "ptx") if gpu else ("ptx",))]
+    codes = ("cubin", "ptx") if gpu else ("ptx",)
+    keys = [_cache.Key(text, name, device, code) for code in codes]
     assemble = bool(gpu) and getattr(_assembles, "value", False) and has_assembler()
     for key in keys[:1] if assemble else keys:
         found = _cache.find(key)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from .programs import Runnable
 from .norm_programs import Norm, normed
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import ALONE, Ending, Tensor, Text, amax_argument, end
 
 

@@ -6,8 +6,7 @@ import dataclasses
 import functools
 import math
 
-from .programs import Runnable
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import Tensor, Text, constant
 
 

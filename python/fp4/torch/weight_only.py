@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from .programs import Runnable
 from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
@@ -25,6 +24,7 @@ from .damage import check_weight
 from .execution import run
 from .operation import Operation
 from .planned import planned
+from .programs import Runnable
 from .scaled import SCALE_DTYPES, Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
 from .strides import dense, flat_rows, padded, placed

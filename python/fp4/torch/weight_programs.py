@@ -11,10 +11,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from .programs import Runnable
 from ..errors import UsageError
 from ..formats import find_format
 from . import programs
+from .programs import Runnable
 
 #: Rows and columns of a tile of prepacked weights, and the formats by the bytes of a tile
 #: (include/fp4/ISA/WeightLayout.h).
