@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve()
 GPUS = ("sm_90a/h100", "sm_90a/h200")
@@ -110,12 +111,22 @@ def calls(folder):
         "torch.nn.Linear, bf16": lambda: linear(x),
         "torch.ops.fp4.weight_mm": lambda: multiply(x, ours.packed, ours.alpha, None, rows),
         "WeightOnlyLinear, W4A16": lambda: ours(x),
-        "QuantizedLinear, W4A4, three kernels": lambda: layers["W4A4"](x)}
+        "QuantizedLinear, W4A4, three kernels": lambda: layers["W4A4"](x),
+        "program(...), the same kernel": programs_of(x, ours)}
     launch, alive = launch_time(folder, functions["WeightOnlyLinear, W4A16"])
     yield {"call": "cuLaunchKernel of the layer's kernel, in C", "host_microseconds": launch}
     for name, microseconds in median_microseconds(functions).items():
         yield {"call": name, "host_microseconds": microseconds}
     del alive
+
+
+def programs_of(x, layer):
+    """A call of the layer's program itself."""
+    from fp4.torch import execution, planned
+    found, ready = [], execution.ready
+    with planned.held(), mock.patch.object(execution, "ready", lambda *what: found.append(ready(*what)) or found[-1]):
+        layer(x)
+    return lambda: found[0](x, layer.packed, layer.alpha)
 
 
 class Decoder:

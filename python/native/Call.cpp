@@ -3,30 +3,90 @@
 #include "Call.h"
 
 #include <algorithm>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
 
 namespace fp4::python {
 
 // Never destroyed, as `exchange`.
 Object &raiseError = *new Object;
 
-uint64_t Temporary::allocate(void *context, uint64_t bytes, uint64_t) {
+namespace {
+
+/// Memory between two calls of one stream, which run in its order.
+class Pool {
+public:
+  /// The smallest piece that is large enough; null where there is none.
+  dlpack::ManagedTensor *take(int32_t deviceId, uint64_t stream, uint64_t bytes) {
+    std::scoped_lock lock(mutex_);
+    auto &pieces = pieces_[{deviceId, stream}];
+    auto found = pieces.lower_bound(bytes);
+    return found == pieces.end() ? nullptr : pieces.extract(found).mapped();
+  }
+
+  /// False where the stream has enough.
+  bool keep(int32_t deviceId, uint64_t stream, dlpack::ManagedTensor *piece) {
+    constexpr size_t kMostPieces = 4;
+    constexpr uint64_t kMostBytes = 16 << 20; // of a piece: split-K of a matmul of few rows
+    const auto bytes = uint64_t(piece->tensor.shape[0]);
+    std::scoped_lock lock(mutex_);
+    auto &pieces = pieces_[{deviceId, stream}];
+    if (bytes > kMostBytes || pieces.size() >= kMostPieces)
+      return false;
+    pieces.emplace(bytes, piece);
+    return true;
+  }
+
+private:
+  std::mutex mutex_; ///< guards the pieces, by their bytes
+  std::map<std::pair<int32_t, uint64_t>, std::multimap<uint64_t, dlpack::ManagedTensor *>> pieces_;
+};
+
+Pool &pool = *new Pool; // never destroyed, as `exchange`
+
+/// Returns true if the driver does not say that no graph is captured. Nobody captures the default
+/// stream.
+bool isCapturing(uint64_t stream) {
+  using Ask = int (*)(void *stream, int *status);
+  static const auto ask = [] {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD); // torch has loaded it
+    return driver ? reinterpret_cast<Ask>(dlsym(driver, "cuStreamIsCapturing")) : nullptr;
+  }();
+  int status = 0;
+  return stream &&
+         (!ask || ask(reinterpret_cast<void *>(stream), &status) != 0 || status != 0);
+}
+
+} // namespace
+
+uint64_t Temporary::allocate(void *context, uint64_t bytes, uint64_t stream) {
   auto &self = *static_cast<Temporary *>(context);
+  if (self.count_ == self.owned_.size())
+    return 0;
+  self.isReused_ = !isCapturing(stream);
+  dlpack::ManagedTensor *made =
+      self.isReused_ ? pool.take(self.deviceId_, stream, bytes) : nullptr;
   int64_t shape = int64_t(std::max<uint64_t>(bytes, 1)), stride = 1;
   dlpack::Tensor prototype = {nullptr,   dlpack::kCuda, self.deviceId_, 1,
                               {1, 8, 1}, &shape,        &stride,        0};
-  dlpack::ManagedTensor *made = nullptr;
-  if (self.count_ == self.owned_.size() ||
-      exchange.api->allocate(&prototype, &made, &self, fail) != 0 || !made)
+  if (!made && (exchange.api->allocate(&prototype, &made, &self, fail) != 0 || !made))
     return 0;
   self.owned_[self.count_++] = made;
   return addressOf(made->tensor);
 }
 
-void Temporary::free(void *context, uint64_t address, uint64_t) {
+void Temporary::free(void *context, uint64_t address, uint64_t stream) {
   auto &self = *static_cast<Temporary *>(context);
-  for (size_t i = 0; i < self.count_; ++i)
-    if (addressOf(self.owned_[i]->tensor) == address)
-      return self.drop(i);
+  for (size_t i = 0; i < self.count_; ++i) {
+    if (addressOf(self.owned_[i]->tensor) != address)
+      continue;
+    if (self.isReused_ && pool.keep(self.deviceId_, stream, self.owned_[i]))
+      self.take(i);
+    else
+      self.drop(i);
+    return;
+  }
 }
 
 Call::Call(const Route &route, const Plan &plan) : route_(route), plan_(plan) {
@@ -85,16 +145,6 @@ Object raise(fp4_error *error, const std::string &cause) {
       library.fp4_error_get_message(error), library.fp4_error_get_note(error), cause.c_str()));
   library.fp4_error_destroy(error);
   return {};
-}
-
-bool isCurrent(int32_t deviceType, int32_t deviceId) {
-  if (deviceType == dlpack::kCpu || !exchange.currentDevice)
-    return true;
-  Object number = Object::owned(PyObject_CallNoArgs(exchange.currentDevice.get()));
-  const long found = number ? PyLong_AsLong(number.get()) : -1;
-  if (PyErr_Occurred())
-    PyErr_Clear();
-  return found == deviceId;
 }
 
 } // namespace fp4::python

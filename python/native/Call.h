@@ -9,7 +9,8 @@
 namespace fp4::python {
 
 /// Temporary memory of a call from torch's caching allocator, which needs no lock of Python. The
-/// memory goes back when its last use has been issued.
+/// memory goes back when its last use has been issued: to the next call of the same stream, or to
+/// torch while a graph is captured, whose memory nobody else may have.
 class Temporary {
 public:
   explicit Temporary(int32_t deviceId) : deviceId_(deviceId) {}
@@ -24,18 +25,22 @@ public:
   const std::string &failure() const { return failure_; }
 
 private:
-  static uint64_t allocate(void *context, uint64_t bytes, uint64_t);
-  static void free(void *context, uint64_t address, uint64_t);
+  static uint64_t allocate(void *context, uint64_t bytes, uint64_t stream);
+  static void free(void *context, uint64_t address, uint64_t stream);
   static void fail(void *context, const char *kind, const char *message) {
     static_cast<Temporary *>(context)->failure_ = std::string(kind) + ": " + message;
   }
+  dlpack::ManagedTensor *take(size_t index) {
+    return std::exchange(owned_[index], owned_[--count_]);
+  }
   void drop(size_t index) {
-    dlpack::ManagedTensor *tensor = std::exchange(owned_[index], owned_[--count_]);
+    dlpack::ManagedTensor *tensor = take(index);
     if (tensor->deleter)
       tensor->deleter(tensor);
   }
 
   int32_t deviceId_;
+  bool isReused_ = false; ///< what was allocated last; the stream captures no graph
   size_t count_ = 0;
   std::array<dlpack::ManagedTensor *, 64> owned_; ///< more than any program has at a time
   std::string failure_;
@@ -68,8 +73,5 @@ private:
 
 /// Sets the exception of the package for `error`; `cause` may be empty. Returns null.
 Object raise(fp4_error *error, const std::string &cause);
-
-/// Returns true if torch's current device is that of the tensors.
-bool isCurrent(int32_t deviceType, int32_t deviceId);
 
 } // namespace fp4::python

@@ -9,8 +9,7 @@ namespace fp4::python {
 // Never destroyed: Python has ended when objects of static duration are, and it owns Objects.
 Exchange &exchange = *new Exchange;
 
-bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative,
-                      PyObject *device) {
+bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative) {
   auto *table =
       static_cast<dlpack::ExchangeApi *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
   while (table && table->version.major > dlpack::kMajorVersion)
@@ -24,7 +23,6 @@ bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *nega
   for (Py_ssize_t i = 0; i < PyTuple_Size(acceptedTypes); ++i)
     types.push_back(Object::borrowed(PyTuple_GetItem(acceptedTypes, i)));
   isNegative = Object::borrowed(negative);
-  currentDevice = device == Py_None ? Object() : Object::borrowed(device);
   api = table;
   return true;
 }
@@ -62,9 +60,11 @@ bool Exchange::read(PyObject *object, bool recordsGradients, dlpack::Tensor &ten
     PyErr_Clear();
     return false;
   }
+  const bool isInteger = tensor.dtype.code <= dlpack::kUnsigned; // torch negates numbers lazily
   return tensor.data &&
          (!recordsGradients || isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad)))) &&
-         isFalse(Object::owned(PyObject_CallFunctionObjArgs(isNegative.get(), object, nullptr)));
+         (isInteger ||
+          isFalse(Object::owned(PyObject_CallFunctionObjArgs(isNegative.get(), object, nullptr))));
 }
 
 bool Exchange::isWatched() const {
@@ -76,6 +76,16 @@ bool Exchange::isWatched() const {
       PyErr_Clear();
     return quiet;
   });
+}
+
+bool Exchange::isCurrent(int32_t deviceType, int32_t deviceId) const {
+  if (deviceType == dlpack::kCpu || !currentDevice)
+    return true;
+  Object number = Object::owned(PyObject_CallNoArgs(currentDevice.get()));
+  const long found = number ? PyLong_AsLong(number.get()) : -1;
+  if (PyErr_Occurred())
+    PyErr_Clear();
+  return found == deviceId;
 }
 
 bool Arguments::read(PyObject *tuple) {

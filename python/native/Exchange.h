@@ -28,9 +28,11 @@ struct Exchange {
   std::vector<Object> constants; ///< types whose objects are compared by identity, as torch.dtype
 
   /// False, with a Python exception, where the API of these types is of another major version.
-  bool accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative, PyObject *device);
+  bool accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative);
   bool accepts(PyObject *object) const;
   bool isWatched() const;
+  /// Returns true if torch's current device is that of the tensors.
+  bool isCurrent(int32_t deviceType, int32_t deviceId) const;
 
   /// False, and no exception, for an object that is no tensor of torch, that has no values of its
   /// own, or that requires a gradient which is recorded.

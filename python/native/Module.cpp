@@ -229,8 +229,9 @@ PyObject *load(PyObject *, PyObject *given) {
 PyObject *accept(PyObject *, PyObject *given) {
   PyObject *types, *capsule, *negative, *device;
   if (!PyArg_ParseTuple(given, "O!OOO", &PyTuple_Type, &types, &capsule, &negative, &device) ||
-      !exchange.accept(types, capsule, negative, device))
+      !exchange.accept(types, capsule, negative))
     return nullptr;
+  exchange.currentDevice = device == Py_None ? Object() : Object::borrowed(device);
   return Py_NewRef(Py_None);
 }
 

@@ -275,7 +275,7 @@ Object runSequence(const Sequence &sequence, const Inputs &inputs, bool &ran) {
   void *stream = nullptr;
   if ((inputs.deviceType() == dlpack::kCuda &&
        exchange.api->currentWorkStream(dlpack::kCuda, inputs.deviceId(), &stream) != 0) ||
-      !results.make(sequence, isCurrent(inputs.deviceType(), inputs.deviceId()))) {
+      !results.make(sequence, exchange.isCurrent(inputs.deviceType(), inputs.deviceId()))) {
     PyErr_Clear(); // the function tries again, and says what is wrong
     return {};
   }

@@ -58,7 +58,7 @@ Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments,
     results.take(given);
   if ((isCuda && exchange.api->currentWorkStream(dlpack::kCuda, arguments.deviceId(), &stream)) ||
       (!given.object &&
-       !results.make(plan, isCurrent(arguments.deviceType(), arguments.deviceId())))) {
+       !results.make(plan, exchange.isCurrent(arguments.deviceType(), arguments.deviceId())))) {
     PyErr_Clear(); // the package tries again, and says what is wrong
     return {};
   }

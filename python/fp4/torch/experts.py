@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import expert_programs, programs, weight_programs
@@ -343,7 +344,7 @@ class WeightOnlyExperts(torch.nn.Module):
                 [experts, 2], the first row and the end of each.
         """
         buffers, parameters = self._buffers, self._parameters
-        call = _experts if torch.compiler.is_dynamo_compiling() else _planned_experts
+        call = _experts if is_dynamo_compiling() else _planned_experts
         y: torch.Tensor = call(
             input, offsets, buffers["packed"], buffers["alpha"], parameters["bias"],
             buffers["gate_packed"], buffers["gate_alpha"], parameters["gate_bias"],

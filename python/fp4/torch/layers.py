@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import functional as fp4
@@ -168,7 +169,7 @@ class QuantizedLinear(torch.nn.Linear):
         assert isinstance(matrix, ScaledBuffers)
         buffers = matrix._buffers
         _, format, layout, recipe = matrix._facts
-        call = _quantized if torch.compiler.is_dynamo_compiling() else _planned_quantized
+        call = _quantized if is_dynamo_compiling() else _planned_quantized
         y: torch.Tensor = call(input, self._parameters["bias"], buffers["data"], buffers["scales"],
                                buffers["amax"], self._buffers["input_amax"], self.in_features,
                                self.out_features, format, layout, recipe,

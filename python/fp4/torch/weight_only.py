@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import functional as fp4
@@ -348,12 +349,14 @@ class WeightOnlyLinear(torch.nn.Linear):
         return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        # Not self.packed: torch.nn.Module looks in three places before it finds a buffer.
-        buffers = self._buffers
-        call = _linear if torch.compiler.is_dynamo_compiling() else _planned_linear
+        # Not self.packed: torch.nn.Module looks in three places before it finds a buffer, and every
+        # other attribute takes longer where a class has __getattr__.
+        own = self.__dict__
+        buffers = own["_buffers"]
+        call = _linear if is_dynamo_compiling() else _planned_linear
         y: torch.Tensor = call(input, buffers["packed"], buffers["alpha"],
-                               self._parameters["bias"], self.in_features, self.out_features,
-                               self.batch_invariant)
+                               own["_parameters"]["bias"], own["in_features"], own["out_features"],
+                               own["batch_invariant"])
         return y
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:
