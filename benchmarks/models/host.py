@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time of the host: a call of a layer, and a decode step of a Llama-like model, beside bf16.
 
-  benchmarks/models/host.py pack BUILD FOLDER     compiles the programs for H100 and H200 into FOLDER
+  benchmarks/models/host.py pack BUILD FOLDER     compiles the programs for two GPUs into FOLDER
   benchmarks/models/host.py run FOLDER [--json=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve()
 GPUS = ("sm_90a/h100", "sm_90a/h200")
 SHAPES = ((4096, 4096), (1024, 4096), (14336, 4096), (4096, 14336))  # rows and columns of weights
 LAYERS, PROMPT, BATCHES = 8, 128, (1, 8)
-COUNT, ROUNDS = 200, 40
+COUNT, ROUNDS = 200, 100
 
 
 def pack(build, folder):
@@ -60,7 +60,7 @@ def layers_of(linear):
 
 
 def median_microseconds(functions):
-    """Of each function, whose calls the host issues; batches take turns."""
+    """The median of each function, whose calls the host issues; batches take turns."""
     import torch
     times = {name: [] for name in functions}
     for number in range(ROUNDS + 3):
@@ -75,7 +75,7 @@ def median_microseconds(functions):
 
 
 def launch_time(folder, function):
-    """Median microseconds of launching the kernel of `function` from C, and what must live so long."""
+    """Median microseconds of launching the kernel of `function` from C, and what must live."""
     import torch
     library = ctypes.CDLL(str(folder / "launches.so"))
     library.launch.restype = ctypes.c_double
@@ -104,7 +104,7 @@ def calls(folder):
     expected = (x.float() @ ours.weight.to(torch.float32).T)
     difference = ((ours(x).float() - expected).abs().max() / expected.abs().max()).item()
     if difference > 0.01:
-        raise RuntimeError(f"the layer differs by {difference}")
+        raise RuntimeError(f"the layer differs by {difference} of the largest result")
     multiply = torch.ops.fp4.weight_mm.default
     functions = {
         "torch.nn.functional.linear, bf16": lambda: torch.nn.functional.linear(x, weight),
@@ -114,7 +114,7 @@ def calls(folder):
         "QuantizedLinear, W4A4, three kernels": lambda: layers["W4A4"](x),
         "program(...), the same kernel": programs_of(x, ours)}
     launch, alive = launch_time(folder, functions["WeightOnlyLinear, W4A16"])
-    yield {"call": "cuLaunchKernel of the layer's kernel, in C", "host_microseconds": launch}
+    yield {"call": "cuLaunchKernelEx of its kernel, in C", "host_microseconds": launch}
     for name, microseconds in median_microseconds(functions).items():
         yield {"call": name, "host_microseconds": microseconds}
     del alive

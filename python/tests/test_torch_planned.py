@@ -2,7 +2,12 @@
 
 import contextlib
 import gc
+import os
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 from collections.abc import Iterator
 from typing import Any
@@ -276,6 +281,30 @@ class Operations(unittest.TestCase):
             self.assertEqual(graphs, [[torch.ops.fp4.weight_mm.default]])
             with without_python():
                 compiled(x)
+
+    @unittest.skipIf(shutil.which("g++") is None, "there is no g++ for AOTInductor")
+    def test_a_package_of_aotinductor_runs(self) -> None:
+        layer = fp4.torch.WeightOnlyLinear.from_linear(
+            torch.nn.Linear(64, 128, dtype=torch.bfloat16))
+        x = values(4, 64)
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder, mock.patch.dict(
+                os.environ, {"CXX": "g++"}):
+            exported = torch.export.export(layer, (x,))
+            path = torch._inductor.aoti_compile_and_package(
+                exported, package_path=os.path.join(folder, "layer.pt2"))
+            self.assertTrue(torch.equal(torch._inductor.aoti_load_package(path)(x), layer(x)))
+
+    def test_the_module_needs_no_symbol_of_torch(self) -> None:
+        """One module serves every torch: it has none of the symbols that its C++ interface has."""
+        tool = shutil.which("nm") or shutil.which("llvm-nm-22")
+        if tool is None:
+            self.skipTest("there is no nm")
+        said = subprocess.run([tool, "-D", "--undefined-only", _calls.native.__file__],
+                              capture_output=True, text=True, check=True).stdout
+        names = [line.split()[-1] for line in said.splitlines()]
+        self.assertIn("PyObject_Call", names)
+        self.assertEqual([name for name in names
+                          if re.search(r"torch|c10|aoti|THP|^_ZN?K?2at", name)], [])
 
     def test_nothing_is_kept(self) -> None:
         x = values(8, 64)

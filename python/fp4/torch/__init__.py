@@ -55,9 +55,9 @@ from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
-           "Normed", "Prepared", "QuantizedLinear", "Report", "RoutedExperts", "Scaled", "ScaledBuffers",
-           "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
-           "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
+           "Normed", "Prepared", "QuantizedLinear", "Report", "RoutedExperts", "Scaled",
+           "ScaledBuffers", "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear",
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
            "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
            "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
            "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "prepare", "quantize",

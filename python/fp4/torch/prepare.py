@@ -48,8 +48,8 @@ def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
             programs of every operation of fp4.torch are made ready, also of those outside layers.
         threads: that compile; as many as the process may use without it.
         dtype: of the activations, where there are no inputs.
-        gpu: a target and a product, such as "sm_90a/h200": programs are compiled for that GPU, which
-            need not be here, and only the cache gets them ('python -m fp4 cache export' copies it).
+        gpu: a target and a product, such as "sm_90a/h200", which need not be here: the cache gets
+            the programs ('python -m fp4 cache export' copies it), and none is made ready.
 
     Raises:
         CompileError, UsageError: a layer that has no kernel. The message names the layer.
