@@ -99,6 +99,18 @@ class Cache(unittest.TestCase):
         with mock.patch.dict(os.environ, {"FP4_CACHE": "0"}), self.compiles(1):
             self.assertEqual(self.amax(), 255)
 
+    def test_functions_of_compat_call_what_is_kept(self) -> None:
+        from fp4.compat import flashinfer
+
+        x = torch.randn(4, 64, dtype=torch.bfloat16)
+        scale = torch.ones(1)
+        expected = flashinfer.silu_and_mul_nvfp4_quantize(x, scale)
+        forget()
+        with self.compiles(0):
+            found = flashinfer.silu_and_mul_nvfp4_quantize(x, scale)
+        self.assertTrue(all(torch.equal(*map(lambda y: y.view(torch.uint8), pair))
+                            for pair in zip(found, expected)))
+
     def test_damaged_entries_are_told_and_compiled_again(self) -> None:
         path = self.entry()
         whole = path.read_bytes()

@@ -343,7 +343,8 @@ class WeightOnlyExperts(torch.nn.Module):
                 last; [experts], the end of each, of which the first begins at row 0; or
                 [experts, 2], the first row and the end of each.
         """
-        buffers, parameters = self._buffers, self._parameters
+        buffers: dict[str, Any] = self._buffers
+        parameters = self._parameters
         call = _experts if is_dynamo_compiling() else _planned_experts
         y: torch.Tensor = call(
             input, offsets, buffers["packed"], buffers["alpha"], parameters["bias"],

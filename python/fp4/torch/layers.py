@@ -167,7 +167,7 @@ class QuantizedLinear(torch.nn.Linear):
         """y [..., out_features] of input [..., in_features], in the dtype of input."""
         matrix = self._modules["scaled"]
         assert isinstance(matrix, ScaledBuffers)
-        buffers = matrix._buffers
+        buffers: dict[str, Any] = matrix._buffers
         _, format, layout, recipe = matrix._facts
         call = _quantized if is_dynamo_compiling() else _planned_quantized
         y: torch.Tensor = call(input, self._parameters["bias"], buffers["data"], buffers["scales"],

@@ -73,7 +73,7 @@ def _is_available() -> bool:
         return False
     watchers = (_C._len_torch_dispatch_stack, _C._len_torch_function_stack,
                 _C._are_functorch_transforms_active, _C._is_tracing,
-                _C._is_any_autocast_enabled, torch.autograd._profiler_enabled)
+                _C._is_any_autocast_enabled, _C._autograd._profiler_enabled)
     _calls.native.watch(torch.is_grad_enabled, watchers, (torch.dtype,))
     return True
 

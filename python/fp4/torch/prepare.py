@@ -58,7 +58,7 @@ def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
     found = _of_call(model, inputs) if inputs else _of_layers(model, dtype)
     before = programs.compilations()
     with concurrent.futures.ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
-        work = [(pool.submit(_make, *what, gpu), name) for what, name in found.items()]
+        work = [(pool.submit(_make, what, gpu), name) for what, name in found.items()]
         concurrent.futures.wait([future for future, _ in work])
     for future, name in work:
         with _Named(name):
@@ -83,8 +83,8 @@ class _Named:
             raise type(error)(f"layer '{self._name}': {error.message}", error.note) from error
 
 
-def _make(make: Any, facts: tuple[Any, ...], place: torch.device, target: str,
-          gpu: str | None) -> None:
+def _make(what: tuple[Any, ...], gpu: str | None) -> None:
+    make, facts, place, target = what
     with programs.assembling():
         if gpu is None:
             execution.ready(make, facts, place, target)
@@ -106,7 +106,7 @@ def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
             continue
         place = next(iter((*layer.buffers(), *layer.parameters()))).device
         x = torch.zeros(1, layer.in_features, dtype=dtype, device=place)
-        rest = ()
+        rest: tuple[torch.Tensor, ...] = ()
         if isinstance(layer, WeightOnlyExperts):
             rest = (torch.zeros(layer.experts + 1, dtype=torch.int64, device=place),)
         with _Named(name), torch.no_grad(), execution.collecting() as some:

@@ -13,6 +13,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -40,6 +41,9 @@ class Cached:
 
     def program(self, device: Device | None = None) -> Program:
         return self.found if device is None else self.found.on(device)
+
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        return self.found(*tensors, **options)
 
 
 Runnable = Compiled | Cached
