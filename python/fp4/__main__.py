@@ -1,4 +1,4 @@
-"""python -m fp4 cache: what the cache of compiled programs has (fp4/_cache.py)."""
+"""fp4 cache, or python -m fp4 cache: the cache of compiled programs (fp4/_cache.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import Error
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m fp4", description=__doc__)
+    parser = argparse.ArgumentParser("fp4", description=__doc__)
     cache = parser.add_subparsers(dest="command", required=True).add_parser(
         "cache", help="compiled programs on disk").add_subparsers(dest="action", required=True)
     cache.add_parser("list", help="print every entry, the most used last")

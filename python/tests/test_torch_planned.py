@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -223,8 +224,20 @@ class Operations(unittest.TestCase):
         from torch._subclasses.fake_tensor import FakeTensorMode
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             self.assertIs(torch.ops.fp4.amax(mode.from_tensor(x), False).fake_mode, mode)
-        with self.assertRaisesRegex(AssertionError, "run"), without_python():
-            torch.ops.fp4.amax.default(x=x, per_row=False)  # names go the checked way
+        with without_python():  # callers in C++ come the same way, behind the dispatcher
+            torch.ops.fp4.amax.default(x=x, per_row=False)
+
+    def test_scripts_and_traces_have_the_operation(self) -> None:
+        def amax(x: torch.Tensor) -> torch.Tensor:  # type: ignore[name-defined]
+            return torch.ops.fp4.amax(x, False)
+
+        x = values(8, 64, dtype=torch.float32)
+        torch.ops.fp4.amax(x, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for graph in (torch.jit.script(amax), torch.jit.trace(amax, (x,))):
+                self.assertIn("fp4::amax", str(graph.graph))
+                self.assertEqual(graph(3 * x), 3 * x.abs().max())
 
     def test_transforms_see_the_operation(self) -> None:
         layer = fp4.torch.WeightOnlyLinear.from_linear(

@@ -47,7 +47,7 @@ class Operation:
     def __init__(self, schema: str, implementation: Callable[..., Any],
                  fake: Callable[..., Any]) -> None:
         self.name = schema.split("(", 1)[0]
-        implementation = _collected(implementation, fake)
+        implementation = planned(_collected(implementation, fake))  # for callers in C++
         _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
         _LIBRARY.impl(self.name, implementation, "CompositeExplicitAutograd")
         torch.library.register_fake(f"fp4::{self.name}", fake, lib=_LIBRARY)
@@ -57,6 +57,7 @@ class Operation:
         _LIBRARY.impl(self.name, _recording(self, implementation), "Autograd", with_keyset=True)
         for caller in (self.overload, getattr(torch.ops.fp4, self.name)):
             caller._op = planned(caller._op)  # what torch calls, and with it the dispatcher
+            torch.jit._builtins._register_builtin(caller._op, f"fp4::{self.name}")
 
     def register_autograd(self, backward: Callable[..., Any], *,
                           setup_context: Callable[..., Any] | None = None) -> None:
