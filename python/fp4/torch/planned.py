@@ -9,7 +9,7 @@ programs alone, because torch copied an argument or changed a result, and
 - while a mode or a transform of torch, a tracer, torch.autocast, a profiler or
   fp4.torch.simulator is on;
 - for subclasses of tensors, and for tensors whose gradient is recorded;
-- where there is no native module, or a torch before 2.10 (fp4._calls).
+- if there is no native module, or a torch before 2.10 (fp4._calls).
 """
 
 from __future__ import annotations
@@ -71,9 +71,12 @@ def _is_available() -> bool:
     """Returns True if calls are repeated in this process."""
     if not _calls._accept(torch):
         return False
-    watchers = (_C._len_torch_dispatch_stack, _C._len_torch_function_stack,
-                _C._are_functorch_transforms_active, _C._is_tracing,
-                _C._is_any_autocast_enabled, _C._autograd._profiler_enabled)
+    try:
+        watchers = (_C._len_torch_dispatch_stack, _C._len_torch_function_stack,
+                    _C._are_functorch_transforms_active, _C._is_tracing,
+                    _C._is_any_autocast_enabled, _C._autograd._profiler_enabled)
+    except AttributeError:  # of another torch, whose modes could not be seen
+        return False
     _calls.native.watch(torch.is_grad_enabled, watchers, (torch.dtype,))
     return True
 
