@@ -20,7 +20,7 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch
-    from fp4.torch import execution, planned, programs
+    from fp4.torch import execution, planned, preparation, programs
 
 LAYER = """
 import sys, fp4.torch, torch
@@ -234,6 +234,19 @@ class Prepare(unittest.TestCase):
                 with torch.no_grad():
                     layer(x, *([torch.tensor([0, 1, rows])] if name == "experts" else []))
         self.assertEqual(programs.compilations(), before)
+
+    def test_layers_of_a_gpu_run_for_each_range_of_rows(self) -> None:
+        model = torch.nn.Sequential(
+            fp4.torch.WeightOnlyLinear.from_linear(torch.nn.Linear(64, 128, dtype=torch.bfloat16)),
+            fp4.torch.WeightOnlyExperts.from_stack(torch.randn(2, 128, 128, dtype=torch.bfloat16)))
+        seen: list[Any] = []
+        for layer in model:
+            layer.register_forward_hook(lambda layer, inputs, y: seen.append(tuple(y.shape)))
+        with mock.patch.object(preparation, "_ROWS", (1, 9)):
+            preparation._load(model, (), {"0", "1"}, torch.bfloat16)
+            self.assertEqual(seen, [(1, 128), (9, 128)] * 2)
+            preparation._load(model, (), {"1"}, torch.bfloat16)
+        self.assertEqual(len(seen), 6)
 
     def test_operations_outside_layers_are_found_by_a_call(self) -> None:
         class Model(torch.nn.Module):  # type: ignore[misc]

@@ -38,7 +38,7 @@ from .norms import (
     rms_norm_quantize,
     silu_and_mul_quantize,
 )
-from .prepare import Prepared, prepare
+from .preparation import Prepared, prepare
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from

@@ -36,16 +36,17 @@ class Prepared:
 
 def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
             dtype: torch.dtype = torch.bfloat16, gpu: str | None = None) -> Prepared:
-    """Makes all programs of the layers of `model` ready, for any number of rows: those of the
-    cache on disk are loaded, and the others compiled at the same time and kept there, with cubins
-    where there is a ptxas. A graph that is captured later finds them.
+    """Makes the programs of the forward pass of all layers of `model` ready, for any number of
+    rows: those of the cache on disk are loaded, and the others compiled at the same time and kept
+    there, with cubins where there is a ptxas. On a GPU the layers then run once for each range of
+    rows, on zeros, so that graphs can be captured.
 
         fp4.torch.quantize_(model, weight_only=True)
         fp4.torch.prepare(model)
 
     Args:
-        inputs: of the model. With them the model is called once, without a result, and the
-            programs of every operation of fp4.torch are made ready, also of those outside layers.
+        inputs: of the model, which is called with them, without running programs. The programs of
+            every operation of fp4.torch are made ready then, also of those outside layers.
         threads: that compile; as many as the process may use without it.
         dtype: of the activations, where there are no inputs.
         gpu: a target and a product, such as "sm_90a/h200", which need not be here: the cache gets
@@ -63,6 +64,8 @@ def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
     for future, name in work:
         with _Named(name):
             future.result()
+    if gpu is None and any(place.type == "cuda" for _, _, place, _ in found):
+        _load(model, inputs, set(found.values()), dtype)
     return Prepared(len(found), programs.compilations() - before, time.monotonic() - begin)
 
 
@@ -101,16 +104,42 @@ def _of_call(model: torch.nn.Module, inputs: tuple[Any, ...]) -> _Programs:
 def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
     """The programs of each layer of fp4.torch, and the name of the first layer that has one."""
     found: _Programs = {}
-    for name, layer in model.named_modules():
-        if not isinstance(layer, _LAYERS):
-            continue
-        place = next(iter((*layer.buffers(), *layer.parameters()))).device
-        x = torch.zeros(1, layer.in_features, dtype=dtype, device=place)
-        rest: tuple[torch.Tensor, ...] = ()
-        if isinstance(layer, WeightOnlyExperts):
-            rest = (torch.zeros(layer.experts + 1, dtype=torch.int64, device=place),)
-        with _Named(name), torch.no_grad(), execution.collecting() as some:
-            layer(x, *rest)
+    for name, layer in _layers(model):
+        with _Named(name), execution.collecting() as some:
+            _run(layer, 1, dtype)
         for what in some:
             found.setdefault(what, name)
     return found
+
+
+def _layers(model: torch.nn.Module) -> list[tuple[str, Any]]:
+    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, _LAYERS)]
+
+
+def _run(layer: Any, rows: int, dtype: torch.dtype) -> None:
+    """Calls a layer with rows of zeros; all are of its first expert."""
+    place = next(iter((*layer.buffers(), *layer.parameters()))).device
+    x = torch.zeros(rows, layer.in_features, dtype=dtype, device=place)
+    rest: tuple[torch.Tensor, ...] = ()
+    if isinstance(layer, WeightOnlyExperts):
+        offsets = torch.full((layer.experts + 1,), rows, dtype=torch.int64, device=place)
+        offsets[0] = 0
+        rest = (offsets,)
+    with torch.no_grad():
+        layer(x, *rest)
+
+
+#: One in each range of rows that plans of matmuls have.
+_ROWS = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+
+
+def _load(model: torch.nn.Module, inputs: tuple[Any, ...], names: set[str],
+          dtype: torch.dtype) -> None:
+    """Runs the model, or its layers of these names, whose modules a device loads at first use."""
+    if inputs:
+        with torch.no_grad():
+            model(*inputs)
+    for name, layer in [] if inputs else _layers(model):
+        for rows in _ROWS if name in names else ():
+            with _Named(name):
+                _run(layer, rows, dtype)
