@@ -57,7 +57,10 @@ double launch(void *graph, void *stream, int count) {
   }
   Config config = {{kernel.grid[0], kernel.grid[1], kernel.grid[2]},
                    {kernel.block[0], kernel.block[1], kernel.block[2]},
-                   kernel.shared, stream, attributes, numAttributes};
+                   kernel.shared,
+                   stream,
+                   attributes,
+                   numAttributes};
   double begin = now();
   for (int i = 0; i < count; ++i)
     if (launchKernel(&config, kernel.function, kernel.parameters, kernel.extra))

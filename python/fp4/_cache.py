@@ -178,7 +178,7 @@ def read(path: pathlib.Path) -> Entry:
 
 
 def keep(key: Key, compiled: Any) -> None:
-    """Writes an entry for a Compiled. A folder that cannot be written is told once."""
+    """Writes an entry for a Compiled. What keeps it from that is told once."""
     root, mine = folder(), compiler()
     if root is None or mine is None:
         return
@@ -195,8 +195,8 @@ def keep(key: Key, compiled: Any) -> None:
             with open(path, "ab") as file:
                 file.write(facts + _SIZES.pack(len(library), len(facts), _digest(body), _MAGIC))
             os.replace(path, place / path.name)
-    except OSError as error:
-        _tell_once(str(root), error.strerror or str(error))
+    except (OSError, Error) as error:  # a library needs a linker
+        _tell_once(str(root), error.message if isinstance(error, Error) else str(error))
 
 
 @functools.cache

@@ -54,8 +54,7 @@ bool isCapturing(uint64_t stream) {
     return driver ? reinterpret_cast<Ask>(dlsym(driver, "cuStreamIsCapturing")) : nullptr;
   }();
   int status = 0;
-  return stream &&
-         (!ask || ask(reinterpret_cast<void *>(stream), &status) != 0 || status != 0);
+  return stream && (!ask || ask(reinterpret_cast<void *>(stream), &status) != 0 || status != 0);
 }
 
 } // namespace
@@ -65,8 +64,7 @@ uint64_t Temporary::allocate(void *context, uint64_t bytes, uint64_t stream) {
   if (self.count_ == self.owned_.size())
     return 0;
   self.isReused_ = !isCapturing(stream);
-  dlpack::ManagedTensor *made =
-      self.isReused_ ? pool.take(self.deviceId_, stream, bytes) : nullptr;
+  dlpack::ManagedTensor *made = self.isReused_ ? pool.take(self.deviceId_, stream, bytes) : nullptr;
   int64_t shape = int64_t(std::max<uint64_t>(bytes, 1)), stride = 1;
   dlpack::Tensor prototype = {nullptr,   dlpack::kCuda, self.deviceId_, 1,
                               {1, 8, 1}, &shape,        &stride,        0};

@@ -34,7 +34,7 @@ private:
   size_t count_ = 0, keySize_ = 0, numConstants_ = 0;
   std::array<dlpack::Tensor, kMostOperands> tensors_;
   std::array<PyObject *, kMostArguments> constants_;
-  std::array<int64_t, kMostOperands * (kMostWords + 1) + 2 * kMostArguments> key_;
+  std::array<int64_t, 2 * kMostArguments + (kMostWords + 1) * kMostOperands> key_;
 };
 
 /// A place in memory: `offset` bytes into a tensor of the call, or into a result of a step.

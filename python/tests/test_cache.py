@@ -170,6 +170,9 @@ class Cache(unittest.TestCase):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 self.assertEqual(self.amax(), 255)
+        with mock.patch.object(fp4.Compiled, "save", side_effect=fp4.CompileError("no linker")), \
+                self.assertWarnsRegex(fp4.CacheWarning, "nothing is kept .*: no linker"):
+            self.assertEqual(self.amax(), 255)
 
     def test_the_tool(self) -> None:
         path = self.entry()

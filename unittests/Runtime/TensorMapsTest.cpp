@@ -14,7 +14,9 @@ struct Request {
   uint64_t base = 4096;
   int32_t element = 9, swizzle = 3;
 
-  TensorMapRequest get() const { return {base, element, swizzle, dims, strides, box, {}, {}, steps}; }
+  TensorMapRequest get() const {
+    return {base, element, swizzle, dims, strides, box, {}, {}, steps};
+  }
   TensorMaps::Key key() const { return *TensorMaps::keyOf(get()); }
 };
 
