@@ -178,7 +178,7 @@ def read(path: pathlib.Path) -> Entry:
 
 
 def keep(key: Key, compiled: Any) -> None:
-    """Writes an entry for a Compiled. What keeps it from that is told once."""
+    """Writes an entry for a Compiled, or tells once why it cannot."""
     root, mine = folder(), compiler()
     if root is None or mine is None:
         return
