@@ -9,6 +9,7 @@ leave out the dispatcher too (planned.py).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -57,8 +58,10 @@ class Operation:
         self._keep: Callable[..., Any] | None = None
         _LIBRARY.impl(self.name, _recording(self, implementation), "Autograd", with_keyset=True)
         for caller in (self.overload, getattr(torch.ops.fp4, self.name)):
-            caller._op = planned(caller._op)  # what torch calls, and with it the dispatcher
-            torch.jit._builtins._register_builtin(caller._op, f"fp4::{self.name}")
+            with contextlib.suppress(AttributeError):  # another torch: calls take the dispatcher
+                call = planned(caller._op)  # what torch calls, and with it the dispatcher
+                torch.jit._builtins._register_builtin(call, f"fp4::{self.name}")
+                caller._op = call
 
     def register_autograd(self, backward: Callable[..., Any], *,
                           setup_context: Callable[..., Any] | None = None) -> None:
