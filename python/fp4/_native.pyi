@@ -45,9 +45,10 @@ class Planned:
         arguments that can have none."""
 
 def watch(records_gradients: Callable[[], bool], watchers: tuple[Callable[[], Any], ...],
-          constants: tuple[type, ...], /) -> None:
+          is_quiet: Callable[[], bool], constants: tuple[type, ...], /) -> None:
     """Takes what tells that a planned call must not run: a watcher that returns neither False nor
-    None nor 0. Arguments of the types `constants` are compared by identity."""
+    None nor 0, unless is_quiet() then returns True. Arguments of the types `constants` are compared
+    by identity."""
 
 def hold(change: int, /) -> None:
     """Adds 1 or -1 to the number of holds that stop planned calls."""

@@ -68,7 +68,7 @@ bool Exchange::read(PyObject *object, bool recordsGradients, dlpack::Tensor &ten
 }
 
 bool Exchange::isWatched() const {
-  return !std::ranges::all_of(watchers, [](const Object &watcher) {
+  const bool quiet = std::ranges::all_of(watchers, [](const Object &watcher) {
     Object answer = Object::owned(PyObject_CallNoArgs(watcher.get()));
     const bool quiet = answer && (answer.get() == Py_False || answer.get() == Py_None ||
                                   (PyLong_Check(answer.get()) && PyLong_AsLong(answer.get()) == 0));
@@ -76,6 +76,12 @@ bool Exchange::isWatched() const {
       PyErr_Clear();
     return quiet;
   });
+  if (quiet)
+    return false;
+  Object answer = Object::owned(PyObject_CallNoArgs(isQuiet.get()));
+  if (!answer)
+    PyErr_Clear();
+  return answer.get() != Py_True;
 }
 
 bool Exchange::isCurrent(int32_t deviceType, int32_t deviceId) const {

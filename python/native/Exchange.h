@@ -24,6 +24,7 @@ struct Exchange {
   /// Functions of torch that return False, None or 0 while nothing stands between a call of an
   /// operation and its implementation, such as a mode, a transform, tracing or a profiler.
   std::vector<Object> watchers;
+  Object isQuiet; ///< of the package: True if what a watcher told of is only torch's default device
   int numHolds = 0; ///< of the package, while calls depend on more than their arguments
   std::vector<Object> constants; ///< types whose objects are compared by identity, as torch.dtype
 

@@ -243,10 +243,11 @@ std::vector<Object> objectsIn(PyObject *tuple) {
 }
 
 PyObject *watch(PyObject *, PyObject *given) {
-  PyObject *gradients, *watchers, *constants;
-  if (!PyArg_ParseTuple(given, "OO!O!", &gradients, &PyTuple_Type, &watchers, &PyTuple_Type,
-                        &constants))
+  PyObject *gradients, *watchers, *quiet, *constants;
+  if (!PyArg_ParseTuple(given, "OO!OO!", &gradients, &PyTuple_Type, &watchers, &quiet,
+                        &PyTuple_Type, &constants))
     return nullptr;
+  exchange.isQuiet = Object::borrowed(quiet);
   exchange.recordsGradients = Object::borrowed(gradients);
   exchange.watchers = objectsIn(watchers);
   exchange.constants = objectsIn(constants);

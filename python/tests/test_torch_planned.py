@@ -275,6 +275,18 @@ class Operations(unittest.TestCase):
             with without_python():
                 layer(x)
 
+    def test_a_default_device_watches_nothing(self) -> None:
+        layer = fp4.torch.WeightOnlyLinear.from_linear(
+            torch.nn.Linear(64, 128, dtype=torch.bfloat16))
+        x = values(4, 64)
+        with torch.no_grad():
+            expected = layer(x)
+            with torch.device("cpu"), without_python():
+                self.assertTrue(torch.equal(layer(x), expected))
+            with torch.device("cpu"), torch.profiler.profile() as profile:
+                torch.ops.fp4.amax(x, False)
+        self.assertIn("fp4::amax", [event.name for event in profile.events()])
+
     def test_autocast_converts(self) -> None:
         layer = fp4.torch.WeightOnlyLinear.from_linear(
             torch.nn.Linear(64, 128, dtype=torch.bfloat16))

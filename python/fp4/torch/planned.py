@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import torch.overrides
+import torch.utils._device
 
 from .. import _calls
 from .._eager import eager
@@ -75,9 +77,18 @@ def _is_available() -> bool:
         watchers = (_C._len_torch_dispatch_stack, _C._len_torch_function_stack,
                     _C._are_functorch_transforms_active, _C._is_tracing,
                     _C._is_any_autocast_enabled, _C._autograd._profiler_enabled)
+        modes: Any = torch.overrides._get_current_function_mode_stack
+        default_device: Any = torch.utils._device.DeviceContext
     except AttributeError:  # of another torch, whose modes could not be seen
         return False
-    _calls.native.watch(torch.is_grad_enabled, watchers, (torch.dtype,))
+    others = [watcher for watcher in watchers if watcher is not _C._len_torch_function_stack]
+
+    def is_quiet() -> bool:
+        """Returns True if nothing but torch's default device is on, a mode that no call sees."""
+        return not any(other() for other in others) and all(
+            isinstance(mode, default_device) for mode in modes())
+
+    _calls.native.watch(torch.is_grad_enabled, watchers, is_quiet, (torch.dtype,))
     return True
 
 
