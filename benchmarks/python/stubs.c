@@ -6,6 +6,7 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define NOTHING(name)                                                                              \
   int name(void) { return 0; }
@@ -59,6 +60,15 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *siz
   return index < num_parameters ? 0 : 1;
 }
 int cuMemAlloc_v2(uint64_t *address) { return *address = 4096, 0; }
+int cuMemHostAlloc(void **address) { return *address = calloc(1, 1 << 20), 0; }
+int cuStreamGetId(void *stream, unsigned long long *number) {
+  (void)stream;
+  return *number = 1, 0;
+}
+int cuStreamGetCaptureInfo_v2(void *stream, int *status) {
+  (void)stream;
+  return *status = 0, 0;
+}
 int cuMemAllocAsync(uint64_t *address) { return *address = 4096, 0; }
 int cuStreamCreate(void **stream) { return handleFor(stream); }
 int cuEventCreate(void **event) { return handleFor(event); }
@@ -88,6 +98,8 @@ NOTHING(cuMemcpy2DAsync_v2)
 NOTHING(cuMemsetD8Async)
 NOTHING(cuStreamSynchronize)
 NOTHING(cuStreamDestroy_v2)
+NOTHING(cuThreadExchangeStreamCaptureMode)
+NOTHING(cuMemFreeHost)
 NOTHING(cuStreamBeginCapture_v2)
 NOTHING(cuStreamEndCapture)
 NOTHING(cuGraphGetNodes)

@@ -17,7 +17,7 @@ from typing import Any
 import fp4
 import torch
 from fp4 import _library as c
-from fp4._calls import _maker
+from fp4._calls import maker
 from fp4.program import _arguments, _Call
 from fp4.tensors import view
 from operations import amax_of, matrix, program
@@ -94,7 +94,7 @@ def batches(folder: pathlib.Path) -> "tuple[dict[str, Callable[[], float]], Any]
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
     arguments, alive = c_call(x, amax)
     given = tuple(torch.empty_like(one.view(torch.uint8)).view(one.dtype) for one in results)
-    makers = [_maker(torch, view(one, "a result")) for one in results]
+    makers = [maker(torch, one) for one in results]
     fresh = fp4.Program(ours._code)
     fresh._remember = lambda *_: False  # type: ignore[method-assign]
     out = torch.empty_like(x)

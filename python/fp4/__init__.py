@@ -12,6 +12,7 @@ from .builder import Builder, FunctionBuilder, Hadamard, ScaledValue, Value
 from .compiler import PHASES, Compiled, Kernel, compile
 from .device import Device
 from .errors import (
+    CacheWarning,
     CompileError,
     DeviceError,
     Error,
@@ -26,10 +27,10 @@ from .program import Program, load
 from .tensors import Tiled, tiled
 
 __all__ = [
-    "PHASES", "Builder", "CompileError", "Compiled", "Device", "DeviceError", "Error", "Function",
-    "FunctionBuilder", "Hadamard", "HazardError", "InternalError", "Kernel", "Manifest",
-    "MismatchError", "Operand", "Program", "ScaledValue", "SimulationError", "Tiled", "Type",
-    "UsageError", "Value", "__version__", "compile", "load", "tiled", "version",
+    "PHASES", "Builder", "CacheWarning", "CompileError", "Compiled", "Device", "DeviceError",
+    "Error", "Function", "FunctionBuilder", "Hadamard", "HazardError", "InternalError", "Kernel",
+    "Manifest", "MismatchError", "Operand", "Program", "ScaledValue", "SimulationError", "Tiled",
+    "Type", "UsageError", "Value", "__version__", "compile", "load", "tiled", "version",
 ]
 
 #: The version of this package; version() is that of the library that it found.

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _library as c
-from ._dlpack import CPU
 from .errors import make_error
 from .tensors import View
 
@@ -112,17 +111,15 @@ def remember(program: Program, name: str | None, tensors: tuple[Any, ...], call:
     program._remember(name, tensors, executable, executable.gate, call.function,
                       executable.device.handle, bytes(call.arguments), bytes(call.results),
                       tuple(output.owner for output in outputs),
-                      tuple(_maker(torch, output) for output in outputs))
+                      tuple(maker(torch, output.owner) for output in outputs))
 
 
-def _maker(torch: Any, output: View) -> Any:
-    """Returns the way to make a tensor like `output`, in the form of _native.pyi.
+def maker(torch: Any, tensor: Any) -> Any:
+    """Returns the way to make a tensor like `tensor`, in the form of _native.pyi.
     torch.empty_strided serves every device. The function that torch.compile emits for the current
     device takes a third of the time."""
-    tensor = output.owner
     guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     here = getattr(guards, f"_empty_strided_{tensor.device.type}", None)
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
-    device = torch.device("cpu" if output.device == CPU else f"cuda:{output.device}")
-    return (torch.empty_strided, (shape, strides), {"dtype": tensor.dtype, "device": device}, here,
-            (shape, strides, tensor.dtype))
+    options = {"dtype": tensor.dtype, "device": tensor.device}
+    return (torch.empty_strided, (shape, strides), options, here, (shape, strides, tensor.dtype))

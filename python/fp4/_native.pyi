@@ -28,6 +28,31 @@ class Calls:
                   outputs: tuple[Any, ...], makers: tuple[_Maker, ...], /) -> bool:
         """Keeps the plan of a call that was checked; False for tensors that have none."""
 
+@final
+class Planned:
+    """A function of torch whose calls are programs alone (fp4.torch.planned)."""
+
+    def __init__(self, function: Callable[..., Any],
+                 record: Callable[[Planned, tuple[Any, ...]], Any]) -> None: ...
+    def call(self, *arguments: Any, **names: Any) -> Any:
+        """Runs the sequence of such a call, or record(self, arguments) where none is known, or the
+        function where there is none."""
+    def keep(self, arguments: tuple[Any, ...],
+             steps: tuple[tuple[Calls, tuple[Any, ...], tuple[tuple[int, int, int], ...],
+                                tuple[_Maker, ...]], ...],
+             results: tuple[tuple[int, int, int], ...], /) -> bool:
+        """Keeps the sequence of a call. False where there is none, which is kept too, and for
+        arguments that can have none."""
+
+def watch(records_gradients: Callable[[], bool], watchers: tuple[Callable[[], Any], ...],
+          is_quiet: Callable[[], bool], constants: tuple[type, ...], /) -> None:
+    """Takes what tells that a planned call must not run: a watcher that returns neither False nor
+    None nor 0, unless is_quiet() then returns True. Arguments of the types `constants` are compared
+    by identity."""
+
+def hold(change: int, /) -> None:
+    """Adds 1 or -1 to the number of holds that stop planned calls."""
+
 def load(path: str, raise_error: Callable[[int, str, str, str], NoReturn], /) -> None:
     """Takes the functions of libfp4 at a path; an ImportError where one is missing."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 __all__ = [
+    "CacheWarning",
     "CompileError",
     "DeviceError",
     "Error",
@@ -43,6 +44,10 @@ class Error(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\nnote: {self.note}" if self.note else self.message
+
+
+class CacheWarning(UserWarning):
+    """An entry of the cache of compiled programs is not used, or none is written."""
 
 
 class MismatchError(Error):

@@ -13,6 +13,7 @@ namespace fp4::dlpack {
 
 constexpr uint32_t kMajorVersion = 1;
 constexpr int32_t kCpu = 1, kCuda = 2;
+constexpr uint8_t kUnsigned = 1; ///< code of a data type; signed integers have 0
 
 struct Version {
   uint32_t major, minor;

@@ -9,8 +9,7 @@ namespace fp4::python {
 // Never destroyed: Python has ended when objects of static duration are, and it owns Objects.
 Exchange &exchange = *new Exchange;
 
-bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative,
-                      PyObject *device) {
+bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *negative) {
   auto *table =
       static_cast<dlpack::ExchangeApi *>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
   while (table && table->version.major > dlpack::kMajorVersion)
@@ -24,7 +23,6 @@ bool Exchange::accept(PyObject *acceptedTypes, PyObject *capsule, PyObject *nega
   for (Py_ssize_t i = 0; i < PyTuple_Size(acceptedTypes); ++i)
     types.push_back(Object::borrowed(PyTuple_GetItem(acceptedTypes, i)));
   isNegative = Object::borrowed(negative);
-  currentDevice = device == Py_None ? Object() : Object::borrowed(device);
   api = table;
   return true;
 }
@@ -54,6 +52,48 @@ bool isFalse(Object question) {
 
 } // namespace
 
+bool Exchange::read(PyObject *object, bool recordsGradients, dlpack::Tensor &tensor) const {
+  static PyObject *const requiresGrad = PyUnicode_InternFromString("requires_grad");
+  if (!accepts(object))
+    return false;
+  if (api->tensorFromObject(object, &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool isInteger = tensor.dtype.code <= dlpack::kUnsigned; // torch negates numbers lazily
+  return tensor.data &&
+         (!recordsGradients || isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad)))) &&
+         (isInteger ||
+          isFalse(Object::owned(PyObject_CallFunctionObjArgs(isNegative.get(), object, nullptr))));
+}
+
+bool Exchange::isWatched() const {
+  const bool quiet = std::ranges::all_of(watchers, [](const Object &watcher) {
+    Object answer = Object::owned(PyObject_CallNoArgs(watcher.get()));
+    const bool quiet = answer && (answer.get() == Py_False || answer.get() == Py_None ||
+                                  (PyLong_Check(answer.get()) && PyLong_AsLong(answer.get()) == 0));
+    if (PyErr_Occurred())
+      PyErr_Clear();
+    return quiet;
+  });
+  if (quiet)
+    return false;
+  Object answer = Object::owned(PyObject_CallNoArgs(isQuiet.get()));
+  if (!answer)
+    PyErr_Clear();
+  return answer.get() != Py_True;
+}
+
+bool Exchange::isCurrent(int32_t deviceType, int32_t deviceId) const {
+  if (deviceType == dlpack::kCpu || !currentDevice)
+    return true;
+  Object number = Object::owned(PyObject_CallNoArgs(currentDevice.get()));
+  const long found = number ? PyLong_AsLong(number.get()) : -1;
+  if (PyErr_Occurred())
+    PyErr_Clear();
+  return found == deviceId;
+}
+
 bool Arguments::read(PyObject *tuple) {
   const Py_ssize_t given = PyTuple_Size(tuple);
   if (!exchange.api || given < 1 || size_t(given) > kMostOperands)
@@ -61,45 +101,33 @@ bool Arguments::read(PyObject *tuple) {
   count_ = size_t(given), keySize_ = 0;
   for (size_t i = 0; i < count_; ++i) {
     dlpack::Tensor &tensor = tensors_[i];
-    if (!readOne(PyTuple_GetItem(tuple, Py_ssize_t(i)), tensor) || !append(tensor) ||
-        tensor.deviceType != deviceType() || tensor.deviceId != deviceId())
+    if (!exchange.read(PyTuple_GetItem(tuple, Py_ssize_t(i)), true, tensor) ||
+        !appendKey(tensor, key_.data(), keySize_) || tensor.deviceType != deviceType() ||
+        tensor.deviceId != deviceId())
       return false;
   }
   return deviceType() == dlpack::kCpu || deviceType() == dlpack::kCuda;
 }
 
-bool Arguments::readOne(PyObject *object, dlpack::Tensor &tensor) {
-  static PyObject *const requiresGrad = PyUnicode_InternFromString("requires_grad");
-  if (!exchange.accepts(object))
-    return false;
-  if (exchange.api->tensorFromObject(object, &tensor) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  return tensor.data && isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad))) &&
-         isFalse(Object::owned(
-             PyObject_CallFunctionObjArgs(exchange.isNegative.get(), object, nullptr)));
-}
-
-bool Arguments::append(const dlpack::Tensor &tensor) {
+bool appendKey(const dlpack::Tensor &tensor, int64_t *words, size_t &size) {
   if (tensor.ndim < 0 || size_t(tensor.ndim) > kMostDimensions)
     return false;
   const dlpack::DataType &dtype = tensor.dtype;
   const bool dense = isDense(tensor);
-  key_[keySize_++] = int64_t(!dense) << 40 | int64_t(tensor.ndim) << 32 |
-                     int64_t(dtype.code) << 24 | int64_t(dtype.bits) << 16 | dtype.lanes;
+  words[size++] = int64_t(!dense) << 40 | int64_t(tensor.ndim) << 32 | int64_t(dtype.code) << 24 |
+                  int64_t(dtype.bits) << 16 | dtype.lanes;
   for (const int64_t *sizes : {tensor.shape, tensor.strides}) {
     if (dense && sizes != tensor.shape)
       break;
-    std::copy_n(sizes, tensor.ndim, key_.begin() + ptrdiff_t(keySize_));
-    keySize_ += size_t(tensor.ndim);
+    std::copy_n(sizes, tensor.ndim, words + size);
+    size += size_t(tensor.ndim);
   }
   return true;
 }
 
-uint64_t Arguments::hash() const {
+uint64_t hashOf(std::span<const int64_t> words) {
   uint64_t value = 0xCBF29CE484222325; // FNV-1a, a word at a time
-  for (int64_t word : key())
+  for (int64_t word : words)
     value = (value ^ uint64_t(word)) * 0x100000001B3;
   return value;
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Library.h"
-#include "Route.h"
+#include "Planned.h"
 
 #include <cstring>
 #include <new>
@@ -24,23 +24,6 @@ struct GateObject {
   PyObject_HEAD;
   Gate value;
 };
-
-/// A new object of `type`, whose C++ member begins to live.
-template <typename T> PyObject *construct(PyTypeObject *type, PyObject *, PyObject *) {
-  auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
-  auto *self = reinterpret_cast<T *>(allocate(type, 0));
-  if (self)
-    new (&self->value) decltype(T::value)();
-  return reinterpret_cast<PyObject *>(self);
-}
-
-template <typename T> void destroy(PyObject *self) {
-  using Value = decltype(T::value);
-  reinterpret_cast<T *>(self)->value.~Value();
-  PyTypeObject *type = Py_TYPE(self);
-  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
-  Py_DECREF(type);
-}
 
 PyObject *closeGate(PyObject *self, PyObject *) {
   Gate &gate = reinterpret_cast<GateObject *>(self)->value;
@@ -166,19 +149,6 @@ bool tensorsIn(PyObject *bytes, std::vector<fp4_tensor> &tensors) {
   return true;
 }
 
-bool makersIn(PyObject *list, std::vector<Maker> &makers) {
-  for (Py_ssize_t i = 0; i < PyTuple_Size(list); ++i) {
-    PyObject *make, *arguments, *options, *here, *hereArguments;
-    if (!PyArg_ParseTuple(PyTuple_GetItem(list, i), "OO!O!OO!", &make, &PyTuple_Type, &arguments,
-                          &PyDict_Type, &options, &here, &PyTuple_Type, &hereArguments))
-      return false;
-    makers.push_back(
-        {Object::borrowed(make), Object::borrowed(arguments), Object::borrowed(options),
-         here == Py_None ? Object() : Object::borrowed(here), Object::borrowed(hereArguments)});
-  }
-  return true;
-}
-
 /// Puts `route` into the list, in the place of one that leads to another executable.
 Route &routeOf(CallsObject &calls, const Arguments &arguments, Route route) {
   std::shared_ptr<Route> *found = findRoute(calls, route.name.get(), arguments);
@@ -236,6 +206,7 @@ PyType_Slot callsSlots[] = {
     {0, nullptr}};
 PyType_Spec callsSpec = {"fp4._native.Calls", sizeof(CallsObject), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, callsSlots};
+PyTypeObject *callsType = nullptr;
 
 //===----------------------------------------------------------------------===//
 // The module
@@ -258,14 +229,44 @@ PyObject *load(PyObject *, PyObject *given) {
 PyObject *accept(PyObject *, PyObject *given) {
   PyObject *types, *capsule, *negative, *device;
   if (!PyArg_ParseTuple(given, "O!OOO", &PyTuple_Type, &types, &capsule, &negative, &device) ||
-      !exchange.accept(types, capsule, negative, device))
+      !exchange.accept(types, capsule, negative))
     return nullptr;
+  exchange.currentDevice = device == Py_None ? Object() : Object::borrowed(device);
+  return Py_NewRef(Py_None);
+}
+
+std::vector<Object> objectsIn(PyObject *tuple) {
+  std::vector<Object> objects;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i)
+    objects.push_back(Object::borrowed(PyTuple_GetItem(tuple, i)));
+  return objects;
+}
+
+PyObject *watch(PyObject *, PyObject *given) {
+  PyObject *gradients, *watchers, *quiet, *constants;
+  if (!PyArg_ParseTuple(given, "OO!OO!", &gradients, &PyTuple_Type, &watchers, &quiet,
+                        &PyTuple_Type, &constants))
+    return nullptr;
+  exchange.isQuiet = Object::borrowed(quiet);
+  exchange.recordsGradients = Object::borrowed(gradients);
+  exchange.watchers = objectsIn(watchers);
+  exchange.constants = objectsIn(constants);
+  return Py_NewRef(Py_None);
+}
+
+PyObject *hold(PyObject *, PyObject *given) {
+  int change = 0;
+  if (!PyArg_ParseTuple(given, "i", &change))
+    return nullptr;
+  exchange.numHolds += change;
   return Py_NewRef(Py_None);
 }
 
 PyMethodDef functions[] = {
     {"load", load, METH_VARARGS, "Takes the functions of libfp4 at a path."},
     {"accept", accept, METH_VARARGS, "Takes the types of torch and how their tensors are read."},
+    {"watch", watch, METH_VARARGS, "Takes what tells that a planned call must not run."},
+    {"hold", hold, METH_VARARGS, "Adds 1 or -1 to the number of holds that stop planned calls."},
     {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "fp4._native",
@@ -278,6 +279,35 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           nullptr};
 
 } // namespace
+
+bool makersIn(PyObject *list, std::vector<Maker> &makers) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(list); ++i) {
+    PyObject *make, *arguments, *options, *here, *hereArguments;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(list, i), "OO!O!OO!", &make, &PyTuple_Type, &arguments,
+                          &PyDict_Type, &options, &here, &PyTuple_Type, &hereArguments))
+      return false;
+    makers.push_back(
+        {Object::borrowed(make), Object::borrowed(arguments), Object::borrowed(options),
+         here == Py_None ? Object() : Object::borrowed(here), Object::borrowed(hereArguments)});
+  }
+  return true;
+}
+
+bool findPlan(PyObject *program, PyObject *tensors, std::shared_ptr<const Route> &route,
+              std::shared_ptr<const Plan> &plan) {
+  Arguments arguments;
+  if (!PyObject_TypeCheck(program, callsType) || !PyTuple_Check(tensors) ||
+      !arguments.read(tensors))
+    return false;
+  const std::shared_ptr<Route> *found =
+      findRoute(*reinterpret_cast<CallsObject *>(program), Py_None, arguments);
+  if (!found)
+    return false;
+  route = *found;
+  plan = route->find(arguments);
+  return plan != nullptr;
+}
+
 } // namespace fp4::python
 
 PyMODINIT_FUNC PyInit__native() {
@@ -285,9 +315,13 @@ PyMODINIT_FUNC PyInit__native() {
   Object module = Object::owned(PyModule_Create(&definition));
   Object gate = Object::owned(PyType_FromSpec(&gateSpec));
   Object calls = Object::owned(PyType_FromSpec(&callsSpec));
-  if (!module || !gate || !calls || PyModule_AddObjectRef(module.get(), "Gate", gate.get()) != 0 ||
-      PyModule_AddObjectRef(module.get(), "Calls", calls.get()) != 0)
+  Object planned = makePlannedType();
+  if (!module || !gate || !calls || !planned ||
+      PyModule_AddObjectRef(module.get(), "Gate", gate.get()) != 0 ||
+      PyModule_AddObjectRef(module.get(), "Calls", calls.get()) != 0 ||
+      PyModule_AddObjectRef(module.get(), "Planned", planned.get()) != 0)
     return nullptr;
   gateType = reinterpret_cast<PyTypeObject *>(gate.release());
+  callsType = reinterpret_cast<PyTypeObject *>(calls.release());
   return module.release();
 }

@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <new>
 #include <utility>
 
 namespace fp4::python {
@@ -34,5 +35,22 @@ private:
   explicit Object(PyObject *object) : object_(object) {}
   PyObject *object_ = nullptr;
 };
+
+/// A new object of `type`, whose C++ member `value` begins to live.
+template <typename T> PyObject *construct(PyTypeObject *type, PyObject *, PyObject *) {
+  auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+  auto *self = reinterpret_cast<T *>(allocate(type, 0));
+  if (self)
+    new (&self->value) decltype(T::value)();
+  return reinterpret_cast<PyObject *>(self);
+}
+
+template <typename T> void destroy(PyObject *self) {
+  using Value = decltype(T::value);
+  reinterpret_cast<T *>(self)->value.~Value();
+  PyTypeObject *type = Py_TYPE(self);
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
 
 } // namespace fp4::python

@@ -83,6 +83,14 @@ struct Given {
 Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments, const Given &given,
                bool &ran);
 
+/// The makers in a tuple of the package; false with a Python exception.
+bool makersIn(PyObject *list, std::vector<Maker> &makers);
+
+/// Finds the plan that `program`, a Calls, has for `tensors`, a tuple. False, and no exception,
+/// where there is none.
+bool findPlan(PyObject *program, PyObject *tensors, std::shared_ptr<const Route> &route,
+              std::shared_ptr<const Plan> &plan);
+
 /// Makes an exception of `error`; `cause` may be empty. The package sets it.
 extern Object &raiseError;
 

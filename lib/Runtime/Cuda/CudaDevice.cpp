@@ -415,36 +415,6 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   return check(launched, "cuLaunchKernelEx", fmt::format("launching '{}'", name));
 }
 
-Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMapRequest &request) {
-  Entered entered(*this);
-  FP4_TRY(entered.status);
-  alignas(64) std::byte map[128];
-  const uint32_t ones[5] = {1, 1, 1, 1, 1};
-  const uint32_t *steps = request.elementStrides.empty() ? ones : request.elementStrides.data();
-  const auto rank = uint32_t(request.dims.size());
-  auto *base = reinterpret_cast<void *>(request.base);
-  constexpr int noInterleave = 0, fillZeros = 0;
-  const auto promotion = int(request.promotion());
-  const std::string doing =
-      fmt::format("encoding a tensor map of rank {} with element type {} and swizzle {}", rank,
-                  request.elementType, request.swizzle);
-  if (request.lower.empty())
-    FP4_TRY(check(driver_.TensorMapEncodeTiled(map, request.elementType, rank, base,
-                                               request.dims.data(), request.strides.data(),
-                                               request.box.data(), steps, noInterleave,
-                                               request.swizzle, promotion, fillZeros),
-                  "cuTensorMapEncodeTiled", doing));
-  else
-    FP4_TRY(check(driver_.TensorMapEncodeIm2col(map, request.elementType, rank, base,
-                                                request.dims.data(), request.strides.data(),
-                                                request.lower.data(), request.upper.data(),
-                                                request.box[0], request.box[1], steps, noInterleave,
-                                                request.swizzle, promotion, fillZeros),
-                  "cuTensorMapEncodeIm2col", doing));
-  std::copy(std::begin(map), std::end(map), out.begin());
-  return {};
-}
-
 //===----------------------------------------------------------------------===//
 // Order and time
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 
 #include "Driver.h"
 #include "Monitor.h"
+#include "TensorMaps.h"
 #include "fp4/Runtime/OpenDevice.h"
 
 #include <deque>
@@ -100,6 +101,7 @@ private:
   }
   cuda::Stream streamOf(StreamHandle handle) const;
   Status zeroAside(DevicePtr address, uint64_t bytes);
+  Status encode(std::span<std::byte, 128> out, const TensorMapRequest &request) const;
   Expected<Kernel *> findKernel(ModuleId module, std::string_view kernel);
   Status allowDynamicShared(Kernel &kernel, uint32_t bytes);
   Expected<Kernel> describeKernel(const LoadedModule &module, const std::string &kernel) const;
@@ -119,6 +121,7 @@ private:
   cuda::Stream stream_ = nullptr; ///< the default stream, but while a graph is captured
   std::vector<cuda::GraphExec> graphs_;
   Monitor monitor_;
+  TensorMaps maps_;
   std::mutex mutex_; ///< guards the members below
   std::deque<LoadedModule> modules_;
   std::vector<cuda::Event> events_;

@@ -39,6 +39,7 @@ from .norms import (
     silu_and_mul_quantize,
 )
 from .paged_cache import PagedCache
+from .preparation import Prepared, prepare
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
@@ -55,12 +56,12 @@ from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
-           "Normed", "PagedCache", "QuantizedLinear", "Report", "RoutedExperts", "Scaled",
-           "ScaledBuffers", "ScaledFP8", "StoredWeight", "WeightOnlyExperts", "WeightOnlyLinear",
-           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
-           "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
-           "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
-           "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "quantize", "quantize_",
-           "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize", "route",
-           "scaled_dot_product_attention", "scaled_mm", "silu_and_mul_quantize", "simulator",
-           "swizzle"]
+           "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report", "RoutedExperts",
+           "Scaled", "ScaledBuffers", "ScaledFP8", "StoredWeight", "WeightOnlyExperts",
+           "WeightOnlyLinear", "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention",
+           "combine", "cross_entropy", "decode_scale_of", "dequantize", "dequantize_",
+           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
+           "hadamard", "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "prepare",
+           "quantize", "quantize_", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize",
+           "route", "scaled_dot_product_attention", "scaled_mm", "silu_and_mul_quantize",
+           "simulator", "swizzle"]

@@ -14,11 +14,11 @@ import math
 
 import torch
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
 from .operation import Operation
+from .programs import Runnable
 from .row_results import check_number, check_tensor, said
 from .strides import dense
 
@@ -39,7 +39,7 @@ class Attention:
 
 
 @functools.lru_cache(maxsize=256)
-def _program(what: Attention, target: str) -> Compiled:
+def _program(what: Attention, target: str) -> Runnable:
     """(query, key, value, lengths?, pages?) -> result."""
     return programs.compile_text(_text(what), target)
 

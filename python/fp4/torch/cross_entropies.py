@@ -13,12 +13,11 @@ from typing import Any
 
 import torch
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from . import functional, programs
 from .execution import run
 from .operation import Operation
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import NUMBERS, Tensor, Text, constant
 from .row_results import check_tensor, said
 from .strides import placed_alike
@@ -42,7 +41,7 @@ class Loss:
 
 
 @functools.lru_cache(maxsize=256)
-def losses(what: Loss, target: str) -> Compiled:
+def losses(what: Loss, target: str) -> Runnable:
     """(logits [T, columns], labels i32 [T]) -> losses, logsumexps, f32 [T]."""
     return compile_text(losses_text(what), target)
 
@@ -69,7 +68,7 @@ def losses_text(what: Loss) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def gradients(what: Loss, target: str) -> Compiled:
+def gradients(what: Loss, target: str) -> Runnable:
     """(logits [T, columns], labels i32, logsumexps and gradients of losses f32, [T]) ->
     gradients of logits."""
     return compile_text(gradients_text(what), target)

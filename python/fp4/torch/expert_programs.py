@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..compiler import Compiled
 from . import weight_programs
+from .programs import Runnable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Product:
 
 
 @functools.lru_cache(maxsize=1024)
-def product(what: Product, target: str) -> Compiled:
+def product(what: Product, target: str) -> Runnable:
     """(x [M, k], whose rows may have gaps between them; packed weights; offsets [experts + 1] or
     [experts, 2]; alpha [experts]; bias [experts, 1, n]; then packed weights, alpha and bias of the
     gate) -> [M, n], of which rows of no expert are zero. Arguments that the matmul does not have

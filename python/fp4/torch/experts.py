@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from . import expert_programs, programs, weight_programs
 from . import functional as fp4
 from .execution import run
 from .expert_programs import ACTIVATIONS, Gate
 from .operation import Operation
+from .planned import planned
+from .programs import Runnable
 from .scaled import Scaled
 from .strides import flat_rows, padded, placed
 from .weight_only import (
@@ -68,7 +70,7 @@ def _expert_mm_fake(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor
 
 def _product(experts: int, n: int, columns: int, element: str, format: str, has_scale: bool,
              has_ranges: bool, bias: str, is_gated: bool, activation: str, limit: float | None,
-             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Compiled:
+             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Runnable:
     gate = gate_of(activation, limit, slope) if is_gated else None
     return expert_programs.product(expert_programs.Product(
         experts, n, columns, element, format, has_scale, has_ranges, bias, gate, gate_bias,
@@ -205,6 +207,48 @@ expert_mm.register_autograd(_backward, setup_context=_keep)
 #===--- The layer ------------------------------------------------------===#
 
 
+def _experts(input: torch.Tensor, offsets: _Optional, packed: torch.Tensor, alpha: _Optional,
+             bias: _Optional, gate_packed: _Optional, gate_alpha: _Optional, gate_bias: _Optional,
+             activation: str, limit: float | None, slope: float | None, experts: int,
+             columns: int, rows: int) -> torch.Tensor:
+    """y [..., rows] of input [..., columns]."""
+    fp4._check_input(input, "input")
+    if input.shape[-1] != columns:
+        raise UsageError(f"'input' must have the shape [M, {columns}], but got "
+                         f"{list(input.shape)}", "K is the in_features of the experts")
+    found = _offsets(input, offsets, experts)
+    fp4._check_devices(input=input, weight=packed, offsets=found)
+    if torch.is_autocast_enabled(input.device.type):
+        input = input.to(torch.get_autocast_dtype(input.device.type))
+    y: torch.Tensor = expert_mm.overload(
+        flat_rows(input), packed, found, alpha, bias, gate_packed, gate_alpha, gate_bias,
+        activation, limit, slope, rows)
+    return y if input.dim() == 2 else y.view(*input.shape[:-1], rows)
+
+
+_planned_experts = planned(_experts)
+
+
+def _offsets(input: torch.Tensor, offsets: _Optional, count: int) -> torch.Tensor:
+    """Returns the offsets of `count` experts in a form that the operation takes."""
+    columns = input.shape[-1]
+    if offsets is None:
+        if input.dim() != 3 or input.shape[0] != count:
+            raise UsageError(f"'offsets' must say which rows each of {count} experts has, but "
+                             f"there are none and 'input' has the shape {list(input.shape)}",
+                             f"without offsets it is [{count}, rows, {columns}]")
+        return input.shape[1] * torch.arange(count + 1, device=input.device)
+    shapes = ((count + 1,), (count,), (count, 2))
+    if offsets.dtype not in (torch.int64, torch.int32) or tuple(offsets.shape) not in shapes:
+        raise UsageError(f"'offsets' must be int64 or int32 of shape [{count + 1}], [{count}] "
+                         f"or [{count}, 2], but got {str(offsets.dtype)[6:]} of shape "
+                         f"{list(offsets.shape)}",
+                         "they are the first row of each expert and the end of the last, the "
+                         "end of each, or both of each")
+    wide = offsets.to(torch.int64)
+    return torch.nn.functional.pad(wide, (1, 0)) if tuple(wide.shape) == (count,) else wide
+
+
 class WeightOnlyExperts(torch.nn.Module):
     """The experts of a mixture, with 16-bit activations and weights stored in NVFP4 or MXFP4: rows
     offsets[e] to offsets[e + 1] of x, sorted by expert, times the weight of expert e.
@@ -299,38 +343,15 @@ class WeightOnlyExperts(torch.nn.Module):
                 last; [experts], the end of each, of which the first begins at row 0; or
                 [experts, 2], the first row and the end of each.
         """
-        fp4._check_input(input, "input")
-        if input.shape[-1] != self.in_features:
-            raise UsageError(f"'input' must have the shape [M, {self.in_features}], but got "
-                             f"{list(input.shape)}", "K is the in_features of the experts")
-        found = self._offsets(input, offsets)
-        fp4._check_devices(input=input, weight=self.packed, offsets=found)
-        if torch.is_autocast_enabled(input.device.type):
-            input = input.to(torch.get_autocast_dtype(input.device.type))
-        y: torch.Tensor = expert_mm.overload(
-            flat_rows(input), self.packed, found, self.alpha, self.bias, self.gate_packed,
-            self.gate_alpha, self.gate_bias, self.activation, self.limit, self.slope,
+        buffers: dict[str, Any] = self._buffers
+        parameters = self._parameters
+        call = _experts if is_dynamo_compiling() else _planned_experts
+        y: torch.Tensor = call(
+            input, offsets, buffers["packed"], buffers["alpha"], parameters["bias"],
+            buffers["gate_packed"], buffers["gate_alpha"], parameters["gate_bias"],
+            self.activation, self.limit, self.slope, self.experts, self.in_features,
             self.out_features)
-        return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
-
-    def _offsets(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
-        """Returns the offsets in a form that the operation takes."""
-        count = self.experts
-        if offsets is None:
-            if input.dim() != 3 or input.shape[0] != count:
-                raise UsageError(f"'offsets' must say which rows each of {count} experts has, but "
-                                 f"there are none and 'input' has the shape {list(input.shape)}",
-                                 f"without offsets it is [{count}, rows, {self.in_features}]")
-            return input.shape[1] * torch.arange(count + 1, device=input.device)
-        shapes = ((count + 1,), (count,), (count, 2))
-        if offsets.dtype not in (torch.int64, torch.int32) or tuple(offsets.shape) not in shapes:
-            raise UsageError(f"'offsets' must be int64 or int32 of shape [{count + 1}], [{count}] "
-                             f"or [{count}, 2], but got {str(offsets.dtype)[6:]} of shape "
-                             f"{list(offsets.shape)}",
-                             "they are the first row of each expert and the end of the last, the "
-                             "end of each, or both of each")
-        wide = offsets.to(torch.int64)
-        return torch.nn.functional.pad(wide, (1, 0)) if tuple(wide.shape) == (count,) else wide
+        return y
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyExperts:
         scales = self.alpha, self.gate_alpha

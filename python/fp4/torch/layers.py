@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import functional as fp4
 from . import recipes
 from .buffers import ScaledBuffers
 from .damage import check_weight
-from .scaled import Scaled
+from .planned import planned
+from .scaled import SCALE_DTYPES, Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
 from .strides import padded_rows
 from .weight_only import moved_scale
@@ -163,11 +165,16 @@ class QuantizedLinear(torch.nn.Linear):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """y [..., out_features] of input [..., in_features], in the dtype of input."""
-        x = _input(input, self.in_features)
-        weight = self.scaled.value
-        y = _apply(x, self.bias, weight.data, weight.scales, weight.amax, self.input_amax,
-                   weight._facts(), self.activations == "token")
-        return y.view(*input.shape[:-1], self.out_features)
+        matrix = self._modules["scaled"]
+        assert isinstance(matrix, ScaledBuffers)
+        buffers: dict[str, Any] = matrix._buffers
+        _, format, layout, recipe = matrix._facts
+        call = _quantized if is_dynamo_compiling() else _planned_quantized
+        y: torch.Tensor = call(input, self._parameters["bias"], buffers["data"], buffers["scales"],
+                               buffers["amax"], self._buffers["input_amax"], self.in_features,
+                               self.out_features, format, layout, recipe,
+                               self.activations == "token")
+        return y
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> QuantizedLinear:
         amax = self.input_amax
@@ -265,6 +272,20 @@ class _Frozen(torch.autograd.Function):
 
 _train: Callable[..., torch.Tensor] = _Training.apply
 _apply: Callable[..., torch.Tensor] = _Frozen.apply
+
+
+def _quantized(input: torch.Tensor, bias: torch.Tensor | None, data: torch.Tensor,
+               scales: torch.Tensor, amax: torch.Tensor | None, input_amax: torch.Tensor | None,
+               columns: int, rows: int, format: str, layout: str, recipe: str,
+               per_token: bool) -> torch.Tensor:
+    """y [..., rows] of input [..., columns]; data and scales are bytes."""
+    y = _apply(_input(input, columns), bias, data.view(torch.float4_e2m1fn_x2),
+               scales.view(SCALE_DTYPES[format]), amax, input_amax,
+               ((rows, columns), format, layout, recipe), per_token)
+    return y.view(*input.shape[:-1], rows)
+
+
+_planned_quantized = planned(_quantized)
 
 
 def _bias_gradient(dy: torch.Tensor, dtype: torch.dtype | None, needed: bool) -> Any:

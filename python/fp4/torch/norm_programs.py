@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..compiler import Compiled
 from .expert_programs import ACTIVATIONS
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import ALONE, Ending, Tensor, Text, amax_argument, constant, end
 
 
@@ -47,7 +46,7 @@ class Norm:
 
 
 @functools.lru_cache(maxsize=256)
-def norm(what: Norm, target: str) -> Compiled:
+def norm(what: Norm, target: str) -> Runnable:
     """(x [M, columns]; residual, weight, bias and amax where there are any) -> codes, scales and
     amaxes of rows where there are any; the elements where they are kept; x + residual where there
     is one."""
@@ -146,7 +145,7 @@ class Gate:
 
 
 @functools.lru_cache(maxsize=256)
-def gate(what: Gate, target: str) -> Compiled:
+def gate(what: Gate, target: str) -> Runnable:
     """(gate, up [M, columns]; amax where there is one) -> codes, scales, and amaxes of rows
     where they are computed."""
     return compile_text(gate_text(what), target)

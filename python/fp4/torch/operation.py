@@ -3,17 +3,21 @@
 An operation is defined and implemented with torch.library.Library, because what
 torch.library.custom_op puts between the dispatcher and the implementation takes longer than the
 host's share of a launch (benchmarks/python/dispatch.py). One kernel for Autograd records a gradient
-where one is asked for, and otherwise calls the implementation at once.
+where one is asked for, and otherwise calls the implementation at once. Calls that are repeated
+leave out the dispatcher too (planned.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ..errors import UsageError
+from . import execution
+from .planned import planned
 
 _C: Any = torch._C  # its stubs lack the dispatcher
 _LIBRARY: Any = torch.library.Library("fp4", "DEF")  # type: ignore[no-untyped-call]
@@ -45,6 +49,7 @@ class Operation:
     def __init__(self, schema: str, implementation: Callable[..., Any],
                  fake: Callable[..., Any]) -> None:
         self.name = schema.split("(", 1)[0]
+        implementation = planned(_collected(implementation, fake))  # for callers in C++
         _LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
         _LIBRARY.impl(self.name, implementation, "CompositeExplicitAutograd")
         torch.library.register_fake(f"fp4::{self.name}", fake, lib=_LIBRARY)
@@ -52,6 +57,11 @@ class Operation:
         self._backward: Callable[..., Any] | None = None
         self._keep: Callable[..., Any] | None = None
         _LIBRARY.impl(self.name, _recording(self, implementation), "Autograd", with_keyset=True)
+        for caller in (self.overload, getattr(torch.ops.fp4, self.name)):
+            with contextlib.suppress(AttributeError):  # another torch: calls take the dispatcher
+                call = planned(caller._op)  # what torch calls, and with it the dispatcher
+                torch.jit._builtins._register_builtin(call, f"fp4::{self.name}")
+                caller._op = call
 
     def register_autograd(self, backward: Callable[..., Any], *,
                           setup_context: Callable[..., Any] | None = None) -> None:
@@ -71,6 +81,21 @@ class Operation:
         if self._backward is None:
             raise UsageError(f"fp4.{self.name} has no gradient", NO_GRADIENT)
         return self._backward(ctx, *gradients)
+
+
+def _collected(implementation: Callable[..., Any], fake: Callable[..., Any]) -> Callable[..., Any]:
+    """The implementation, whose results are zeros where programs are collected."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return implementation(*arguments)
+        except execution.Found:
+            found = fake(*arguments)
+            for tensor in found if isinstance(found, tuple) else (found,):
+                tensor.untyped_storage().fill_(0)
+            return found
+
+    return call
 
 
 def _recording(operation: Operation, implementation: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,11 +26,11 @@ from typing import Any
 
 import torch
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from . import programs
 from .execution import run
 from .operation import Operation
+from .programs import Runnable
 from .recipes import BLOCKS
 from .scaled import SCALE_DTYPES
 from .strides import dense, placed
@@ -102,7 +102,7 @@ def _quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | No
     return data, scales if layout == "linear" else scales.view(-1)
 
 
-def _quantizer(*facts: Any) -> Compiled:
+def _quantizer(*facts: Any) -> Runnable:
     """The quantizer of these members of programs.Quantizer, and of a target."""
     return programs.quantizer(programs.Quantizer(*facts[:-1]), facts[-1])
 
@@ -227,7 +227,7 @@ def _scaled_mm(a: torch.Tensor, scale_a: torch.Tensor, amax_a: torch.Tensor | No
     return y if bias is None else y.add_(bias).to(dtype)
 
 
-def _product(*facts: Any) -> Compiled:
+def _product(*facts: Any) -> Runnable:
     """The matmul of these members of programs.Product, and of a target."""
     return programs.product(programs.Product(*facts[:-1]), facts[-1])
 

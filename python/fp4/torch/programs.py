@@ -6,32 +6,101 @@ matmul: another size is another program, which the first call with it compiles.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
+from .. import _cache
 from ..builder import Builder, FunctionBuilder, Hadamard, ScaledValue
 from ..compiler import Compiled, compile
+from ..device import Device
 from ..formats import find_format
+from ..program import Program
 
 ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
 _TILED = "tiled_128x4"
 
 
-def _compile(builder: Builder, target: str) -> Compiled:
+def _compile(builder: Builder, target: str) -> Runnable:
     # Errors show the program: the lines of Python that built it are those of this file.
     return compile_text(builder.text(), target)
 
 
-def compile_text(text: str, target: str) -> Compiled:
-    """Compiles for a target, or for a product of it: "sm_90a/h200" (execution.py)."""
-    name, _, device = target.partition("/")
-    return compile(text, target=name, device=device or None, name="fp4.torch")
+@dataclasses.dataclass(frozen=True)
+class Cached:
+    """A program of the cache on disk, in the place of a Compiled."""
+
+    found: Program
+
+    def program(self, device: Device | None = None) -> Program:
+        return self.found if device is None else self.found.on(device)
+
+    def __call__(self, *tensors: Any, **options: Any) -> Any:
+        return self.found(*tensors, **options)
+
+
+Runnable = Compiled | Cached
+
+_assembles = threading.local()
+
+
+@contextlib.contextmanager
+def assembling() -> Iterator[None]:
+    """Programs for GPUs that this thread compiles meanwhile have cubins, if there is a ptxas."""
+    _assembles.value = True
+    try:
+        yield
+    finally:
+        _assembles.value = False
+
+
+def compile_text(text: str, target: str) -> Runnable:
+    """Takes a program from the cache, or compiles it for a target, or for a GPU and its product:
+    "sm_90a/h200", or "sm_90a/" where fp4 does not know the product (execution.py)."""
+    name, gpu, device = target.partition("/")
+    codes = ("cubin", "ptx") if gpu else ("ptx",)
+    keys = [_cache.Key(text, name, device, code) for code in codes]
+    assemble = bool(gpu) and getattr(_assembles, "value", False) and has_assembler()
+    for key in keys[:1] if assemble else keys:
+        found = _cache.find(key)
+        if found is not None:
+            return Cached(found)
+    compiled = compile(text, target=name, device=device or None, name="fp4.torch",
+                       assemble=assemble)
+    _compiled.append(keys[0] if assemble else keys[-1])
+    _cache.keep(keys[0] if assemble else keys[-1], compiled)
+    return compiled
+
+
+_compiled: list[_cache.Key] = []  # threads append
+
+
+def compilations() -> int:
+    """The number of programs that this process has compiled."""
+    return len(_compiled)
+
+
+@functools.cache
+def has_assembler() -> bool:
+    """Returns True if the compiler finds a ptxas, as lib/Target/Ptxas.cpp does. The driver
+    assembles where there is none."""
+    named = os.environ.get("FP4_PTXAS")
+    if named:
+        return named != "none"  # one that is missing is an error
+    roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
+    return shutil.which("ptxas") is not None or any(
+        root and os.access(os.path.join(root, "bin", "ptxas"), os.X_OK) for root in roots)
 
 
 @functools.lru_cache(maxsize=256)
-def amax(columns: int, source: str, per_row: bool, strided: bool, target: str) -> Compiled:
+def amax(columns: int, source: str, per_row: bool, strided: bool, target: str) -> Runnable:
     """(x [M, columns]) -> amax, one number or [M]."""
     builder = Builder()
     f = builder.function("amax")
@@ -41,7 +110,7 @@ def amax(columns: int, source: str, per_row: bool, strided: bool, target: str) -
 
 
 @functools.lru_cache(maxsize=256)
-def hadamard_amax(columns: int, sign_mask: int, target: str) -> Compiled:
+def hadamard_amax(columns: int, sign_mask: int, target: str) -> Runnable:
     """(x [M, columns]) -> the amax of x, and that of x transformed along M."""
     builder = Builder()
     f = builder.function("hadamard_amax")
@@ -51,7 +120,7 @@ def hadamard_amax(columns: int, sign_mask: int, target: str) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def hadamard(columns: int, dimension: int, size: int, sign_mask: int, target: str) -> Compiled:
+def hadamard(columns: int, dimension: int, size: int, sign_mask: int, target: str) -> Runnable:
     """(x [M, columns]) -> x transformed along `dimension`."""
     builder = Builder()
     f = builder.function("hadamard")
@@ -88,7 +157,7 @@ class Quantizer:
 
 
 @functools.lru_cache(maxsize=256)
-def quantizer(what: Quantizer, target: str) -> Compiled:
+def quantizer(what: Quantizer, target: str) -> Runnable:
     """(x, amax if there is one, columnwise_amax if there are two, rng if stochastic) -> codes and
     scales of each output."""
     builder = Builder()
@@ -114,7 +183,7 @@ def quantizer(what: Quantizer, target: str) -> Compiled:
 
 @functools.lru_cache(maxsize=256)
 def dequantizer(columns: int, result: str, format: str, recipe: str, amax_rank: int,
-                target: str) -> Compiled:
+                target: str) -> Runnable:
     """(data [M, columns/2], linear scales, amax unless amax_rank is -1) -> [M, columns]."""
     builder = Builder()
     f = builder.function("dequantize")
@@ -135,7 +204,7 @@ def _matrix(f: FunctionBuilder, name: str, rows: int | str, columns: int, format
 
 
 @functools.lru_cache(maxsize=256)
-def swizzler(columns: int, format: str, target: str) -> Compiled:
+def swizzler(columns: int, format: str, target: str) -> Runnable:
     """(scales [M, columns]) -> the same in the layout tiled_128x4."""
     builder = Builder()
     f = builder.function("swizzle")
@@ -145,7 +214,7 @@ def swizzler(columns: int, format: str, target: str) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def unswizzler(rows: int, columns: int, format: str, target: str) -> Compiled:
+def unswizzler(rows: int, columns: int, format: str, target: str) -> Runnable:
     """(tiled scales) -> linear ones. The buffer does not tell its rows, so they are static."""
     builder = Builder()
     f = builder.function("unswizzle")
@@ -173,7 +242,7 @@ class Product:
 
 
 @functools.lru_cache(maxsize=256)
-def product(what: Product, target: str) -> Compiled:
+def product(what: Product, target: str) -> Runnable:
     """(a [M, K/2], its scales, b [N, K/2], its scales; with recipes also the numbers from which
     alpha is computed, of a and of b) -> [M, N]."""
     builder = Builder()

@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..compiler import Compiled
 from .norm_programs import Norm, normed
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import ALONE, Ending, Tensor, Text, amax_argument, end
 
 
@@ -42,7 +41,7 @@ class Rotation:
 
 
 @functools.lru_cache(maxsize=256)
-def rotation(what: Rotation, target: str) -> Compiled:
+def rotation(what: Rotation, target: str) -> Runnable:
     """(x [T, heads, columns], positions [T], cos_sin [P, rotated]; weight and amax where there are
     any) -> codes, scales and amaxes of rows where there are any; the elements where they are kept.
     The results have a row for each head."""
@@ -124,7 +123,7 @@ class Gather:
 
 
 @functools.lru_cache(maxsize=256)
-def gather(what: Gather, target: str) -> Compiled:
+def gather(what: Gather, target: str) -> Runnable:
     """(x [N, columns], rows [M]; amax where there is one) -> codes, scales, and amaxes of rows
     where they are computed."""
     return compile_text(gather_text(what), target)
@@ -152,7 +151,7 @@ class Sum:
 
 
 @functools.lru_cache(maxsize=256)
-def weighted_sum(what: Sum, target: str) -> Compiled:
+def weighted_sum(what: Sum, target: str) -> Runnable:
     """(y [N, columns], weights [T, count], `count` vectors of row numbers [T]) -> [T, columns]."""
     return compile_text(sum_text(what), target)
 

@@ -6,8 +6,7 @@ import dataclasses
 import functools
 import math
 
-from ..compiler import Compiled
-from .programs import compile_text
+from .programs import Runnable, compile_text
 from .row_programs import Tensor, Text, constant
 
 
@@ -39,7 +38,7 @@ class Route:
 
 
 @functools.lru_cache(maxsize=256)
-def route(what: Route, target: str) -> Compiled:
+def route(what: Route, target: str) -> Runnable:
     """(logits [T, columns]; bias [columns] where there is one) -> weights f32, ids i32, [T, k]."""
     return compile_text(route_text(what), target)
 
@@ -133,7 +132,7 @@ def _ones(text: Text, x: Tensor) -> Tensor:
 
 
 @functools.lru_cache(maxsize=256)
-def expert_order(k: int, experts: int, first: int, multiple: int, target: str) -> Compiled:
+def expert_order(k: int, experts: int, first: int, multiple: int, target: str) -> Runnable:
     """(ids i32 [T, k]) -> offsets, rows [T, k], tokens."""
     ids, rows = f"tensor<?x{k}xi32>", f"tensor<?x{k}xi64>"
     results = f"tensor<{experts + 1}xi64>, {rows}, tensor<?xi64>"

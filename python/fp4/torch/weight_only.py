@@ -16,14 +16,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.compiler import is_dynamo_compiling
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
 from .damage import check_weight
 from .execution import run
 from .operation import Operation
+from .planned import planned
+from .programs import Runnable
 from .scaled import SCALE_DTYPES, Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
 from .strides import dense, flat_rows, padded, placed
@@ -84,7 +86,7 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
 
 
 def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
-             result: torch.dtype, split_k: str, target: str) -> Compiled:
+             result: torch.dtype, split_k: str, target: str) -> Runnable:
     return weight_programs.product(weight_programs.Product(
         rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result], split_k),
         target)
@@ -242,6 +244,30 @@ def packed_tiles(weights: Scaled) -> torch.Tensor:
 #===--- The layer ------------------------------------------------------===#
 
 
+def _linear(input: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
+            bias: torch.Tensor | None, columns: int, rows: int,
+            batch_invariant: bool) -> torch.Tensor:
+    """y [..., rows] of input [..., columns]."""
+    fp4._check_input(input, "input")
+    if input.shape[-1] != columns:
+        raise UsageError(f"'input' must have {columns} columns, but got the shape "
+                         f"{list(input.shape)}", "K is the in_features of the layer")
+    if input.device != packed.device:
+        fp4._check_devices(input=input, weight=packed)
+    if torch.is_autocast_enabled(input.device.type):
+        input = input.to(torch.get_autocast_dtype(input.device.type))
+    if input.dtype == torch.float32:  # of a model that was never converted
+        return _linear(input.bfloat16(), packed, alpha, bias, columns, rows,
+                       batch_invariant).float()
+    transforms = torch._C._are_functorch_transforms_active()
+    multiply = _transformed if transforms else weight_mm.overload
+    y: torch.Tensor = multiply(flat_rows(input), packed, alpha, bias, rows, batch_invariant)
+    return y if input.dim() == 2 else y.view(*input.shape[:-1], rows)
+
+
+_planned_linear = planned(_linear)
+
+
 class WeightOnlyLinear(torch.nn.Linear):
     """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16).
 
@@ -323,24 +349,15 @@ class WeightOnlyLinear(torch.nn.Linear):
         return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        fp4._check_input(input, "input")
-        if input.shape[-1] != self.in_features:
-            raise UsageError(f"'input' must have {self.in_features} columns, but got the shape "
-                             f"{list(input.shape)}", "K is the in_features of the layer")
-        # Not self.packed: torch.nn.Module looks in three places before it finds a buffer.
-        packed, alpha = self._buffers["packed"], self._buffers["alpha"]
-        assert packed is not None
-        if input.device != packed.device:
-            fp4._check_devices(input=input, weight=packed)
-        if torch.is_autocast_enabled(input.device.type):
-            input = input.to(torch.get_autocast_dtype(input.device.type))
-        if input.dtype == torch.float32:  # of a model that was never converted
-            return self.forward(input.bfloat16()).float()
-        transforms = torch._C._are_functorch_transforms_active()
-        multiply = _transformed if transforms else weight_mm.overload
-        y: torch.Tensor = multiply(flat_rows(input), packed, alpha, self._parameters["bias"],
-                                   self.out_features, self.batch_invariant)
-        return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
+        # Not self.packed: torch.nn.Module looks in three places before it finds a buffer, and every
+        # other attribute takes longer where a class has __getattr__.
+        own = self.__dict__
+        buffers = own["_buffers"]
+        call = _linear if is_dynamo_compiling() else _planned_linear
+        y: torch.Tensor = call(input, buffers["packed"], buffers["alpha"],
+                               own["_parameters"]["bias"], own["in_features"], own["out_features"],
+                               own["batch_invariant"])
+        return y
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:
         alpha = self.alpha

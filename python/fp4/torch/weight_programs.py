@@ -11,10 +11,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from ..compiler import Compiled
 from ..errors import UsageError
 from ..formats import find_format
 from . import programs
+from .programs import Runnable
 
 #: Rows and columns of a tile of prepacked weights, and the formats by the bytes of a tile
 #: (include/fp4/ISA/WeightLayout.h).
@@ -32,7 +32,7 @@ def whole_blocks(columns: int, format: str) -> int:
 
 
 @functools.lru_cache(maxsize=256)
-def prepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
+def prepacker(rows: int, columns: int, format: str, target: str) -> Runnable:
     """(data [rows, columns/2], linear scales) -> [ceil(rows/128), ceil(columns/64), tile bytes]."""
     data, scales, packed = _types(rows, columns, format)
     return compile_program(f"""func.func @prepack(
@@ -47,7 +47,7 @@ def prepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def unprepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
+def unprepacker(rows: int, columns: int, format: str, target: str) -> Runnable:
     """The inverse of `prepacker`."""
     data, scales, packed = _types(rows, columns, format)
     return compile_program(f"""func.func @unprepack(%packed: {packed} {{fp4.name = "packed"}})
@@ -94,7 +94,7 @@ def check_target(target: str) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def product(what: Product, target: str) -> Compiled:
+def product(what: Product, target: str) -> Runnable:
     """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [] or
     [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
     and the result is rounded once."""
@@ -161,5 +161,5 @@ def packed_type(rows: int, columns: int, format: str, groups: int = 1) -> str:
     return f"tensor<{tiles}xi8, #fp4.weight_layout<wgmma>>"
 
 
-def compile_program(text: str, target: str) -> Compiled:
+def compile_program(text: str, target: str) -> Runnable:
     return programs.compile_text(text, target)

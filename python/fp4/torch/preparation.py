@@ -1,0 +1,145 @@
+"""Programs of a model that are ready before its first call."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import os
+import time
+from typing import Any
+
+import torch
+
+from ..errors import Error
+from . import execution, programs
+from .experts import WeightOnlyExperts
+from .layers import Linear, QuantizedLinear
+from .weight_only import WeightOnlyLinear
+
+_LAYERS = (Linear, QuantizedLinear, WeightOnlyExperts, WeightOnlyLinear)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """The programs of a model.
+
+    Attributes:
+        programs: how many there are.
+        compiled: how many of them the cache did not have.
+        seconds: of all.
+    """
+
+    programs: int
+    compiled: int
+    seconds: float
+
+
+def prepare(model: torch.nn.Module, *inputs: Any, threads: int | None = None,
+            dtype: torch.dtype = torch.bfloat16, gpu: str | None = None) -> Prepared:
+    """Makes the programs of the forward pass of all layers of `model` ready, for any number of
+    rows: those of the cache on disk are loaded, and the others compiled at the same time and kept
+    there, with cubins where there is a ptxas. On a GPU the layers then run once for each range of
+    rows, on zeros, so that graphs can be captured.
+
+        fp4.torch.quantize_(model, weight_only=True)
+        fp4.torch.prepare(model)
+
+    Args:
+        inputs: of the model, which is called with them, without running programs. The programs of
+            every operation of fp4.torch are made ready then, also of those outside layers.
+        threads: that compile; as many as the process may use without it.
+        dtype: of the activations, where there are no inputs.
+        gpu: a target and a product, such as "sm_90a/h200", which need not be here: the cache gets
+            the programs ('python -m fp4 cache export' copies it), and none is made ready.
+
+    Raises:
+        CompileError, UsageError: a layer that has no kernel. The message names the layer.
+    """
+    begin = time.monotonic()
+    found = _of_call(model, inputs) if inputs else _of_layers(model, dtype)
+    before = programs.compilations()
+    with concurrent.futures.ThreadPoolExecutor(threads or len(os.sched_getaffinity(0))) as pool:
+        work = [(pool.submit(_make, what, gpu), name) for what, name in found.items()]
+        concurrent.futures.wait([future for future, _ in work])
+    for future, name in work:
+        with _Named(name):
+            future.result()
+    if gpu is None and any(place.type == "cuda" for _, _, place, _ in found):
+        _load(model, inputs, set(found.values()), dtype)
+    return Prepared(len(found), programs.compilations() - before, time.monotonic() - begin)
+
+
+_Programs = dict[tuple[Any, ...], str]
+
+
+class _Named:
+    """Puts the name of a layer in front of the message of an error."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Error) and self._name:
+            raise type(error)(f"layer '{self._name}': {error.message}", error.note) from error
+
+
+def _make(what: tuple[Any, ...], gpu: str | None) -> None:
+    make, facts, place, target = what
+    with programs.assembling():
+        if gpu is None:
+            execution.ready(make, facts, place, target)
+        else:
+            make(*facts, gpu if "/" in gpu else f"{gpu}/")
+
+
+def _of_call(model: torch.nn.Module, inputs: tuple[Any, ...]) -> _Programs:
+    with torch.no_grad(), execution.collecting() as found:
+        model(*inputs)
+    return dict.fromkeys(found, "")
+
+
+def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
+    """The programs of each layer of fp4.torch, and the name of the first layer that has one."""
+    found: _Programs = {}
+    for name, layer in _layers(model):
+        with _Named(name), execution.collecting() as some:
+            _run(layer, 1, dtype)
+        for what in some:
+            found.setdefault(what, name)
+    return found
+
+
+def _layers(model: torch.nn.Module) -> list[tuple[str, Any]]:
+    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, _LAYERS)]
+
+
+def _run(layer: Any, rows: int, dtype: torch.dtype) -> None:
+    """Calls a layer with rows of zeros; all are of its first expert."""
+    place = next(iter((*layer.buffers(), *layer.parameters()))).device
+    x = torch.zeros(rows, layer.in_features, dtype=dtype, device=place)
+    rest: tuple[torch.Tensor, ...] = ()
+    if isinstance(layer, WeightOnlyExperts):
+        offsets = torch.full((layer.experts + 1,), rows, dtype=torch.int64, device=place)
+        offsets[0] = 0
+        rest = (offsets,)
+    with torch.no_grad():
+        layer(x, *rest)
+
+
+#: One in each range of rows that plans of matmuls have.
+_ROWS = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+
+
+def _load(model: torch.nn.Module, inputs: tuple[Any, ...], names: set[str],
+          dtype: torch.dtype) -> None:
+    """Runs the model, or its layers of these names, whose modules a device loads at first use."""
+    if inputs:
+        with torch.no_grad():
+            model(*inputs)
+    for name, layer in [] if inputs else _layers(model):
+        for rows in _ROWS if name in names else ():
+            with _Named(name):
+                _run(layer, rows, dtype)
